@@ -1,0 +1,3 @@
+//! Crawl input: records of many formats become pages with text and links.
+
+pub mod record;
