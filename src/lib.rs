@@ -13,3 +13,9 @@ pub mod ids;
 
 // Crawl input: records, pages, their text and links, canonical URLs.
 pub mod pages;
+
+// What is compared: chunks of text and their fingerprints.
+pub mod chunks;
+
+// What to compute: job files, defaults, digest.
+pub mod job;
