@@ -19,3 +19,7 @@ pub mod chunks;
 
 // What to compute: job files, defaults, digest.
 pub mod job;
+
+// Which pages are similar: FPrint-DocID to Overlap.
+pub mod clusters;
+pub mod overlap;

@@ -35,7 +35,10 @@ fn wrapped(line: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
 
 /// Paragraphs: runs of lines between empty lines.
 pub(super) fn paragraphs(text: &str, push: &mut impl FnMut(&[u8])) {
-    text.split("\n\n").map(|paragraph| paragraph.trim_matches('\n')).filter(|p| !p.is_empty()).for_each(|p| push(p.as_bytes()));
+    text.split("\n\n")
+        .map(|paragraph| paragraph.trim_matches('\n'))
+        .filter(|p| !p.is_empty())
+        .for_each(|p| push(p.as_bytes()));
 }
 
 /// Words between white space.
@@ -80,10 +83,7 @@ mod tests {
     #[test]
     fn lines_wrap_at_white_space_and_long_words_stand_alone() {
         let text = "one two three\n\nfour fivefivefive six";
-        assert_eq!(
-            collect(|mut push| lines(text, 8, &mut push)),
-            ["one two", "three", "four", "fivefivefive", "six"]
-        );
+        assert_eq!(collect(|mut push| lines(text, 8, &mut push)), ["one two", "three", "four", "fivefivefive", "six"]);
         assert_eq!(collect(|mut push| lines(text, 0, &mut push)), ["one two three", "four fivefivefive six"]);
     }
 
