@@ -23,3 +23,6 @@ pub mod job;
 // Which pages are similar: FPrint-DocID to Overlap.
 pub mod clusters;
 pub mod overlap;
+
+// What people take home: pages to keep, pages to skip.
+pub mod applications;
