@@ -26,3 +26,5 @@ pub mod overlap;
 
 // What people take home: pages to keep, pages to skip.
 pub mod applications;
+pub mod dataflow;
+pub mod engine;

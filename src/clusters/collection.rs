@@ -37,6 +37,14 @@ pub struct SimilarCluster {
     pub taken_out: u32,
 }
 
+impl SimilarCluster {
+    /// Its name: the smallest of its pages.
+    pub fn id(&self) -> Rank {
+        let pages = self.collections.iter().flat_map(|collection| collection.members.iter().map(|member| member.1));
+        pages.min().expect("a similar cluster has pages")
+    }
+}
+
 /// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small and clusters
 /// with fewer than two collections.
 ///

@@ -13,12 +13,15 @@ use crate::error::{Error, Result};
 /// [`Error::Setting`] for an unknown key (naming the nearest known one), a value of the wrong type or out of range.
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
-    let given: Table = text.parse().map_err(|cause: toml::de::Error| Error::Setting {
+    let mut given: Table = text.parse().map_err(|cause: toml::de::Error| Error::Setting {
         file: file.into(),
         setting: "the file".into(),
         got: cause.message().into(),
         must_be: "TOML".into(),
     })?;
+    if let Some(name) = given.remove("preset") {
+        lay_over(&mut tree, preset(&name, file)?, "", file)?;
+    }
     lay_over(&mut tree, given, "", file)?;
     for set in sets {
         lay_over(&mut tree, parse_set(set)?, "", "--set")?;
@@ -31,6 +34,34 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     })?;
     validate(&job, file)?;
     Ok(job)
+}
+
+/// Settings under a name, laid over the defaults before the rest of the job file: the papers' own definitions of similar
+/// pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
+const PRESETS: [(&str, &str); 4] = [
+    ("crawl", ""),
+    ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 15"),
+    ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 25"),
+    ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 1"),
+];
+
+fn preset(name: &Value, file: &str) -> Result<Table> {
+    let found = PRESETS.iter().find(|(known, _)| name.as_str() == Some(known));
+    let Some(&(name, text)) = found else {
+        return Err(Error::Setting {
+            file: file.into(),
+            setting: "preset".into(),
+            got: name.to_string(),
+            must_be: format!("one of {}", PRESETS.map(|(name, _)| name).join(", ")),
+        });
+    };
+    let mut table: Table = text.parse().expect("presets are TOML");
+    if name != "crawl" {
+        let paper = "min_resemblance = 0.0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
+        let paper: Table = paper.parse().expect("presets are TOML");
+        table.get_mut("overlap").and_then(Value::as_table_mut).expect("presets set T").extend(paper);
+    }
+    Ok(table)
 }
 
 /// `a.b=VALUE` as a table; a VALUE that is no TOML value is taken as a string.
@@ -123,7 +154,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::MergeCondition;
+    use crate::job::{Guard, MergeCondition};
 
     #[test]
     fn file_overrides_default_and_set_overrides_file() {
@@ -132,6 +163,14 @@ mod tests {
         assert_eq!(job.overlap.min_shared, 25);
         assert_eq!(job.clusters.merge, MergeCondition::Exact);
         assert_eq!(job.output.url, "out");
+    }
+
+    #[test]
+    fn the_papers_setting_is_one_line_and_can_be_overridden() {
+        let job = resolve("j.toml", "preset = \"four-line\"\n[overlap]\nmin_shared = 20", &[]).unwrap();
+        assert_eq!((job.chunks.count, job.chunks.bits, job.overlap.min_shared), (4, 32, 20));
+        assert_eq!((job.overlap.min_resemblance, job.overlap.template_pages, job.overlap.guard), (0.0, 0, Guard::None));
+        assert!(resolve("j.toml", "preset = \"six-line\"", &[]).unwrap_err().to_string().contains("four-line"));
     }
 
     #[test]
