@@ -13,3 +13,6 @@ pub mod ids;
 
 // Crawl input: records, pages, their text and links, canonical URLs.
 pub mod pages;
+
+// A crawl made on the fly, and the truth about it.
+pub mod synth;
