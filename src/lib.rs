@@ -16,3 +16,6 @@ pub mod pages;
 
 // A crawl made on the fly, and the truth about it.
 pub mod synth;
+
+// A run against the truth: precision and recall of pairs, clusters and collections.
+pub mod evaluate;
