@@ -1,21 +1,22 @@
 //! A run's clusters and collections against the truth about its crawl.
 //!
-//! In: the rows of the `pages`, `clusters` and `members` tables, in any order, and the truth. Out: a [`Report`] of exact counts.
+//! In: the rows of the `pages`, `clusters` and `members` tables, in any order, and the truth. Out: a [`Report`] of
+//! exact counts.
 //!
-//! The truth names for each page its target, version, page of the target and variant. Pages with equal target and page are
-//! copies of each other; a *copy of a target* is its pages of one (target, version, host). Pages of the variants `single` and
-//! `hub` are no target pages. Everything is measured on the pages that are both in the run and in the truth; those in one of
-//! them only are counted, as *unknown* and *missing*.
+//! The truth names for each page its target, version, page of the target and variant. Pages with equal target and
+//! page are copies of each other; a *copy of a target* is its pages of one (target, version, host). Pages of the
+//! variants `single` and `hub` are no target pages. Everything is measured on the pages that are both in the run and
+//! in the truth; those in one of them only are counted, as *unknown* and *missing*.
 //!
 //! | measure | definition |
 //! |---|---|
 //! | predicted pair | two pages of one trivial cluster |
 //! | true pair | two target pages with equal target and page |
 //! | pair precision, recall | true ones among the predicted pairs; predicted ones among the true pairs |
-//! | cluster precision, recall | clusters of ≥ 2 pages that are copies of one page; groups of ≥ 2 copies that are in one cluster |
+//! | cluster precision, recall | clusters of ≥ 2 pages, all copies of one page; groups of ≥ 2 copies, all in one cluster |
 //! | counted collection | one of ≥ 10 pages in a similar cluster of ≥ 2 collections |
 //! | *of a copy* | ≥ 90 % of the collection's pages are of this copy |
-//! | corresponding collection | a counted one, of a copy, with a sibling in its similar cluster that is of another copy of the target |
+//! | corresponding collection | a counted one, of a copy, with a sibling (of any size) of another copy of the target |
 //! | problem share | the other ones among the counted collections |
 //! | target found | one that has a corresponding collection |
 //! | coverage | target pages that are in some corresponding collection |
@@ -25,8 +26,8 @@
 //! | mixed cluster | a similar cluster whose counted collections hold more than one target |
 //! | recall of a variant | pages of it that are in the cluster of the same page of the primary copy |
 //!
-//! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole copies,
-//! collections a copy and mixed clusters; throwing everything together does well on all but the last.
+//! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole
+//! copies, collections a copy and mixed clusters; throwing everything together does well on all but the last.
 //!
 //! # Source
 //! \[CSG00\] §4 for targets, counted and problem collections.
@@ -36,7 +37,8 @@
 //! - A collection holds a target when it has pages of it, but one that is ≥ 90 % of its target pages stands for all of
 //!   them: a stray page makes no mixed cluster.
 //! - The primary copy is the target's first of variant `primary`, else its first one in the truth.
-//! - Targets that are single texts (variant `near`) are no collections: they count for pairs and clusters, not for collections.
+//! - Targets that are single texts (variant `near`) are no collections: they count for pairs and clusters, not for
+//!   collections.
 
 pub use collections::CollectionCounts;
 pub use pairs::{ClusterCounts, PairCounts};
@@ -82,8 +84,8 @@ pub struct MemberRow {
 
 /// Measures a run.
 ///
-/// URLs of truth and pages are compared as they are; the caller brings them to the same canonical form. Of several truth rows
-/// of one URL the first counts.
+/// URLs of truth and pages are compared as they are; the caller brings them to the same canonical form. Of several
+/// truth rows of one URL the first counts.
 ///
 /// # Cost
 /// Sorting the rows; pairs are counted by group sizes and never enumerated.

@@ -88,8 +88,8 @@ fn pairs_of<T>(group: &[T]) -> u64 {
     size * (size - 1) / 2
 }
 
-/// Returns for each known page whether it is in the cluster of the same page of the primary copy; `None` where there is no
-/// such page, or it is of the primary copy itself.
+/// Returns for each known page whether it is in the cluster of the same page of the primary copy; `None` where there
+/// is no such page, or it is of the primary copy itself.
 pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
     let mut primary = std::collections::HashMap::new();
     let is_primary = |copy: u32| known.copies[copy as usize].is_primary;

@@ -135,7 +135,8 @@ fn row(what: &str, ours: Option<f64>, unit: &str) -> Row {
     Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
 }
 
-/// Returns rows as a table for people: aligned columns, one that no row fills left out, `-` where a row has nothing to say.
+/// Returns rows as a table for people: aligned columns, one that no row fills left out, `-` where a row has nothing
+/// to say.
 pub fn table(rows: &[Row]) -> String {
     let number = |value: Option<f64>| match value {
         None => "-".to_owned(),
@@ -204,7 +205,8 @@ mod tests {
     fn a_table_is_aligned_and_leaves_out_empty_columns() {
         let rows =
             [row("pair recall", Some(0.5), "share"), row("pairs", Some(120.0), "pairs"), row("F1", None, "share")];
-        let expected = "what           ours  unit\npair recall  0.5000  share\npairs           120  pairs\nF1                -  share\n";
+        let expected = "what           ours  unit\npair recall  0.5000  share\n\
+                        pairs           120  pairs\nF1                -  share\n";
         assert_eq!(table(&rows), expected);
         let rows = [Row { published: Some(2.0), reach: Some(1.0), holds: Some(false), ..row("x", Some(0.25), "s") }];
         assert_eq!(

@@ -143,6 +143,9 @@ fn a_stray_page_in_ten_neither_spoils_a_collection_nor_mixes_its_cluster() {
     let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
     assert_eq!((report.collections, report.corresponding, report.mixed), (2, 2, 0));
     assert_eq!((report.copies_found, report.copies_whole, report.pages_covered), (2, 0, 20));
+    let members = [members, collection(1, 0, 50..51)].concat();
+    let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
+    assert_eq!((report.collections, report.corresponding, report.mixed), (2, 0, 1), "9 of 11 are too few");
 }
 
 #[test]
@@ -335,16 +338,17 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
 prop_compose! {
     /// A truth of up to 80 pages in few copies, and a run that puts most copies into one collection, with noise.
     fn crawl()(
-        rows in prop::collection::vec((0..3u8, 0..2u8, 0..6u8, 0..8u8, 0..2u8), 1..80),
+        rows in prop::collection::vec((0..2u8, 0..2u8, 0..40usize, 0..20u8, 0..5u8), 1..80),
         in_run in prop::collection::vec(prop::bool::weighted(0.95), 80),
         clusters in prop::collection::vec(prop::option::weighted(0.9, 0..8u64), 80),
-        homes in prop::collection::vec((0..2u64, 0..3u64), 12),
+        homes in prop::collection::vec((0..2u64, 0..3u64), 8),
         noise in prop::collection::vec(prop::option::weighted(0.06, (0..3u64, 0..3u64)), 80),
         unknown in 0..3u64,
     ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<TruthRow>) {
         let (mut pages, mut cluster_rows, mut members, mut truth) = (vec![], vec![], vec![], vec![]);
         for (at, (target, version, variant, page, host)) in rows.into_iter().enumerate() {
-            let word = ["primary", "version", "exact", "real", "single", "hub"][usize::from(variant)];
+            let word = ["single", "hub"].get(variant).unwrap_or(&["primary", "version", "exact", "real"][variant % 4]);
+            let host = u8::from(host == 0);
             let row = truth_row(
                 &format!("http://h{host}/{at}"), &format!("t{target}"), &format!("{version}"), &page.to_string(), word,
             );

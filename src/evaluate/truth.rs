@@ -23,8 +23,8 @@ pub struct TruthRow {
 
 /// Reads a truth table: tab-separated lines under a line with column names.
 ///
-/// The columns `url`, `target`, `version`, `page` and `variant` may stand anywhere among others. Version and page may be
-/// empty; empty lines are skipped. `file` is only named in errors.
+/// The columns `url`, `target`, `version`, `page` and `variant` may stand anywhere among others. Version and page may
+/// be empty; empty lines are skipped. `file` is only named in errors.
 ///
 /// # Errors
 /// [`Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.

@@ -68,7 +68,8 @@ impl Synth {
             let host = self.host_name(copy.host);
             let _ = write!(
                 html,
-                "<div class=\"bar\"><img src=\"/images/{host}.gif\" alt=\"{host}\"> <a href=\"/\">All mirrors at {host}</a> ",
+                "<div class=\"bar\"><img src=\"/images/{host}.gif\" alt=\"{host}\"> \
+                 <a href=\"/\">All mirrors at {host}</a> ",
             );
             self.link_to_primary(&mut html, copy.manual);
             html.push_str("</div>\n");
@@ -146,7 +147,8 @@ impl Synth {
         let _ = writeln!(html, "</{list}>");
     }
 
-    /// Appends a link from one page of a copy to another page of its version: relative, or to the primary site if the copy lacks it.
+    /// Appends a link from one page of a copy to another page of its version: relative, or to the primary site if the
+    /// copy lacks it.
     fn link(&self, html: &mut String, copy: &Copy, view: &View, from: u32, to: u32) {
         html.push_str("<a href=\"");
         if !view.holds(to) {
@@ -300,7 +302,7 @@ impl Synth {
     pub(super) fn single_path(&self, host: u32, at: u64) -> String {
         let key = key(self.plan.seed, &[38, u64::from(host), at]);
         let (folder, name) = (self.language.name(key), self.language.name(key ^ 1));
-        if key % 3 == 0 { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
+        if key.is_multiple_of(3) { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
     }
 
     pub(super) fn any_single_host(&self, key: u64) -> Host {
@@ -322,6 +324,7 @@ impl Synth {
 fn head(html: &mut String, title: &str) {
     let _ = write!(
         html,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n</head>\n<body>\n"
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <title>{title}</title>\n</head>\n<body>\n"
     );
 }

@@ -1,18 +1,18 @@
 //! A synthetic crawl with planted replicas, and the truth about it.
 //!
-//! `synth://?pages=N&seed=S` stands for a crawl that is made on the fly: manuals with contents, chapters and sections, their
-//! older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are all alike, and a hub a host.
-//! The same parameters give the same bytes everywhere. Page `i` is a pure function of the parameters and `i`, so workers make
-//! ranges of the crawl without each other.
+//! `synth://?pages=N&seed=S` stands for a crawl that is made on the fly: manuals with contents, chapters and
+//! sections, their older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are
+//! all alike, and a hub a host. The same parameters give the same bytes everywhere. Page `i` is a pure function of
+//! the parameters and `i`, so workers make ranges of the crawl without each other.
 //!
 //! | variant | what it is | where |
 //! |---|---|---|
 //! | `primary` | a manual's newest version | `http://www.MANUAL.example/` |
-//! | `version` | an older one: some sentences differ, some pages lack, some are there that were dropped since | a mirror, or `/old/VERSION/` |
+//! | `version` | an older one: sentences differ, pages lack, others were dropped since | a mirror host, or `/old/VERSION/` |
 //! | `exact` | the primary's bytes | a mirror host, `/pub/MANUAL/` and the like |
 //! | `dressed` | the same with a bar (image, links) above and a footer (counter, date) below | a mirror host |
 //! | `renamed` | the same with `.htm` for `.html` in names and links | a mirror host |
-//! | `partial` | 30 to 80 % of the pages, grown along links; links to the others go to the primary site | a mirror host |
+//! | `partial` | 30 to 80 % of the pages, grown along links; other links go to the primary site | a mirror host |
 //! | `near` | one of three pages with one text, slightly edited, on three unrelated sites | sites of single pages |
 //! | `single` | unrelated pages; also empty pages and not-found pages, which are all alike | sites of single pages |
 //! | `hub` | the home page of a host: its manuals, and other hosts with a heavy tail | every host |
@@ -20,8 +20,9 @@
 //! A mirror host carries several manuals and never two copies of one; one in ten is linked from no other host.
 //!
 //! # Source
-//! \[CSG00\] §4 for the make-up (25 targets of 50 to 1000 pages in 5 to 10 copies, older or slightly changed, among three tenths of
-//! unrelated pages) and figure 10 for partial mirrors; \[MJS07\] §4.2 for the pages that are all alike.
+//! \[CSG00\] §4 for the make-up (25 targets of 50 to 1000 pages in 5 to 10 copies, older or slightly changed, among
+//! three tenths of unrelated pages) and figure 10 for partial mirrors; \[MJS07\] §4.2 for the pages that are all
+//! alike.
 
 use std::io::Write;
 use std::ops::Range;
@@ -88,7 +89,8 @@ impl Synth {
     /// Plans the crawl that a URL `synth://?pages=N&seed=S&manuals=M&copies=C` stands for; every key may be left out.
     ///
     /// # Errors
-    /// [`Error::Usage`] for another scheme, an unknown or doubled key, a value that is no number, and as [`Synth::new`].
+    /// [`Error::Usage`] for another scheme, an unknown or doubled key, a value that is no number, and as
+    /// [`Synth::new`].
     pub fn parse(url: &str) -> Result<Synth> {
         const KEYS: [&str; 4] = ["pages", "seed", "manuals", "copies"];
         let usage = |what: String| Error::Usage(format!("input {url}: {what}"));
@@ -151,7 +153,8 @@ impl Synth {
         self.make(number, &mut None)
     }
 
-    /// Makes the pages of a range; cheaper than one by one, because a manual is opened once for all its neighbouring pages.
+    /// Makes the pages of a range; cheaper than one by one, because a manual is opened once for all its neighbouring
+    /// pages.
     ///
     /// # Panics
     /// When the range goes beyond [`Synth::len`].
@@ -183,6 +186,11 @@ impl Synth {
     /// Returns all of a page but its bytes.
     fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
         let place = self.plan.place(number);
+        let seed = self.plan.seed;
+        let of_no_target = |host: Host, path: String| {
+            let host = self.host_name(host);
+            (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
+        };
         let (url, target, version, page) = match place {
             Place::Copy { copy, at } => {
                 let Opened { view, .. } = self.open(copy, opened);
@@ -198,19 +206,10 @@ impl Synth {
             Place::Near { group, at } => {
                 (self.near_url(group, at), format!("near-{group}"), at.to_string(), "text".to_owned())
             }
-            Place::Single { .. } | Place::NotFound(_) | Place::Empty(_) | Place::Hub(_) => {
-                let (host, path) = match place {
-                    Place::Single { host, at } => (Host::Single(host), self.single_path(host, at)),
-                    Place::NotFound(n) => {
-                        (self.any_single_host(key(self.plan.seed, &[20, n])), format!("gone-{n}.html"))
-                    }
-                    Place::Empty(n) => (self.any_single_host(key(self.plan.seed, &[21, n])), format!("blank-{n}.html")),
-                    Place::Hub(host) => (host, String::new()),
-                    Place::Copy { .. } | Place::Near { .. } => unreachable!("handled above"),
-                };
-                let host = self.host_name(host);
-                (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
-            }
+            Place::Single { host, at } => of_no_target(Host::Single(host), self.single_path(host, at)),
+            Place::NotFound(n) => of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html")),
+            Place::Empty(n) => of_no_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html")),
+            Place::Hub(host) => of_no_target(host, String::new()),
         };
         let variant = match place {
             Place::Copy { copy, .. } => self.plan.copies[copy as usize].kind.word(),

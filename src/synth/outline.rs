@@ -1,8 +1,8 @@
 //! A manual's pages: what there is in which version, in what order, and what a copy holds of it.
 //!
-//! Page 0 is the contents, pages `1..=chapters` are chapters, the others sections of a chapter. Versions differ in their
-//! sections: an older one (age 1, 2, …) lacks the youngest sections and has some that were dropped since, which are numbered
-//! from `newest` on. How many is a formula, so a plan can count pages without looking at them.
+//! Page 0 is the contents, pages `1..=chapters` are chapters, the others sections of a chapter. Versions differ in
+//! their sections: an older one (age 1, 2, …) lacks the youngest sections and has some that were dropped since, which
+//! are numbered from `newest` on. How many is a formula, so a plan can count pages without looking at them.
 
 use super::random::{Stream, key};
 
@@ -90,7 +90,8 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Opens a copy of the version of this age that holds its first `held` pages, by growth along links when they are not all.
+    /// Opens a copy of the version of this age that holds its first `held` pages, by growth along links when they are
+    /// not all.
     pub(super) fn open(outline: Outline, age: u32, held: u32, growth: u64) -> View {
         let order = outline.reading_order(age);
         let numbers = (outline.newest + outline.dropped(age)) as usize;

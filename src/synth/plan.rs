@@ -1,9 +1,8 @@
 //! What the crawl consists of, before any page is made: hosts, manuals, copies, and which page number is what.
 //!
-//! Pages are numbered through in this order: copies (a manual's together), single pages (a host's together), near-copies,
-//! not-found pages, empty pages, hubs. A plan costs time and memory for its manuals and copies only; all else is formula.
-
-use std::ops::Range;
+//! Pages are numbered through in this order: copies (a manual's together), single pages (a host's together),
+//! near-copies, not-found pages, empty pages, hubs. A plan costs time and memory for its manuals and copies only; all
+//! else is formula.
 
 use super::Params;
 use super::outline::Outline;
@@ -131,8 +130,8 @@ impl Plan {
         let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(FEWEST_PAGES);
         if manuals == 0 || pages < fewest {
             return Err(Error::Usage(format!(
-                "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need pages={fewest}, not {pages}; \
-                 there must be at least one manual"
+                "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need pages={fewest}, \
+                 not {pages}; there must be at least one manual"
             )));
         }
         let mut plan = Plan {
@@ -259,7 +258,8 @@ impl Plan {
         }
     }
 
-    /// Single pages on hosts before this one: the cube makes sites of very different sizes, three times the mean at most.
+    /// Single pages on hosts before this one: the cube makes sites of very different sizes, three times the mean at
+    /// most.
     fn singles_before(&self, host: u32) -> u64 {
         let cube = |n: u32| u128::from(n).pow(3);
         (u128::from(self.singles) * cube(host) / cube(self.single_hosts)) as u64
@@ -291,9 +291,9 @@ impl Plan {
 
     /// Returns the copies that a mirror host carries.
     pub(super) fn carried_by(&self, mirror: u32) -> impl Iterator<Item = &Copy> {
-        let range: Range<usize> = self.carried.partition_point(|&(host, _)| host < mirror)
-            ..self.carried.partition_point(|&(host, _)| host <= mirror);
-        self.carried[range].iter().map(|&(_, copy)| &self.copies[copy as usize])
+        let start = self.carried.partition_point(|&(host, _)| host < mirror);
+        let carried = self.carried[start..].iter().take_while(move |&&(host, _)| host == mirror);
+        carried.map(|&(_, copy)| &self.copies[copy as usize])
     }
 
     /// Whether pages of other hosts link to this host: one mirror host in ten is an island.

@@ -1,10 +1,11 @@
 //! A made-up language, and pages' worth of it.
 //!
-//! 4,096 pronounceable words, the same in every crawl, are drawn with Zipf's frequencies. The 64 commonest are common to
-//! everything that is written; the rest is dealt anew for each topic, so that two topics share a grammar and little else.
+//! 4,096 pronounceable words, the same in every crawl, are drawn with Zipf's frequencies. The 64 commonest are common
+//! to everything that is written; the rest is dealt anew for each topic, so that two topics share a grammar and
+//! little else.
 //!
-//! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the newest one (age 0) with the
-//! edits of `a` steps undone, and neighbouring ages differ in some sentences only.
+//! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the newest one (age 0)
+//! with the edits of `a` steps undone, and neighbouring ages differ in some sentences only.
 
 use std::collections::HashSet;
 
@@ -50,7 +51,8 @@ impl Language {
         &self.words[usize::from(COMMON) + Stream::new(key).below((WORDS - usize::from(COMMON)) as u64) as usize]
     }
 
-    /// Returns the hand that writes about a topic: half the rare words are the general topic's, half the particular one's.
+    /// Returns the hand that writes about a topic: half the rare words are the general topic's, half the particular
+    /// one's.
     pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
         let deal = |topic| Stream::new(key(topic, &[2])).next() as u16 & (WORDS as u16 - COMMON);
         Writer { language: self, deals: [deal(general), deal(particular)] }
@@ -125,7 +127,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, with one more after it, or not at all.
+    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, with one more after it, or
+    /// not at all.
     fn sentence_of_age(&self, out: &mut String, column: &mut usize, sentence: u64, age: u32) {
         let Some(step) = edit(sentence, age) else { return self.sentence(out, column, sentence) };
         let other = key(sentence, &[step, 1]);

@@ -10,7 +10,8 @@ use super::Synth;
 use super::random::{Stream, key};
 
 impl Synth {
-    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record a page, each its own gzip member.
+    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record a page, each its own gzip
+    /// member.
     ///
     /// Ids and dates depend on the crawl alone, so the file has one byte form.
     ///
@@ -22,6 +23,7 @@ impl Synth {
     pub fn write_warc(&self, range: Range<u64>, out: &mut dyn Write) -> std::io::Result<()> {
         let info = b"software: webtwin synth\r\nformat: WARC File Format 1.1\r\n";
         let head = "WARC-Type: warcinfo\r\nContent-Type: application/warc-fields\r\n";
+        // A number that no page has.
         self.record(out, head, range.start ^ u64::MAX, 1_700_000_000, &[info])?;
         for (number, page) in range.clone().zip(self.pages(range)) {
             let http = format!(
@@ -45,7 +47,8 @@ impl Synth {
         // The bits of a version-4 UUID, though its digits are a hash's.
         write!(
             member,
-            "WARC/1.1\r\n{head}WARC-Record-ID: <urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}>\r\nWARC-Date: {}\r\nContent-Length: {length}\r\n\r\n",
+            "WARC/1.1\r\n{head}WARC-Record-ID: <urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}>\r\n\
+             WARC-Date: {}\r\nContent-Length: {length}\r\n\r\n",
             high >> 32,
             high >> 16 & 0xffff,
             high & 0xfff,
