@@ -13,3 +13,6 @@ pub mod ids;
 
 // Crawl input: records, pages, their text and links, canonical URLs.
 pub mod pages;
+
+// Machinery: runs a program on all workers of a cluster and moves rows between them.
+pub mod engine;

@@ -1,1 +1,2 @@
-
+// Processes on loopback that meet, exchange rows and fail together.
+mod rendezvous;
