@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{DocId, FPrint, Rank};
 use crate::pages::record::Reason;
+use crate::pages::warc::RangeEnd;
 
 /// A captured page as it travels to the owner of its doc id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,8 +107,8 @@ pub struct Shelf {
     pub rejections: Vec<Rejection>,
     /// Pages kept though something was mended: by reason.
     pub mended: std::collections::BTreeMap<Reason, u64>,
-    /// (work item, offset behind its last record, records) of every item read.
-    pub items: Vec<(u32, u64, u64)>,
+    /// What reading each work item came to.
+    pub items: Vec<(u32, RangeEnd)>,
 }
 
 impl Shelf {
