@@ -1,0 +1,126 @@
+//! A file seen through its last two blocks, so that stepping back after damage costs no second read.
+
+use memchr::memmem;
+
+use crate::{error::Result, pages::record::ReadAt};
+
+/// Bytes asked of the store at a time.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// Blocks of fixed size at multiples of that size; the two used last are held.
+pub(super) struct Blocks<'f> {
+    file: &'f dyn ReadAt,
+    block_bytes: u64,
+    /// (start, bytes), the newest first.
+    held: [(u64, Vec<u8>); 2],
+}
+
+impl<'f> Blocks<'f> {
+    pub fn new(file: &'f dyn ReadAt, block_bytes: usize) -> Self {
+        Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
+    }
+
+    /// Length of the file.
+    pub fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Returns the bytes from `at` to the end of its block: at least one, except at the end of the file.
+    pub fn from(&mut self, at: u64) -> Result<&[u8]> {
+        let start = at - at % self.block_bytes;
+        if self.held[0].0 != start {
+            self.held.swap(0, 1);
+        }
+        if self.held[0].0 != start {
+            let left = self.len().saturating_sub(start).min(self.block_bytes);
+            let bytes = if left == 0 { Vec::new() } else { self.file.read_at(start, left as usize)? };
+            self.held[0] = (start, bytes);
+        }
+        let bytes = &self.held[0].1;
+        Ok(&bytes[((at - start) as usize).min(bytes.len())..])
+    }
+
+    /// Returns a copy of `length` bytes from `at`, fewer only at the end of the file.
+    pub fn peek(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let more = self.from(at + bytes.len() as u64)?;
+            if more.is_empty() {
+                break;
+            }
+            let wanted = length - bytes.len();
+            bytes.extend_from_slice(&more[..more.len().min(wanted)]);
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the smallest position in `from..until` at which `needle` begins (it may end behind `until`).
+    pub fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
+        let until = until.min(self.len());
+        let mut at = from;
+        while at < until {
+            let bytes = self.from(at)?;
+            if bytes.is_empty() {
+                break;
+            }
+            if let Some(i) = memmem::find(bytes, needle) {
+                let found = at + i as u64;
+                return Ok((found < until).then_some(found));
+            }
+            let end = at + bytes.len() as u64;
+            let straddling = end.saturating_sub(needle.len() as u64 - 1).max(at);
+            for start in straddling..end.min(until) {
+                if self.peek(start, needle.len())? == needle {
+                    return Ok(Some(start));
+                }
+            }
+            at = end;
+        }
+        Ok(None)
+    }
+
+    /// Returns the first position from `at` on whose byte is not zero, or the length of the file.
+    pub fn skip_zeros(&mut self, mut at: u64) -> Result<u64> {
+        loop {
+            let bytes = self.from(at)?;
+            match bytes.iter().position(|&byte| byte != 0) {
+                Some(i) => return Ok(at + i as u64),
+                None if bytes.is_empty() => return Ok(at),
+                None => at += bytes.len() as u64,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pages::warc::tests::Bytes;
+
+    proptest! {
+        #[test]
+        fn a_needle_is_found_wherever_blocks_are_cut(
+            bytes in prop::collection::vec(0u8..3, 0..80),
+            needle in prop::collection::vec(0u8..3, 1..5),
+            from in 0u64..90,
+            until in 0u64..90,
+            block_bytes in 1usize..20,
+        ) {
+            let file = Bytes(bytes.clone());
+            let expected = (from..until.min(bytes.len() as u64)).find(|&p| bytes[p as usize..].starts_with(&needle));
+            prop_assert_eq!(Blocks::new(&file, block_bytes).find(&needle, from, until).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn zeros_are_skipped_over_many_blocks() {
+        let mut bytes = vec![0; 30];
+        bytes.extend([0, 0, 7, 0]);
+        let file = Bytes(bytes);
+        let mut blocks = Blocks::new(&file, 4);
+        assert_eq!(blocks.skip_zeros(1).unwrap(), 32);
+        assert_eq!(blocks.skip_zeros(33).unwrap(), 34);
+    }
+}

@@ -1,0 +1,193 @@
+//! Compressed members (gzip) and frames (zstd), decoded piece by piece.
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer, ResetDirective};
+
+use super::{blocks::Blocks, window::Ending};
+use crate::{
+    error::Result,
+    pages::record::{Limits, Reason},
+};
+
+/// Longest file name or comment in the head of a gzip member.
+const GZIP_TEXT_BYTES: usize = 1024;
+
+/// First bytes of a gzip member that holds deflate data.
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
+
+/// First bytes of a zstd frame.
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Most that deflate can swell.
+const DEFLATE_RATIO: u64 = 1032;
+
+/// Most that zstd swells in practice: a block of 128 KiB from four bytes.
+const ZSTD_RATIO: u64 = 1 << 15;
+
+enum Codec {
+    Gzip { inflate: Decompress, crc: Crc },
+    Zstd(DCtx<'static>),
+}
+
+/// A decoder of members, one after the other.
+pub(super) struct Decoder {
+    codec: Codec,
+    start: u64,
+    at: u64,
+    decoded: u64,
+}
+
+impl Decoder {
+    /// A decoder of gzip members.
+    pub fn gzip() -> Self {
+        Self::of(Codec::Gzip { inflate: Decompress::new(false), crc: Crc::new() })
+    }
+
+    /// A decoder of zstd frames, all of which may refer to `dictionary`.
+    pub fn zstd(dictionary: Option<&[u8]>) -> Self {
+        let mut context = DCtx::create();
+        if let Some(dictionary) = dictionary {
+            // A dictionary that cannot be loaded makes each frame that needs it a damaged one.
+            let _ = context.load_dictionary(dictionary);
+        }
+        Self::of(Codec::Zstd(context))
+    }
+
+    fn of(codec: Codec) -> Self {
+        Decoder { codec, start: 0, at: 0, decoded: 0 }
+    }
+
+    /// What every member starts with.
+    pub fn magic(&self) -> &'static [u8] {
+        match self.codec {
+            Codec::Gzip { .. } => GZIP_MAGIC,
+            Codec::Zstd(_) => ZSTD_MAGIC,
+        }
+    }
+
+    /// Decoded bytes that one encoded byte can give, at most.
+    pub fn ratio(&self) -> u64 {
+        match self.codec {
+            Codec::Gzip { .. } => DEFLATE_RATIO,
+            Codec::Zstd(_) => ZSTD_RATIO,
+        }
+    }
+
+    /// Position in the file behind what has been decoded; the member's end, once it has ended.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Gets ready to decode the member at `start`, or tells why there is none.
+    pub fn open(&mut self, blocks: &mut Blocks, start: u64) -> Result<std::result::Result<(), Reason>> {
+        (self.start, self.at, self.decoded) = (start, start, 0);
+        let magic = self.magic();
+        if blocks.peek(start, magic.len())? != magic {
+            return Ok(Err(Reason::Garbage));
+        }
+        match &mut self.codec {
+            Codec::Gzip { inflate, crc } => {
+                inflate.reset(false);
+                crc.reset();
+                match gzip_head(blocks, start)? {
+                    Ok(length) => self.at = start + length,
+                    Err(reason) => return Ok(Err(reason)),
+                }
+            }
+            Codec::Zstd(context) => {
+                context.reset(ResetDirective::SessionOnly).expect("a session can be reset at any time");
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Decodes into the spare capacity of `to` until that is full or the member ends; tells how it ended.
+    pub fn more(&mut self, blocks: &mut Blocks, limits: &Limits, to: &mut Vec<u8>) -> Result<Option<Ending>> {
+        while to.len() < to.capacity() {
+            let input = blocks.from(self.at)?;
+            let no_input = input.is_empty();
+            let from = to.len();
+            let (consumed, ended) = match &mut self.codec {
+                Codec::Gzip { inflate, crc } => {
+                    let before = inflate.total_in();
+                    let status = inflate.decompress_vec(input, to, FlushDecompress::None);
+                    crc.update(&to[from..]);
+                    let ended = match status {
+                        Ok(Status::StreamEnd) => Some(Ending::Member),
+                        Ok(_) => None,
+                        Err(_) => Some(Ending::Damaged),
+                    };
+                    (inflate.total_in() - before, ended)
+                }
+                Codec::Zstd(context) => {
+                    let mut input = InBuffer::around(input);
+                    let mut output = OutBuffer::around_pos(to, from);
+                    let ended = match context.decompress_stream(&mut output, &mut input) {
+                        Ok(0) => Some(Ending::Member),
+                        Ok(_) => None,
+                        Err(_) => Some(Ending::Damaged),
+                    };
+                    (input.pos() as u64, ended)
+                }
+            };
+            self.at += consumed;
+            self.decoded += (to.len() - from) as u64;
+            if ended == Some(Ending::Member) {
+                return self.trailer(blocks).map(Some);
+            }
+            if ended.is_some() {
+                return Ok(ended);
+            }
+            if consumed == 0 && to.len() == from {
+                return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
+            }
+            if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > limits.ratio {
+                return Ok(Some(Ending::Bomb));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what follows the data of a member; zstd has checked its own.
+    fn trailer(&mut self, blocks: &mut Blocks) -> Result<Ending> {
+        let Codec::Gzip { crc, .. } = &self.codec else { return Ok(Ending::Member) };
+        let trailer = blocks.peek(self.at, 8)?;
+        self.at += trailer.len() as u64;
+        if trailer.len() < 8 {
+            return Ok(Ending::Cut);
+        }
+        let right = trailer[..4] == crc.sum().to_le_bytes() && trailer[4..] == (self.decoded as u32).to_le_bytes();
+        Ok(if right { Ending::Member } else { Ending::WrongCrc })
+    }
+}
+
+/// Returns the length of the head of the gzip member at `start`.
+fn gzip_head(blocks: &mut Blocks, start: u64) -> Result<std::result::Result<u64, Reason>> {
+    let fixed = blocks.peek(start, 12)?;
+    if fixed.len() < 10 {
+        return Ok(Err(Reason::Truncated));
+    }
+    let flags = fixed[3];
+    if flags & 0xe0 != 0 {
+        return Ok(Err(Reason::BadCompression));
+    }
+    let mut at = start + 10;
+    if flags & 4 != 0 {
+        let Some(&[low, high]) = fixed.get(10..12) else { return Ok(Err(Reason::Truncated)) };
+        at += 2 + u64::from(u16::from_le_bytes([low, high]));
+    }
+    for text in [8, 16] {
+        if flags & text != 0 {
+            let bytes = blocks.peek(at, GZIP_TEXT_BYTES)?;
+            match memchr::memchr(0, &bytes) {
+                Some(end) => at += end as u64 + 1,
+                None if bytes.len() < GZIP_TEXT_BYTES => return Ok(Err(Reason::Truncated)),
+                None => return Ok(Err(Reason::BadCompression)),
+            }
+        }
+    }
+    if flags & 2 != 0 {
+        at += 2;
+    }
+    Ok(if at > blocks.len() { Err(Reason::Truncated) } else { Ok(at - start) })
+}

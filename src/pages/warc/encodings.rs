@@ -1,0 +1,183 @@
+//! Content encodings, each removed within the limits.
+
+use std::{
+    borrow::Cow,
+    io::{ErrorKind, Read},
+};
+
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+use super::http::Refusal;
+use crate::pages::record::{Limits, Reason};
+
+/// Largest window of a zstd body, as a power of two: what RFC 9659 allows.
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// Bytes decoded before the ratio is looked at.
+const RATIO_FROM: u64 = 1 << 20;
+
+/// Removes `encodings`, the one applied last first.
+///
+/// A body that is not encoded as it says is taken as it is, mended with [`Reason::EncodingLie`]; of one that breaks,
+/// what decodes is returned. The first damage is the one reported.
+pub(super) fn decode<'m>(
+    encodings: &[String],
+    body: Cow<'m, [u8]>,
+    limits: &Limits,
+) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
+    if encodings.len() > limits.encodings as usize {
+        let detail = format!("{} content encodings, {} are allowed", encodings.len(), limits.encodings);
+        return Err((Reason::TooManyEncodings, detail));
+    }
+    let (mut body, mut mended) = (body, None);
+    for encoding in encodings.iter().rev() {
+        if body.is_empty() {
+            break;
+        }
+        let (decoded, damage) = match encoding.as_str() {
+            "gzip" | "x-gzip" if !body.starts_with(&[0x1f, 0x8b]) => (None, Some(Reason::EncodingLie)),
+            "gzip" | "x-gzip" => drain(MultiGzDecoder::new(&*body), &body, limits)?,
+            "zstd" if !body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => (None, Some(Reason::EncodingLie)),
+            "zstd" => drain(zstd_reader(&body)?, &body, limits)?,
+            "deflate" => deflate(&body, limits)?,
+            "br" => unmarked(drain(brotli_decompressor::Decompressor::new(&*body, 4096), &body, limits)?, &body),
+            _ => return Err((Reason::UnknownEncoding, encoding.chars().take(40).collect())),
+        };
+        mended = mended.or(damage);
+        body = decoded.map_or(body, Cow::Owned);
+    }
+    Ok((body, mended))
+}
+
+/// What decoding gave, if anything, and the damage it met.
+type Decoded = (Option<Vec<u8>>, Option<Reason>);
+
+/// RFC 9110 means zlib by `deflate`; many servers send it raw.
+fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+    let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0;
+    if zlib {
+        let decoded = drain(ZlibDecoder::new(body), body, limits)?;
+        if decoded.1 != Some(Reason::BadCompression) || decoded.0.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
+            return Ok(decoded);
+        }
+    }
+    Ok(unmarked(drain(DeflateDecoder::new(body), body, limits)?, body))
+}
+
+/// Judges a failure of a format that has no mark of its own: a body that reads like text was never encoded.
+fn unmarked(decoded: Decoded, body: &[u8]) -> Decoded {
+    let start = &body[..body.len().min(512)];
+    let like_text = start.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
+    let nothing = decoded.0.as_ref().is_none_or(Vec::is_empty);
+    if decoded.1.is_some() && (like_text || nothing) { (None, Some(Reason::EncodingLie)) } else { decoded }
+}
+
+fn zstd_reader(body: &[u8]) -> Result<impl Read + '_, Refusal> {
+    let broken = |error: std::io::Error| (Reason::BadCompression, format!("zstd: {error}"));
+    let mut reader = zstd::stream::read::Decoder::with_buffer(body).map_err(broken)?;
+    reader.window_log_max(ZSTD_WINDOW_LOG).map_err(broken)?;
+    Ok(reader)
+}
+
+fn drain(reader: impl Read, encoded: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+    let mut bytes = Vec::new();
+    let mut reader = reader;
+    loop {
+        let read = reader.by_ref().take(RATIO_FROM).read_to_end(&mut bytes);
+        let length = bytes.len() as u64;
+        let swollen = length > RATIO_FROM && length / encoded.len().max(1) as u64 > limits.ratio;
+        if length > limits.record_bytes || swollen {
+            return Err((Reason::DecodedTooLarge, format!("over {length} bytes from {}", encoded.len())));
+        }
+        match read {
+            Ok(0) => return Ok((Some(bytes), None)),
+            Ok(_) => (),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok((Some(bytes), Some(Reason::Truncated))),
+            Err(_) => return Ok((Some(bytes), Some(Reason::BadCompression))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{
+        Compression,
+        write::{DeflateEncoder, GzEncoder, ZlibEncoder},
+    };
+
+    use super::*;
+
+    const PAGE: &[u8] = b"<html><p>to be decoded, to be decoded, to be decoded</p></html>";
+    /// `brotli -q 5` of [`PAGE`] written by hand as one uncompressed meta-block: a window of 16 bits, then
+    /// length - 1 in 16 bits, the bytes, and an empty last meta-block.
+    fn brotli_stored(page: &[u8]) -> Vec<u8> {
+        // Bits, low first: 0 (WBITS = 16), 0 (ISLAST), 00 (4 nibbles), 16 bits of length - 1, 1 (ISUNCOMPRESSED).
+        let head = ((page.len() as u32 - 1) << 4) | 1 << 20;
+        let mut bytes = head.to_le_bytes()[..3].to_vec();
+        bytes.extend_from_slice(page);
+        bytes.push(3); // ISLAST, ISLASTEMPTY
+        bytes
+    }
+
+    fn gzip(page: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(page).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn decoded(encodings: &[&str], body: &[u8]) -> Result<(Vec<u8>, Option<Reason>), Reason> {
+        let encodings: Vec<String> = encodings.iter().map(|&word| word.to_owned()).collect();
+        let decoded = decode(&encodings, Cow::Borrowed(body), &Limits::default());
+        decoded.map(|(body, mended)| (body.into_owned(), mended)).map_err(|refusal| refusal.0)
+    }
+
+    #[test]
+    fn every_encoding_is_removed() {
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
+        zlib.write_all(PAGE).unwrap();
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
+        raw.write_all(PAGE).unwrap();
+        for (encoding, body) in [
+            ("gzip", gzip(PAGE)),
+            ("x-gzip", gzip(PAGE)),
+            ("deflate", zlib.finish().unwrap()),
+            ("deflate", raw.finish().unwrap()),
+            ("br", brotli_stored(PAGE)),
+            ("zstd", zstd::bulk::compress(PAGE, 3).unwrap()),
+        ] {
+            assert_eq!(decoded(&[encoding], &body), Ok((PAGE.to_vec(), None)), "{encoding}");
+        }
+        assert_eq!(decoded(&["zstd", "gzip"], &gzip(&zstd::bulk::compress(PAGE, 3).unwrap())), Ok((PAGE.to_vec(), None)));
+        assert_eq!(decoded(&["gzip"], b""), Ok((Vec::new(), None)));
+    }
+
+    #[test]
+    fn a_body_that_is_not_encoded_is_taken_as_it_is() {
+        for encoding in ["gzip", "deflate", "br", "zstd"] {
+            assert_eq!(decoded(&[encoding], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))), "{encoding}");
+        }
+        assert_eq!(decoded(&["gzip", "gzip"], &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+    }
+
+    #[test]
+    fn of_a_truncated_body_the_beginning_is_kept() {
+        let text: Vec<u8> = (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
+        let stored: Vec<u8> = brotli_stored(&text[..60_000]);
+        for (encoding, body) in [("gzip", gzip(&text)), ("zstd", zstd::bulk::compress(&text, 3).unwrap()), ("br", stored)] {
+            let (kept, mended) = decoded(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
+            assert!(kept.len() > 1000 && text.starts_with(&kept), "{encoding}: {} bytes", kept.len());
+            assert_eq!(mended, Some(Reason::Truncated), "{encoding}");
+        }
+    }
+
+    #[test]
+    fn bombs_strangers_and_piles_are_refused() {
+        let zeros = vec![0; 17 << 20];
+        assert_eq!(decoded(&["gzip"], &gzip(&zeros)), Err(Reason::DecodedTooLarge));
+        assert_eq!(decoded(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()), Err(Reason::DecodedTooLarge));
+        assert_eq!(decoded(&["rot13"], PAGE), Err(Reason::UnknownEncoding));
+        assert_eq!(decoded(&["gzip"; 4], PAGE), Err(Reason::TooManyEncodings));
+    }
+}

@@ -1,0 +1,115 @@
+//! Header lines as WARC and HTTP share them: `name: value`, continued by lines that start with a blank.
+
+use std::borrow::Cow;
+
+/// A line of a head.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'h> {
+    /// A name and its value, both trimmed.
+    Field(&'h [u8], Cow<'h, [u8]>),
+    /// A line without a colon, or with a name that no header can have.
+    Odd,
+}
+
+/// Returns the lines of a head behind its first line.
+pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let mut rest = next_line(head).1;
+    std::iter::from_fn(move || {
+        let (line, mut behind) = next_line(rest);
+        if line.is_empty() {
+            return None;
+        }
+        let mut whole = Cow::Borrowed(line);
+        while matches!(behind.first(), Some(b' ' | b'\t')) {
+            let (continued, after) = next_line(behind);
+            whole.to_mut().push(b' ');
+            whole.to_mut().extend_from_slice(continued.trim_ascii());
+            behind = after;
+        }
+        rest = behind;
+        let Some(colon) = memchr::memchr(b':', line) else { return Some(Line::Odd) };
+        let name = line[..colon].trim_ascii();
+        if name.is_empty() || name.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
+            return Some(Line::Odd);
+        }
+        let value = match whole {
+            Cow::Borrowed(line) => Cow::Borrowed(line[colon + 1..].trim_ascii()),
+            Cow::Owned(line) => Cow::Owned(line[colon + 1..].trim_ascii().to_vec()),
+        };
+        Some(Line::Field(name, value))
+    })
+}
+
+/// Splits off the first line, without its line end.
+pub(super) fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let (line, rest) = match memchr::memchr(b'\n', bytes) {
+        Some(end) => (&bytes[..end], &bytes[end + 1..]),
+        None => (bytes, &[][..]),
+    };
+    (line.strip_suffix(b"\r").unwrap_or(line), rest)
+}
+
+/// Returns header bytes as text: UTF-8 if they are that, else Latin-1.
+pub(super) fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    }
+}
+
+/// Splits a `Content-Type` into its media type, lower case, and the charset it names.
+pub(super) fn media_type(value: &str) -> (String, Option<String>) {
+    let mut parts = value.split(';');
+    let media = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let charset = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']).trim();
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then(|| value.to_owned())
+    });
+    (media, charset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(head: &[u8]) -> Vec<(String, String)> {
+        lines(head)
+            .map(|line| match line {
+                Line::Field(name, value) => (text(name), text(&value)),
+                Line::Odd => ("odd".to_owned(), String::new()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn fields_end_at_the_blank_line_with_either_line_end() {
+        let expected = [("A".to_owned(), "1".to_owned()), ("b-c".to_owned(), "x: y".to_owned())];
+        assert_eq!(fields(b"first: line\r\nA: 1\r\nb-c :x: y \r\n\r\nD: 4\r\n"), expected);
+        assert_eq!(fields(b"first: line\nA: 1\nb-c :x: y \n\nD: 4\n"), expected);
+    }
+
+    #[test]
+    fn folded_lines_continue_the_value() {
+        assert_eq!(fields(b"v\r\nA: 1\r\n  2\r\n\t3\r\nB: 4\r\n\r\n")[0].1, "1 2 3");
+    }
+
+    #[test]
+    fn a_line_without_colon_or_with_a_nul_in_its_name_is_odd() {
+        assert_eq!(fields(b"v\nno colon\nX-\0: \0\n: empty\nA: b\n\n").iter().filter(|f| f.0 == "odd").count(), 3);
+    }
+
+    #[test]
+    fn header_bytes_that_are_no_utf8_are_latin1() {
+        assert_eq!(text(b"caf\xe9"), "café");
+        assert_eq!(text("café".as_bytes()), "café");
+    }
+
+    #[test]
+    fn a_content_type_gives_media_type_and_charset() {
+        assert_eq!(media_type("Text/HTML; Charset=\"UTF-8\""), ("text/html".to_owned(), Some("UTF-8".to_owned())));
+        assert_eq!(media_type("text/html;foo;charset = latin1 ; x=y").1.as_deref(), Some("latin1"));
+        assert_eq!(media_type("text/plain; charset="), ("text/plain".to_owned(), None));
+        assert_eq!(media_type(""), (String::new(), None));
+    }
+}

@@ -1,0 +1,197 @@
+//! An HTTP response as a crawler stored it: status, head, and a body in transfer encoding.
+
+use std::borrow::Cow;
+
+use super::fields::{Line, lines, media_type, next_line, text};
+use crate::pages::record::{Limits, Reason};
+
+/// Why something is refused, and its particulars.
+pub(super) type Refusal = (Reason, String);
+
+/// A response, its body still encoded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Response<'m> {
+    /// Status code.
+    pub status: u16,
+    /// Media type, lower case, empty when not said.
+    pub media: String,
+    /// Charset that `Content-Type` names.
+    pub charset: Option<String>,
+    /// Whether the body is said to come in chunks.
+    pub chunked: bool,
+    /// Content encodings in the order in which they were applied, lower case.
+    pub encodings: Vec<String>,
+    /// All behind the head.
+    pub body: &'m [u8],
+}
+
+/// Reads the head of a response; interim responses (1xx) before it are skipped.
+pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Response<'m>, Refusal> {
+    loop {
+        let status = status(message)?;
+        let held = &message[..message.len().min(limits.head_bytes as usize)];
+        let Some(end) = blank_line(held) else {
+            return Err(if held.len() < message.len() {
+                (Reason::HeaderTooLarge, format!("HTTP head over {} bytes", limits.head_bytes))
+            } else {
+                (Reason::HttpHeaderUnterminated, format!("no blank line in {} bytes", message.len()))
+            });
+        };
+        let body = &message[end..];
+        if (100..200).contains(&status) && body.starts_with(b"HTTP/") {
+            message = body;
+            continue;
+        }
+        return Ok(with_fields(status, &message[..end], body));
+    }
+}
+
+fn status(message: &[u8]) -> Result<u16, Refusal> {
+    let line = next_line(&message[..message.len().min(200)]).0;
+    let mut words = line.split(|&byte| byte == b' ' || byte == b'\t').filter(|word| !word.is_empty());
+    let version = words.next().unwrap_or_default();
+    let code = words.next().filter(|code| code.len() == 3 && code.iter().all(u8::is_ascii_digit));
+    match code {
+        Some(code) if version.starts_with(b"HTTP/") => {
+            Ok(code.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0')))
+        }
+        _ => Err((Reason::BadHttpStatus, "the payload does not start with an HTTP status line".to_owned())),
+    }
+}
+
+/// Returns the length of the head including its blank line.
+fn blank_line(bytes: &[u8]) -> Option<usize> {
+    let mut line = 0;
+    for end in memchr::memchr_iter(b'\n', bytes) {
+        if line > 0 && (end == line || &bytes[line..end] == b"\r") {
+            return Some(end + 1);
+        }
+        line = end + 1;
+    }
+    None
+}
+
+fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
+    let mut response =
+        Response { status, media: String::new(), charset: None, chunked: false, encodings: Vec::new(), body };
+    for line in lines(head) {
+        let Line::Field(name, value) = line else { continue };
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        if is("Content-Type") && response.media.is_empty() {
+            (response.media, response.charset) = media_type(&text(&value));
+        } else if is("Transfer-Encoding") || is("Content-Encoding") {
+            for word in text(&value).to_ascii_lowercase().split(',').map(str::trim) {
+                match word {
+                    "" | "identity" => (),
+                    "chunked" => response.chunked = true,
+                    _ => response.encodings.push(word.to_owned()),
+                }
+            }
+        }
+    }
+    response
+}
+
+/// Takes a body out of its chunks.
+///
+/// A body that does not start with a chunk is returned as it is, mended with [`Reason::EncodingLie`]: Common Crawl, for
+/// one, stores bodies decoded under the head as received. Of a body that breaks off, what came is returned.
+pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
+    let mut whole = Vec::new();
+    let mut rest = body;
+    loop {
+        let Some((digits, chunk)) = chunk_line(rest) else {
+            return Ok(match (rest.len() == body.len(), rest.is_empty()) {
+                (true, _) => (Cow::Borrowed(body), Some(Reason::EncodingLie)),
+                (false, true) => (Cow::Owned(whole), Some(Reason::Truncated)),
+                (false, false) => (Cow::Owned(whole), Some(Reason::BadChunk)),
+            });
+        };
+        let size = text(digits).trim_start_matches('0').to_owned();
+        let size = if size.is_empty() { Some(0) } else { u64::from_str_radix(&size, 16).ok() };
+        let Some(size) = size.filter(|&size| size <= limits.record_bytes) else {
+            return Err((Reason::BadChunk, format!("chunk of 0x{} bytes", text(&digits[..digits.len().min(40)]))));
+        };
+        if size == 0 {
+            return Ok((Cow::Owned(whole), None));
+        }
+        let taken = chunk.len().min(size as usize);
+        whole.extend_from_slice(&chunk[..taken]);
+        if taken < size as usize {
+            return Ok((Cow::Owned(whole), Some(Reason::Truncated)));
+        }
+        rest = &chunk[taken..];
+        rest = rest.strip_prefix(b"\r\n").or(rest.strip_prefix(b"\n")).unwrap_or(rest);
+    }
+}
+
+/// Splits off the line that says how long a chunk is: its hexadecimal digits and what follows the line.
+fn chunk_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    const LONGEST: usize = 4096;
+    let line = memchr::memchr(b'\n', &bytes[..bytes.len().min(LONGEST)]).map_or(bytes.len(), |end| end + 1);
+    let digits = bytes[..line.min(LONGEST)].split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    let hexadecimal = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
+    (hexadecimal && line <= LONGEST).then(|| (digits, &bytes[line..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(message: &[u8]) -> Reason {
+        parse(message, &Limits::default()).unwrap_err().0
+    }
+
+    #[test]
+    fn a_response_has_status_type_and_encodings() {
+        let message = b"HTTP/1.1 200\nContent-Type: text/html; charset=x\nTransfer-Encoding: gzip, Chunked\n\
+            Content-Encoding: br\n\nbody\n\nmore";
+        let response = parse(message, &Limits::default()).unwrap();
+        assert_eq!((response.status, response.media.as_str(), response.chunked), (200, "text/html", true));
+        assert_eq!(response.charset.as_deref(), Some("x"));
+        assert_eq!(response.encodings, ["gzip", "br"]);
+        assert_eq!(response.body, b"body\n\nmore");
+    }
+
+    #[test]
+    fn an_interim_response_is_skipped() {
+        let message = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/2 404 x\r\n\r\nb";
+        assert_eq!(parse(message, &Limits::default()).unwrap().status, 404);
+    }
+
+    #[test]
+    fn a_head_must_start_with_a_status_and_end() {
+        assert_eq!(reason(b"<html>"), Reason::BadHttpStatus);
+        assert_eq!(reason(b"HTTP/1.1 OK\r\n\r\n"), Reason::BadHttpStatus);
+        assert_eq!(reason(b"HTTP/1.1 200 OK\r\nA: b\r\n"), Reason::HttpHeaderUnterminated);
+        let long = [b"HTTP/1.1 200 OK\r\nA: ".as_slice(), &[b'a'; 70_000]].concat();
+        assert_eq!(reason(&long), Reason::HeaderTooLarge);
+    }
+
+    fn unchunked(body: &[u8]) -> (Vec<u8>, Option<Reason>) {
+        let (whole, mended) = unchunk(body, &Limits::default()).unwrap();
+        (whole.into_owned(), mended)
+    }
+
+    #[test]
+    fn chunks_are_joined_whatever_their_padding_extensions_and_line_ends() {
+        assert_eq!(unchunked(b"3\r\nabc\r\n004;x=y\ndefg\n0000\r\nA: b\r\n\r\n"), (b"abcdefg".to_vec(), None));
+        assert_eq!(unchunked(b"3 \r\nabc\r\n0\r\n\r\n"), (b"abc".to_vec(), None));
+    }
+
+    #[test]
+    fn broken_chunks_give_what_came() {
+        assert_eq!(unchunked(b"3\r\nabc\r\n9\r\ndef"), (b"abcdef".to_vec(), Some(Reason::Truncated)));
+        assert_eq!(unchunked(b"3\r\nabc\r\n"), (b"abc".to_vec(), Some(Reason::Truncated)));
+        assert_eq!(unchunked(b"3\r\nabc\r\n<p>\r\n"), (b"abc".to_vec(), Some(Reason::BadChunk)));
+        assert_eq!(unchunked(b"<p>plain</p>"), (b"<p>plain</p>".to_vec(), Some(Reason::EncodingLie)));
+    }
+
+    #[test]
+    fn a_chunk_over_the_limit_is_refused() {
+        for size in ["FFFFFFFFFFFFFFFF", "1000001", "123456789abcdef0123"] {
+            let body = format!("{size}\r\nabc");
+            assert_eq!(unchunk(body.as_bytes(), &Limits::default()).unwrap_err().0, Reason::BadChunk, "{size}");
+        }
+    }
+}

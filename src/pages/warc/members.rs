@@ -1,0 +1,240 @@
+//! A compressed file as a row of members (gzip) or frames (zstd), each of which holds records.
+//!
+//! A member counts as the start of records when it decodes to `WARC/`. Behind one that ended well the next is expected at
+//! once; behind a damaged one it is searched for from the byte after its start, because a decoder that has lost its way
+//! may run far into the members that follow before it notices.
+
+use super::{
+    Compression, RangeEnd,
+    blocks::Blocks,
+    decoder::Decoder,
+    record_head::MAGIC,
+    records::{Out, Records},
+    window::{Ending, Source, Window},
+};
+use crate::{
+    error::Result,
+    pages::record::{Limits, Reason},
+};
+
+/// Decoded bytes asked for at a time; members are mostly smaller and then need one call.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Decoded bytes by which a place that merely looks like a member is judged.
+const GLANCE_BYTES: usize = 64;
+
+/// Damaged members that may be met one behind the other before what they have in common is given up. Bounds the
+/// decoding of a pile of forged members to a multiple of its size.
+const RETRIES: u32 = 64;
+
+/// What is at a place of a compressed file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A member that starts with a record; it has been opened.
+    Record,
+    /// An empty member or a skippable frame, up to this position.
+    Empty(u64),
+    /// No member, or one without a record.
+    Other(Reason),
+}
+
+/// Reads members of one file.
+pub(super) struct Members<'f, 'l> {
+    blocks: Blocks<'f>,
+    decoder: Decoder,
+    limits: &'l Limits,
+    /// First bytes of the member opened last, and how it ended if it did.
+    bytes: Vec<u8>,
+    ended: Option<Ending>,
+    retries: u32,
+    furthest: u64,
+}
+
+impl<'f, 'l> Members<'f, 'l> {
+    /// # Panics
+    /// If `compression` is [`Compression::Plain`].
+    pub fn new(mut blocks: Blocks<'f>, compression: Compression, limits: &'l Limits) -> Result<Self> {
+        let decoder = match compression {
+            Compression::Gzip => Decoder::gzip(),
+            Compression::Zstd => Decoder::zstd(dictionary(&mut blocks, limits)?.as_deref()),
+            Compression::Plain => panic!("a plain file has no members"),
+        };
+        Ok(Members { blocks, decoder, limits, bytes: Vec::new(), ended: None, retries: 0, furthest: 0 })
+    }
+
+    /// Reads the members that start in `from..until`, and what lies behind each; `from` 0 stands for the start of the
+    /// file, of which members are expected at once.
+    pub fn read(&mut self, from: u64, until: u64, out: &mut Out) -> Result<RangeEnd> {
+        let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
+        let mut next = if from == 0 { self.behind(0, out)? } else { self.scan(from, until)? };
+        while let Some(start) = next.filter(|&start| start < until) {
+            end.first_start.get_or_insert(start);
+            end.last_start = Some(start);
+            (next, end.end) = self.member(start, until, out)?;
+        }
+        end.records = out.found;
+        Ok(end)
+    }
+
+    /// Reads the member at `start`, which has been opened; returns the next one and the end of this one.
+    fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
+        let source = Member { blocks, decoder, limits, start };
+        let mut records = Records::new(Window::new(source, bytes, 0, self.ended), out);
+        records.run(Some(0), u64::MAX)?;
+        let ended = records.window.ended().expect("records are read until their source ends");
+        self.bytes = records.window.into_bytes();
+
+        let reached = self.decoder.at();
+        let whole = match ended {
+            Ending::File | Ending::Member => true,
+            Ending::WrongCrc => {
+                let behind = self.blocks.skip_zeros(reached)?;
+                behind == self.blocks.len() || !matches!(self.open(behind, CHUNK_BYTES)?, Place::Other(_))
+            }
+            Ending::Bomb => {
+                // Its bytes have been seen, and going back to them would only find it again.
+                self.retries = 0;
+                return Ok((self.scan(reached.max(start + 1), until)?, start + 1));
+            }
+            Ending::Cut | Ending::Damaged => false,
+        };
+        if whole {
+            (self.retries, self.furthest) = (0, 0);
+            return Ok((self.behind(reached, out)?, reached));
+        }
+        self.retries += 1;
+        self.furthest = self.furthest.max(reached);
+        let mut from = start + 1;
+        if self.retries > RETRIES {
+            self.retries = 0;
+            from = from.max(self.furthest);
+        }
+        Ok((self.scan(from, until)?, start + 1))
+    }
+
+    /// Returns the next member, expected at `at`. Empty members and zeros are passed over, anything else is reported.
+    fn behind(&mut self, mut at: u64, out: &mut Out) -> Result<Option<u64>> {
+        loop {
+            at = self.blocks.skip_zeros(at)?;
+            if at >= self.blocks.len() {
+                return Ok(None);
+            }
+            match self.open(at, CHUNK_BYTES)? {
+                Place::Record => return Ok(Some(at)),
+                Place::Empty(end) => at = end,
+                Place::Other(reason) => {
+                    let next = self.scan(at + 1, u64::MAX)?;
+                    let length = next.unwrap_or(self.blocks.len()) - at;
+                    out.refuse(at, reason, format!("{length} bytes between members"))?;
+                    return Ok(next);
+                }
+            }
+        }
+    }
+
+    /// Returns the first member in `from..until` that starts with a record, and opens it.
+    pub fn scan(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
+        let mut at = from;
+        while let Some(found) = self.blocks.find(self.decoder.magic(), at, until)? {
+            if self.open(found, GLANCE_BYTES)? == Place::Record {
+                return Ok(Some(found));
+            }
+            at = found + 1;
+        }
+        Ok(None)
+    }
+
+    /// Looks at what is at `at`, decoding up to about `chunk` bytes.
+    pub fn open(&mut self, at: u64, chunk: usize) -> Result<Place> {
+        if let Some(end) = self.skippable(at)? {
+            return Ok(if end <= self.blocks.len() { Place::Empty(end) } else { Place::Other(Reason::Truncated) });
+        }
+        if let Err(reason) = self.decoder.open(&mut self.blocks, at)? {
+            return Ok(Place::Other(reason));
+        }
+        if chunk > GLANCE_BYTES {
+            self.bytes.clear();
+            self.bytes.reserve(chunk);
+        } else {
+            self.bytes = Vec::with_capacity(chunk);
+        }
+        self.ended = self.decoder.more(&mut self.blocks, self.limits, &mut self.bytes)?;
+        Ok(match self.ended {
+            _ if self.bytes.starts_with(MAGIC) => Place::Record,
+            Some(Ending::Member) if self.bytes.is_empty() => Place::Empty(self.decoder.at()),
+            Some(Ending::Cut) if MAGIC.starts_with(&self.bytes) => Place::Other(Reason::Truncated),
+            Some(Ending::Damaged | Ending::WrongCrc) => Place::Other(Reason::BadCompression),
+            _ => Place::Other(Reason::Garbage),
+        })
+    }
+
+    /// First decoded bytes of the member opened last.
+    pub fn first_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns the end of the skippable zstd frame at `at`, if there is one.
+    fn skippable(&mut self, at: u64) -> Result<Option<u64>> {
+        if self.decoder.magic().len() < 4 {
+            return Ok(None);
+        }
+        Ok(skippable(&self.blocks.peek(at, 8)?).map(|length| at + 8 + length))
+    }
+}
+
+/// Returns the length of the content of a skippable frame, given its first eight bytes.
+fn skippable(head: &[u8]) -> Option<u64> {
+    let head: &[u8; 8] = head.try_into().ok()?;
+    let [mark, 0x2a, 0x4d, 0x18, length @ ..] = *head else { return None };
+    (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
+}
+
+/// Reads the dictionary that a `.warc.zst` may carry in a skippable frame of its own kind at its start, compressed or not.
+fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
+    let head = blocks.peek(0, 8)?;
+    let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
+        return Ok(None);
+    };
+    let frame = blocks.peek(8, length as usize)?;
+    if !frame.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Ok(Some(frame));
+    }
+    Ok(zstd::bulk::decompress(&frame, limits.record_bytes as usize).ok())
+}
+
+/// One member as a source of records, all of which start where it starts.
+struct Member<'m, 'f> {
+    blocks: &'m mut Blocks<'f>,
+    decoder: &'m mut Decoder,
+    limits: &'m Limits,
+    start: u64,
+}
+
+impl Source for Member<'_, '_> {
+    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>> {
+        to.reserve(CHUNK_BYTES);
+        self.decoder.more(self.blocks, self.limits, to)
+    }
+
+    fn jump(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn peek(&mut self, _: u64, _: usize) -> Result<Option<(Vec<u8>, bool)>> {
+        Ok(None)
+    }
+
+    fn longest(&self) -> u64 {
+        self.blocks.len().saturating_mul(self.decoder.ratio())
+    }
+
+    fn offset(&self, _: u64) -> u64 {
+        self.start
+    }
+
+    fn length(&self, from: u64, _: u64, last: bool) -> u64 {
+        if from == 0 && last { self.decoder.at() - self.start } else { 0 }
+    }
+}

@@ -1,0 +1,220 @@
+//! WARC and WET files: records of web archives, read by ranges, past any damage.
+//!
+//! In: a file of WARC 0.18, 1.0 or 1.1 records, plain, in gzip members or zstd frames (one for each record, or fewer).
+//! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes that belongs to none.
+//!
+//! | layer | file | question |
+//! |---|---|---|
+//! | bytes | `blocks`, `window` | what is at this position? |
+//! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
+//! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
+//! | pages | `page`, `http`, `encodings`, `date` | what does it say? |
+//!
+//! # Ranges
+//! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
+//! finds its first record by searching, so it may start inside a record that holds an archive itself. Whether a record
+//! starts at a position is decided by the bytes there alone, hence such a reader falls in with the true records at
+//! the next one of them; [`settle`] tells from which offset on that is.
+//!
+//! # Damage
+//! Costs the record it is in. Believed are, in this order: the end of a compressed member, a `Content-Length` behind
+//! which a record may end, the next place where a record starts.
+//!
+//! # Cost
+//! Linear in the bytes of the file, whatever they are; memory is two blocks of 1 MiB and twice the limit of a record.
+//!
+//! # Deviations
+//! - A gzip file cut into members elsewhere than between records (bgzip) is read as far as members start with records.
+//! - Segmented records are not put together: the first segment is a page, its continuations are no pages.
+//! - Digests are not checked.
+
+use std::ops::Range;
+
+use super::record::{Limits, ReadAt, Reason, Sink};
+use crate::error::Result;
+
+mod blocks;
+mod date;
+mod decoder;
+mod encodings;
+mod fields;
+mod http;
+mod members;
+mod page;
+mod record_head;
+mod records;
+mod window;
+
+use blocks::{BLOCK_BYTES, Blocks};
+use members::{Members, Place};
+use records::{Out, Records};
+use window::{Plain, Window};
+
+/// Bytes read at a time to learn what a file is.
+const PROBE_BYTES: usize = 16 << 10;
+
+/// Bytes at the start of a file that may be damaged without its being taken for something else.
+const DAMAGED_START_BYTES: u64 = 1 << 20;
+
+/// How the records of a WARC file are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    Plain,
+    /// In gzip members.
+    Gzip,
+    /// In zstd frames.
+    Zstd,
+}
+
+/// What reading a range came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeEnd {
+    /// Offset of the first record read.
+    pub first_start: Option<u64>,
+    /// Offset of the last record read.
+    pub last_start: Option<u64>,
+    /// Offset just behind the last record read; of a record that is damaged, any offset behind its start up to the next
+    /// record.
+    pub end: u64,
+    /// How many times the sink was called.
+    pub records: u64,
+}
+
+/// Reads the records of `file` whose start lies in `range`, and what lies between each of them and the next.
+///
+/// All ranges of a file together, each filtered by [`settle`], give what the range `0..file.len()` gives. A file that is
+/// no WARC ([`probe`]) gives one [`Reason::Garbage`] at offset 0.
+///
+/// # Errors
+/// Those of `file` and `sink`.
+///
+/// # Cost
+/// Reads the range and what its last record has beyond, and the first bytes of the file.
+pub fn read_range(file: &dyn ReadAt, range: Range<u64>, limits: &Limits, sink: &mut Sink) -> Result<RangeEnd> {
+    read_in_blocks(file, range, limits, sink, BLOCK_BYTES)
+}
+
+fn read_in_blocks(
+    file: &dyn ReadAt,
+    range: Range<u64>,
+    limits: &Limits,
+    sink: &mut Sink,
+    block_bytes: usize,
+) -> Result<RangeEnd> {
+    let mut out = Out { limits, sink, found: 0 };
+    let mut blocks = Blocks::new(file, block_bytes);
+    match probe(file)? {
+        Some(Compression::Plain) => {
+            let window = Window::new(Plain { blocks: &mut blocks, at: range.start }, Vec::new(), range.start, None);
+            let mut records = Records::new(window, &mut out);
+            let first = match range.start {
+                0 => records.gap(0)?,
+                start => records.find(start, range.end, None)?,
+            };
+            records.run(first, range.end)?;
+            let (first_start, last_start, end) = (records.first, records.last, records.end.max(range.start));
+            Ok(RangeEnd { first_start, last_start, end, records: out.found })
+        }
+        Some(compression) => Members::new(blocks, compression, limits)?.read(range.start, range.end, &mut out),
+        None => {
+            if range.start == 0 && !file.is_empty() {
+                out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?))?;
+            }
+            Ok(RangeEnd { first_start: None, last_start: None, end: range.start, records: out.found })
+        }
+    }
+}
+
+/// Returns for every range of a file the smallest offset from which on what it found is true; whatever it found before
+/// lies inside a record of an earlier range. `ends` are those of all ranges of the file, in file order.
+///
+/// Exact unless an archive that is embedded in a record and cut off there has a last record whose claimed end, beyond
+/// that of the record it is in, happens to be the start or the end of another record. Even then the outcome depends on
+/// nothing but the file and its ranges.
+pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
+    let mut true_from = 0;
+    let mut offsets = Vec::with_capacity(ends.len());
+    for range in ends {
+        offsets.push(true_from);
+        // The end of a record that is not true says nothing.
+        if range.last_start.is_some_and(|last| last >= true_from) {
+            true_from = true_from.max(range.end);
+        }
+    }
+    offsets
+}
+
+/// Tells whether `file` is a WARC file, and how it is compressed, by its first bytes.
+///
+/// Its first MiB may be damaged, as long as a record or member is found there.
+///
+/// # Errors
+/// Those of `file`.
+pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
+    let limits = Limits::default();
+    let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
+    if start_of_text(&first).starts_with(record_head::MAGIC) {
+        return Ok(Some(Compression::Plain));
+    }
+    for compression in [Compression::Gzip, Compression::Zstd] {
+        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), compression, &limits)?;
+        let mut at = 0;
+        let place = loop {
+            match members.open(at, PROBE_BYTES)? {
+                Place::Empty(end) if end < DAMAGED_START_BYTES.min(file.len()) => at = end,
+                place => break place,
+            }
+        };
+        let damaged = match place {
+            Place::Record => return Ok(Some(compression)),
+            // A whole member that holds something else says that all of the file does.
+            Place::Other(Reason::Garbage) if !members.first_bytes().is_empty() => return Ok(None),
+            Place::Other(_) => true,
+            Place::Empty(_) => false,
+        };
+        if damaged && members.scan(at, DAMAGED_START_BYTES)?.is_some() {
+            return Ok(Some(compression));
+        }
+    }
+    if page::like_html(&first) {
+        return Ok(None);
+    }
+    let mut nothing = |_| Ok(());
+    let mut out = Out { limits: &limits, sink: &mut nothing, found: 0 };
+    let mut blocks = Blocks::new(file, PROBE_BYTES);
+    let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Vec::new(), 0, None);
+    let found = Records::new(window, &mut out).find(0, DAMAGED_START_BYTES, None)?;
+    Ok(found.map(|_| Compression::Plain))
+}
+
+/// Says in a few words what a file that is no WARC seems to be, for a message.
+///
+/// # Errors
+/// Those of `file`.
+pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
+    let limits = Limits::default();
+    let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Compression::Gzip, &limits)?;
+    if first.starts_with(&[0x1f, 0x8b]) && members.open(0, PROBE_BYTES)? != Place::Other(Reason::BadCompression) {
+        return Ok(match members.first_bytes() {
+            [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
+            inner if page::like_html(inner) => "a gzip file of HTML",
+            _ => "a gzip file of something that is no WARC",
+        });
+    }
+    Ok(match start_of_text(&first) {
+        [] if file.is_empty() => "an empty file",
+        text if text.starts_with(b"version https://git-lfs") => "a git LFS pointer, so fetch the file it stands for",
+        text if page::like_html(text) => "an HTML page, perhaps an error page of the server it came from",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file of something that is no WARC",
+        _ => "no WARC record in its first MiB",
+    })
+}
+
+fn start_of_text(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! A whole WARC record becomes a page, or a reason why it is none.
+
+use std::borrow::Cow;
+
+use super::{
+    date::unix_seconds,
+    encodings,
+    http,
+    record_head::Head,
+};
+pub(super) use super::http::Refusal;
+use crate::pages::record::{Form, Limits, RawPage, Reason};
+
+/// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
+///
+/// # Errors
+/// The reason for which the record is refused.
+pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: &Limits) -> Result<RawPage, Refusal> {
+    no_page(head).map_or(Ok(()), Err)?;
+    if head.uri.is_empty() {
+        return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
+    }
+    let mut page = if is_http(head) {
+        from_http(payload, limits).map_err(|refusal| match (mended, refusal.0) {
+            (Some(Reason::Truncated), Reason::HttpHeaderUnterminated | Reason::BadHttpStatus) => {
+                (Reason::Truncated, "the record ends within its HTTP head".to_owned())
+            }
+            _ => refusal,
+        })?
+    } else {
+        let form = form(&head.media, payload)?;
+        raw(200, head.media.clone(), head.charset.clone(), Cow::Borrowed(payload), form, None)
+    };
+    page.mended = mended.or(page.mended);
+    page.url.clone_from(&head.uri);
+    match unix_seconds(&head.date) {
+        Some(seconds) => page.fetch_time = seconds,
+        None if head.date.is_empty() => (),
+        None => page.mended = page.mended.or(Some(Reason::BadDate)),
+    }
+    if head.odd_line {
+        page.mended = page.mended.or(Some(Reason::BadHeader));
+    }
+    Ok(page)
+}
+
+/// Tells why a record of this head can be no page, whatever its payload.
+pub(super) fn no_page(head: &Head) -> Option<Refusal> {
+    if let Some(version) = &head.bad_version {
+        return Some((Reason::BadVersion, version.clone()));
+    }
+    let other = |what: &str| (Reason::NotAPageRecord, what.chars().take(80).collect());
+    match head.kind.as_str() {
+        "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
+        "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
+        "response" | "resource" | "conversion" => None,
+        "revisit" => Some((Reason::Revisit, String::new())),
+        "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
+        kind => Some(other(kind)),
+    }
+}
+
+/// Whether the payload is an HTTP message: it says so, or it is the response of a web server and says nothing else.
+fn is_http(head: &Head) -> bool {
+    let uri = head.uri.trim_start_matches('<');
+    let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
+    head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
+}
+
+fn from_http(payload: &[u8], limits: &Limits) -> Result<RawPage, Refusal> {
+    let response = http::parse(payload, limits)?;
+    if !(200..300).contains(&response.status) {
+        return Err((Reason::StatusNot2xx, response.status.to_string()));
+    }
+    if !response.media.is_empty() && form_of_media(&response.media).is_none() {
+        return Err((Reason::NotText, response.media.chars().take(80).collect()));
+    }
+    let (body, broken_chunks) = match response.chunked {
+        true => http::unchunk(response.body, limits)?,
+        false => (Cow::Borrowed(response.body), None),
+    };
+    let (body, broken_encoding) = encodings::decode(&response.encodings, body, limits)?;
+    let form = form(&response.media, &body)?;
+    Ok(raw(response.status, response.media, response.charset, body, form, broken_chunks.or(broken_encoding)))
+}
+
+fn raw(
+    status: u16,
+    mime: String,
+    charset: Option<String>,
+    body: Cow<[u8]>,
+    form: Form,
+    mended: Option<Reason>,
+) -> RawPage {
+    let body = body.into_owned();
+    RawPage { url: String::new(), fetch_time: 0, status, mime, charset, body, form, offset: 0, length: 0, mended }
+}
+
+/// Decides by media type and the first bytes whether there is text to be had.
+fn form(media: &str, body: &[u8]) -> Result<Form, Refusal> {
+    if let Some(really) = binary(body) {
+        return Err((Reason::NotText, format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
+    }
+    if media.is_empty() {
+        return if like_html(body) { Ok(Form::Html) } else { Err((Reason::NotText, "no media type".to_owned())) };
+    }
+    form_of_media(media).ok_or_else(|| (Reason::NotText, media.chars().take(80).collect()))
+}
+
+fn form_of_media(media: &str) -> Option<Form> {
+    match media {
+        "text/html" | "application/xhtml+xml" | "application/xml+xhtml" | "application/vnd.wap.xhtml+xml" => {
+            Some(Form::Html)
+        }
+        "text/plain" => Some(Form::Text),
+        _ => None,
+    }
+}
+
+/// Names the format of bytes that are certainly no text, whatever their media type says.
+fn binary(body: &[u8]) -> Option<&'static str> {
+    const MARKS: [(&[u8], &str); 9] = [
+        (b"%PDF-", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\x1f\x8b\x08", "application/gzip"),
+        (b"\x28\xb5\x2f\xfd", "application/zstd"),
+        (b"\x7fELF", "application/x-elf"),
+    ];
+    MARKS.iter().find(|(mark, _)| body.starts_with(mark)).map(|&(_, name)| name)
+}
+
+/// Whether bytes without a media type look like HTML; XML does when it says `html` early.
+pub(super) fn like_html(body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let early = body[..body.len().min(1024)].to_ascii_lowercase();
+    match early.starts_with(b"<?xml") {
+        true => memchr::memmem::find(&early, b"html").is_some(),
+        false => early.first() == Some(&b'<'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::warc::record_head::parse;
+
+    fn made(fields: &str, payload: &str, mended: Option<Reason>) -> Result<RawPage, Reason> {
+        let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{fields}\r\n").as_bytes());
+        page(&head, payload.as_bytes(), mended, &Limits::default()).map_err(|refusal| refusal.0)
+    }
+
+    const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
+
+    #[test]
+    fn media_type_and_first_bytes_decide_the_form() {
+        let form = |head: &str, body: &str| made(RESPONSE, &format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}"), None).map(|p| p.form);
+        assert_eq!(form("Content-Type: text/html\r\n", "x"), Ok(Form::Html));
+        assert_eq!(form("Content-Type: application/xhtml+xml\r\n", "x"), Ok(Form::Html));
+        assert_eq!(form("Content-Type: text/plain\r\n", "<p>"), Ok(Form::Text));
+        assert_eq!(form("Content-Type: image/png\r\n", "x"), Err(Reason::NotText));
+        assert_eq!(form("Content-Type: text/html\r\n", "%PDF-1.4"), Err(Reason::NotText));
+        assert_eq!(form("", " \u{feff}x"), Err(Reason::NotText));
+        assert_eq!(form("", "\u{feff} <!DOCTYPE html>"), Ok(Form::Html));
+        assert_eq!(form("", "<?xml version='1.0'?><html>"), Ok(Form::Html));
+        assert_eq!(form("", "<?xml version='1.0'?><rss>"), Err(Reason::NotText));
+    }
+
+    #[test]
+    fn resources_and_conversions_are_their_payload() {
+        let wet = made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None).unwrap();
+        assert_eq!((wet.form, wet.body.as_slice(), wet.status), (Form::Text, b"text".as_slice(), 200));
+        let page = made("WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/html; charset=x\r\n", "<p>", None).unwrap();
+        assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+    }
+
+    #[test]
+    fn a_response_that_breaks_off_in_its_http_head_is_truncated() {
+        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", Some(Reason::Truncated)), Err(Reason::Truncated));
+        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", None), Err(Reason::HttpHeaderUnterminated));
+    }
+
+    #[test]
+    fn the_damage_nearest_the_file_is_the_one_told() {
+        let fields = format!("{RESPONSE}WARC-Date: yesterday\r\nodd\r\n");
+        let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n<p>";
+        assert_eq!(made(&fields, http, Some(Reason::GzipCrc)).unwrap().mended, Some(Reason::GzipCrc));
+        assert_eq!(made(&fields, http, None).unwrap().mended, Some(Reason::EncodingLie));
+        assert_eq!(made(&fields, &http.replace("gzip", "identity"), None).unwrap().mended, Some(Reason::BadDate));
+    }
+}

@@ -1,0 +1,193 @@
+//! The head of a WARC record: where one may start, and what it says.
+
+use memchr::{memchr_iter, memmem};
+
+use super::fields::{Line, lines, media_type, next_line, text};
+
+/// Bytes behind a place within which [`starts`] decides.
+pub(super) const LOOK_BYTES: usize = 512;
+
+/// What every record starts with, whatever its version.
+pub(super) const MAGIC: &[u8] = b"WARC/";
+
+/// Tells whether a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and, within
+/// [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
+///
+/// Depends on these bytes alone, never on how reading got here: that is what makes readers that come from different
+/// sides agree.
+pub(super) fn starts(bytes: &[u8]) -> bool {
+    let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
+    if !is_known_version(bytes) || memchr::memchr(b'\n', bytes).is_none() {
+        return false;
+    }
+    let mut rest = next_line(bytes).1;
+    loop {
+        let (line, behind) = next_line(rest);
+        if line.is_empty() {
+            return false;
+        }
+        let named = |name: &str| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+        if (named("WARC-") || named("Content-")) && line.contains(&b':') {
+            return true;
+        }
+        rest = behind;
+    }
+}
+
+fn is_known_version(bytes: &[u8]) -> bool {
+    let version = next_line(bytes).0.trim_ascii_end();
+    let minor = version.strip_prefix(b"WARC/0.").or(version.strip_prefix(b"WARC/1."));
+    minor.is_some_and(|minor| (1..=4).contains(&minor.len()) && minor.iter().all(u8::is_ascii_digit))
+}
+
+/// Where the search for the end of a head led.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HeadEnd {
+    /// The head, blank line included, has this many bytes.
+    At(usize),
+    /// Another record starts at this byte, before any blank line.
+    Another(usize),
+    /// Not within these bytes.
+    Unseen,
+}
+
+/// Looks for the end of the head at the start of `bytes`.
+///
+/// # Cost
+/// One pass, which never goes beyond the next start of a record: a pile of heads without ends is read once, not once
+/// for each of them.
+pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
+    let mut line = 0;
+    for end in memchr_iter(b'\n', bytes) {
+        if line > 0 && (end == line || &bytes[line..end] == b"\r") {
+            return HeadEnd::At(end + 1);
+        }
+        let first = line.max(MAGIC.len());
+        for found in memmem::find_iter(&bytes[first.min(end)..end], MAGIC) {
+            if starts(&bytes[first + found..]) {
+                return HeadEnd::Another(first + found);
+            }
+        }
+        line = end + 1;
+    }
+    HeadEnd::Unseen
+}
+
+/// What the head of a record says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The version line, if it is none we know.
+    pub bad_version: Option<String>,
+    /// `WARC-Type`, lower case.
+    pub kind: String,
+    /// `WARC-Target-URI`, as written.
+    pub uri: String,
+    /// `WARC-Date`, as written.
+    pub date: String,
+    /// Media type of the payload, lower case, without parameters.
+    pub media: String,
+    /// Charset that `Content-Type` names.
+    pub charset: Option<String>,
+    /// `Content-Length`, or what is wrong with it.
+    pub length: Result<u64, String>,
+    /// Whether there is a line that is no header line.
+    pub odd_line: bool,
+}
+
+/// Reads a head, given from its version line to its blank line.
+pub(super) fn parse(bytes: &[u8]) -> Head {
+    let mut head = Head {
+        bad_version: (!is_known_version(bytes)).then(|| text(next_line(bytes).0).chars().take(40).collect()),
+        kind: String::new(),
+        uri: String::new(),
+        date: String::new(),
+        media: String::new(),
+        charset: None,
+        length: Err("no Content-Length".to_owned()),
+        odd_line: false,
+    };
+    let mut length = None;
+    for line in lines(bytes) {
+        let Line::Field(name, value) = line else {
+            head.odd_line = true;
+            continue;
+        };
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        if is("WARC-Type") {
+            head.kind = text(&value).to_ascii_lowercase();
+        } else if is("WARC-Target-URI") {
+            head.uri = text(&value);
+        } else if is("WARC-Date") {
+            head.date = text(&value);
+        } else if is("Content-Type") {
+            (head.media, head.charset) = media_type(&text(&value));
+        } else if is("Content-Length") {
+            match &length {
+                None => head.length = number(&value),
+                Some(before) if *before != value => head.length = Err("two different Content-Lengths".to_owned()),
+                Some(_) => (),
+            }
+            length.get_or_insert(value);
+        }
+    }
+    head
+}
+
+fn number(value: &[u8]) -> Result<u64, String> {
+    let shown = || text(&value[..value.len().min(40)]);
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(format!("Content-Length {:?} is no number", shown()));
+    }
+    text(value).parse().map_err(|_| format!("Content-Length {} is too large", shown()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_starts_with_a_known_version_and_a_field_of_its_own() {
+        assert!(starts(b"WARC/1.0\r\nWARC-Type: response\r\n"));
+        assert!(starts(b"WARC/0.18\nX-Odd\ncontent-length: 5\n\n"));
+        assert!(starts(b"WARC/1.1 \r\nX: y\r\nWARC-Type: response\r\n"));
+        assert!(!starts(b"WARC/1.0 is the format\r\nWARC-Type: response\r\n"));
+        assert!(!starts(b"WARC/1.0\r\n\r\nWARC-Type: response\r\n"));
+        assert!(!starts(b"WARC/9.9\r\nWARC-Type: response\r\n"));
+        assert!(!starts(b"WARC/1.0\r\nHost: a\r\nAccept: b\r\n\r\n"));
+        assert!(!starts(b"WARC/1.0"));
+    }
+
+    #[test]
+    fn a_head_ends_at_its_blank_line_or_where_another_record_starts() {
+        assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::At(18));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::At(15));
+        assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Unseen);
+        assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::At(32));
+    }
+
+    #[test]
+    fn a_head_gives_what_a_page_needs() {
+        let head = parse(
+            b"WARC/1.0\r\nwarc-type: Response\r\nWARC-Target-URI: <http://a/>\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n\
+              no colon\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: 12\r\nContent-Length: 12\r\n\r\n",
+        );
+        assert_eq!(head.kind, "response");
+        assert_eq!(head.uri, "<http://a/>");
+        assert_eq!(head.media, "application/http");
+        assert_eq!(head.length, Ok(12));
+        assert!(head.odd_line);
+        assert_eq!(head.bad_version, None);
+    }
+
+    #[test]
+    fn a_length_that_is_missing_doubled_negative_or_too_large_is_none() {
+        let length = |lines: &str| parse(format!("WARC/1.0\r\n{lines}\r\n").as_bytes()).length;
+        assert_eq!(length("Content-Length: 0\r\n"), Ok(0));
+        for bad in ["", "Content-Length: -1\r\n", "Content-Length:\r\n", "Content-Length: 99999999999999999999999\r\n"] {
+            assert!(length(bad).is_err(), "{bad}");
+        }
+        assert!(length("Content-Length: 7\r\nContent-Length: 8\r\n").is_err());
+        assert!(length("Content-Length: 7\r\nContent-Length: 8\r\nContent-Length: 7\r\n").is_err());
+    }
+}

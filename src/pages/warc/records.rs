@@ -1,0 +1,423 @@
+//! Records one behind the other in a [`Source`]: how long each really is, and where the next one starts.
+//!
+//! `Content-Length` is believed when what lies behind it looks like the end of a record ([`landing`]); otherwise the
+//! record reaches to the next place where one starts, or to the end of its source. Both depend on the bytes there alone, so two
+//! readers that start at different places agree from the first record on at which both arrive.
+
+use memchr::memmem;
+
+use super::{
+    page,
+    record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    window::{Ending, Source, Window},
+};
+use crate::{
+    error::Result,
+    pages::record::{Found, Limits, RawPage, Reason, Refused, Sink},
+};
+
+/// Bytes of line ends between two records that [`landing`] looks through.
+const TRAILER_BYTES: usize = 1024;
+
+/// Bytes behind a record within which [`landing`] decides.
+const LANDING_BYTES: usize = TRAILER_BYTES + LOOK_BYTES;
+
+/// Records longer than the limits that may claim an end elsewhere, one behind the other without any being right, before
+/// such claims are no longer looked into. Bounds the reads that a pile of forged heads can cause.
+const FAR_CLAIMS: u32 = 64;
+
+/// Takes what is found and counts it.
+pub(super) struct Out<'r, 's> {
+    pub limits: &'r Limits,
+    pub sink: &'r mut Sink<'s>,
+    pub found: u64,
+}
+
+impl Out<'_, '_> {
+    pub fn page(&mut self, page: RawPage) -> Result<()> {
+        self.found += 1;
+        (self.sink)(Found::Page(page))
+    }
+
+    pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
+        self.found += 1;
+        (self.sink)(Found::Refused(Refused { offset, reason, detail: detail.into() }))
+    }
+}
+
+/// What lies behind a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// A record.
+    Record(u64),
+    /// The end of the source.
+    End(u64),
+    /// Something else.
+    Gap(u64),
+    /// Nothing that can be told from the record itself; the next one is to be searched from here.
+    Lost(u64),
+}
+
+impl Next {
+    fn at(self) -> u64 {
+        let (Next::Record(at) | Next::End(at) | Next::Gap(at) | Next::Lost(at)) = self;
+        at
+    }
+}
+
+/// Reads the records of one source.
+pub(super) struct Records<'o, 'r, 's, S> {
+    pub window: Window<S>,
+    pub out: &'o mut Out<'r, 's>,
+    /// Start of the first record read.
+    pub first: Option<u64>,
+    /// Start of the last record read.
+    pub last: Option<u64>,
+    /// Just behind the last record read.
+    pub end: u64,
+    far_claims: u32,
+}
+
+impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
+    pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>) -> Self {
+        Records { window, out, first: None, last: None, end: 0, far_claims: 0 }
+    }
+
+    /// Reads records from the one that starts at `next` on, as long as they start before `until`; what lies between
+    /// them, and behind the last one, is reported too.
+    pub fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<()> {
+        while let Some(start) = next.filter(|&start| start < until) {
+            self.first.get_or_insert(start);
+            self.last = Some(start);
+            next = self.record(start)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the first position in `from..until` where a record starts. Holds what lies behind `keep` as long as that
+    /// is no more than the limit of a record; without `keep`, nothing of what it passes.
+    pub fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
+        let mut at = from.max(self.window.base());
+        while at < until {
+            match memmem::find(self.window.get(at, u64::MAX), MAGIC) {
+                Some(i) => {
+                    let found = at + i as u64;
+                    if self.starts(found)? {
+                        return Ok((found < until).then_some(found));
+                    }
+                    at = found + 1;
+                }
+                None => {
+                    let end = self.window.end();
+                    at = at.max(end.saturating_sub(MAGIC.len() as u64 - 1));
+                    let most = self.out.limits.record_bytes + LANDING_BYTES as u64;
+                    if keep.is_none_or(|keep| end.saturating_sub(keep) > most) {
+                        self.window.forget(at);
+                    }
+                    if !self.window.fill(end + 1)? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a record starts at `at`.
+    fn starts(&mut self, at: u64) -> Result<bool> {
+        let look = at + LOOK_BYTES as u64;
+        self.window.fill(look)?;
+        Ok(record_head::starts(self.window.get(at, look)))
+    }
+
+    /// Goes over what lies at `from` to the next record. Blanks and zeros are padding; anything else is reported.
+    pub fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
+        while self.window.fill(from + 1)? {
+            let held = self.window.get(from, u64::MAX);
+            let blanks = held.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0));
+            from += blanks.unwrap_or(held.len()) as u64;
+            self.window.forget(from);
+            if blanks.is_some() {
+                break;
+            }
+        }
+        if !self.window.fill(from + 1)? {
+            return Ok(None);
+        }
+        if self.starts(from)? {
+            return Ok(Some(from));
+        }
+        let held = self.window.get(from, from + LOOK_BYTES as u64);
+        let about = match held.starts_with(MAGIC) {
+            true if held.starts_with(b"WARC/1.") || held.starts_with(b"WARC/0.") => Reason::BadHeader,
+            true => Reason::BadVersion,
+            false => Reason::Garbage,
+        };
+        let next = self.find(from, u64::MAX, None)?;
+        let reason = match (next, self.window.ended()) {
+            (None, Some(Ending::Cut)) => Reason::Truncated,
+            (None, Some(Ending::File)) if about == Reason::BadHeader => Reason::Truncated,
+            (None, Some(Ending::Damaged | Ending::WrongCrc)) => Reason::BadCompression,
+            _ => about,
+        };
+        let length = next.unwrap_or(self.window.end()) - from;
+        self.out.refuse(self.window.source.offset(from), reason, format!("{length} bytes between records"))?;
+        Ok(next)
+    }
+
+    /// Reads the record at `start`, hands it on, and returns the start of the next one.
+    fn record(&mut self, start: u64) -> Result<Option<u64>> {
+        self.window.forget(start);
+        self.end = start + 1;
+        let (head, body) = match self.head(start)? {
+            Ok(found) => found,
+            Err((reason, detail)) => {
+                self.refuse(start, reason, detail)?;
+                return self.find(start + 1, u64::MAX, None);
+            }
+        };
+        let longest = self.window.source.longest();
+        let length = match &head.length {
+            Ok(length) if *length <= longest => *length,
+            wrong => {
+                let too_long = |length: &u64| format!("Content-Length {length} is more than this file can hold");
+                let detail = wrong.as_ref().map_or_else(Clone::clone, too_long);
+                self.refuse(start, Reason::BadContentLength, detail)?;
+                return self.find(body, u64::MAX, None);
+            }
+        };
+        let claimed = body + length;
+        let limit = self.out.limits.record_bytes;
+        if length > limit {
+            if let Some(next) = self.oversized(start, &head, body, claimed)? {
+                return self.go_on(next);
+            }
+        } else if self.window.fill(claimed)?
+            && let Some((to, next)) = self.landing(claimed)?
+        {
+            let mended = match next {
+                Next::End(_) => broken_off(self.window.ended()),
+                _ => None,
+            };
+            self.hand_on(start, &head, (body, to), next, mended)?;
+            return self.go_on(next);
+        }
+        self.misjudged(start, &head, body, claimed)
+    }
+
+    /// Reads the head at `start`; returns it and the position of the payload.
+    fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::Head, u64), page::Refusal>> {
+        let most = self.out.limits.head_bytes;
+        loop {
+            let bytes = self.window.get(start, start + most);
+            match record_head::head_end(bytes) {
+                HeadEnd::At(length) => return Ok(Ok((record_head::parse(&bytes[..length]), start + length as u64))),
+                HeadEnd::Another(_) => {
+                    return Ok(Err((Reason::BadHeader, "another record starts within the head".to_owned())));
+                }
+                HeadEnd::Unseen if bytes.len() as u64 == most => {
+                    return Ok(Err((Reason::HeaderTooLarge, format!("WARC head over {most} bytes"))));
+                }
+                HeadEnd::Unseen => {
+                    let end = self.window.end();
+                    if !self.window.fill(end + 1)? {
+                        let reason = match self.window.ended() {
+                            Some(Ending::File | Ending::Cut) => Reason::Truncated,
+                            Some(Ending::Damaged | Ending::WrongCrc) => Reason::BadCompression,
+                            _ => Reason::BadHeader,
+                        };
+                        return Ok(Err((reason, "the head does not end".to_owned())));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at what follows position `claimed`, which is in the window.
+    fn landing(&mut self, claimed: u64) -> Result<Option<(u64, Next)>> {
+        let to = claimed + LANDING_BYTES as u64;
+        self.window.fill(to)?;
+        let bytes = self.window.get(claimed, to);
+        let last = self.window.ended().is_some() && claimed + bytes.len() as u64 == self.window.end();
+        Ok(landing(claimed, bytes, last))
+    }
+
+    /// Passes over a record that says it is over the limit, if it is: returns what follows. Otherwise, `None`.
+    fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
+        let limit = self.out.limits.record_bytes;
+        let next = if self.far_claims < FAR_CLAIMS {
+            match self.window.source.peek(claimed, LANDING_BYTES)? {
+                Some((bytes, last)) => landing(claimed, &bytes, last),
+                None if self.window.fill(body + limit + 1)? => {
+                    self.window.seek(claimed)?;
+                    let landed = if self.window.fill(claimed)? { self.landing(claimed)? } else { None };
+                    // What lies between cannot be had again.
+                    landed.or_else(|| Some((claimed, Next::Lost(self.window.base()))))
+                }
+                None => None,
+            }
+        } else {
+            None
+        };
+        let Some((_, next)) = next else {
+            self.far_claims += 1;
+            return Ok(None);
+        };
+        self.far_claims = 0;
+        self.refuse_unread(start, head, Reason::RecordTooLarge, format!("over {limit} bytes"))?;
+        self.window.seek(next.at())?;
+        self.end = next.at();
+        Ok(Some(next))
+    }
+
+    /// Hands on a record whose length is not what it says: it reaches to the next record.
+    fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
+        let next = self.find(body, u64::MAX, Some(body))?;
+        let to = next.unwrap_or(self.window.end());
+        self.end = to;
+        if self.window.base() > body || to - body > self.out.limits.record_bytes {
+            let detail = format!("over {} bytes", self.out.limits.record_bytes);
+            self.refuse_unread(start, head, Reason::RecordTooLarge, detail)?;
+            return Ok(next);
+        }
+        let mended = match (next, self.window.ended()) {
+            (None, Some(Ending::File | Ending::Cut)) if claimed > to => Reason::Truncated,
+            (None, Some(Ending::Damaged | Ending::WrongCrc)) => {
+                self.refuse_unread(start, head, Reason::BadCompression, "the member breaks within the record")?;
+                return Ok(None);
+            }
+            (None, Some(Ending::Bomb)) => {
+                self.refuse_unread(start, head, Reason::RecordTooLarge, "swells beyond the allowed ratio")?;
+                return Ok(None);
+            }
+            _ => Reason::BadContentLength,
+        };
+        let payload = without_trailer(self.window.get(body, to)).len() as u64;
+        let after = next.map_or(Next::End(to), Next::Record);
+        self.hand_on(start, head, (body, body + payload), after, Some(mended))?;
+        Ok(next)
+    }
+
+    fn go_on(&mut self, next: Next) -> Result<Option<u64>> {
+        match next {
+            Next::Record(at) => Ok(Some(at)),
+            Next::End(_) => Ok(None),
+            Next::Gap(at) => self.gap(at),
+            Next::Lost(at) => self.find(at, u64::MAX, None),
+        }
+    }
+
+    fn hand_on(
+        &mut self,
+        start: u64,
+        head: &record_head::Head,
+        (body, to): (u64, u64),
+        next: Next,
+        mended: Option<Reason>,
+    ) -> Result<()> {
+        self.end = next.at();
+        match page::page(head, self.window.get(body, to), mended, self.out.limits) {
+            Ok(mut page) => {
+                page.offset = self.window.source.offset(start);
+                page.length = self.window.source.length(start, self.end, matches!(next, Next::End(_)));
+                self.out.page(page)
+            }
+            Err((reason, detail)) => self.refuse(start, reason, detail),
+        }
+    }
+
+    /// Refuses a record that cannot be read, unless it would have been no page anyhow.
+    fn refuse_unread(
+        &mut self,
+        start: u64,
+        head: &record_head::Head,
+        reason: Reason,
+        detail: impl Into<String>,
+    ) -> Result<()> {
+        let (reason, detail) = page::no_page(head).unwrap_or_else(|| (reason, detail.into()));
+        self.refuse(start, reason, detail)
+    }
+
+    fn refuse(&mut self, start: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
+        self.out.refuse(self.window.source.offset(start), reason, detail)
+    }
+}
+
+/// The damage of a record that is whole, though its source ended badly right behind it.
+fn broken_off(ended: Option<Ending>) -> Option<Reason> {
+    match ended? {
+        Ending::File | Ending::Member => None,
+        Ending::WrongCrc => Some(Reason::GzipCrc),
+        Ending::Cut => Some(Reason::Truncated),
+        Ending::Damaged | Ending::Bomb => Some(Reason::BadCompression),
+    }
+}
+
+/// Judges whether a record may end at `claimed`, given the bytes there and whether they are the last ones; returns where
+/// its payload ends and what follows.
+///
+/// It may if only line ends separate it from the next record or from the end; or if two line ends follow, whatever is
+/// behind them. A length up to two bytes short is forgiven: old versions of wget wrote such.
+fn landing(claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
+    (0..=2).find_map(|short: usize| {
+        let behind = bytes.get(short..)?;
+        let blank = behind.iter().take(TRAILER_BYTES).take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
+        let line_ends = memchr::memchr_iter(b'\n', &behind[..blank]).count();
+        let (to, at) = (claimed + short as u64, claimed + (short + blank) as u64);
+        let next = if last && blank == behind.len() {
+            Next::End(at)
+        } else if (short == 0 || line_ends >= 2) && record_head::starts(&behind[blank..]) {
+            Next::Record(at)
+        } else if short == 0 && line_ends >= 2 {
+            Next::Gap(at)
+        } else {
+            return None;
+        };
+        Some((to, next))
+    })
+}
+
+fn without_trailer(payload: &[u8]) -> &[u8] {
+    let once = |bytes: &[u8]| {
+        let cut = bytes.strip_suffix(b"\n").map(|bytes| bytes.strip_suffix(b"\r").unwrap_or(bytes).len());
+        cut.unwrap_or(bytes.len())
+    };
+    let payload = &payload[..once(payload)];
+    &payload[..once(payload)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: &str = "WARC/1.0\r\nWARC-Type: response\r\n";
+
+    #[test]
+    fn a_record_ends_before_another_one_or_the_end_or_a_blank_line() {
+        let at = |bytes: &str, last| landing(100, bytes.as_bytes(), last);
+        assert_eq!(at(&format!("\r\n\r\n{NEXT}"), false), Some((100, Next::Record(104))));
+        assert_eq!(at(NEXT, false), Some((100, Next::Record(100))));
+        assert_eq!(at("", true), Some((100, Next::End(100))));
+        assert_eq!(at("\r\n", true), Some((100, Next::End(102))));
+        assert_eq!(at("\n\nother", false), Some((100, Next::Gap(102))));
+        assert_eq!(at("\nother", false), None);
+        assert_eq!(at("other", true), None);
+        assert_eq!(at("", false), None);
+    }
+
+    #[test]
+    fn a_length_up_to_two_bytes_short_is_forgiven() {
+        let at = |bytes: &str, last| landing(100, bytes.as_bytes(), last);
+        assert_eq!(at(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
+        assert_eq!(at(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));
+        assert_eq!(at(&format!("ml>\n\n{NEXT}"), false), None);
+        assert_eq!(at(">\n\nother", false), None);
+    }
+
+    #[test]
+    fn only_two_line_ends_belong_to_the_trailer() {
+        assert_eq!(without_trailer(b"a\n\r\n\r\n"), b"a\n");
+        assert_eq!(without_trailer(b"a\n"), b"a");
+        assert_eq!(without_trailer(b""), b"");
+    }
+}

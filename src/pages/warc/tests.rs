@@ -1,0 +1,217 @@
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use super::*;
+use crate::pages::record::Found;
+
+/// A file in memory.
+pub(super) struct Bytes(pub Vec<u8>);
+
+impl ReadAt for Bytes {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let from = (offset as usize).min(self.0.len());
+        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
+    }
+}
+
+fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut sink = |one| {
+        found.push(one);
+        Ok(())
+    };
+    let file = Bytes(bytes.to_vec());
+    let end = read_in_blocks(&file, 0..file.len(), limits, &mut sink, block_bytes).unwrap();
+    assert_eq!(end.records, found.len() as u64);
+    found
+}
+
+fn offset(found: &Found) -> u64 {
+    match found {
+        Found::Page(page) => page.offset,
+        Found::Refused(refused) => refused.offset,
+    }
+}
+
+fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64) -> Vec<Found> {
+    let file = Bytes(bytes.to_vec());
+    let mut ends = Vec::new();
+    let mut found = Vec::new();
+    for start in (0..file.len()).step_by(range_bytes as usize) {
+        let mut of_range = Vec::new();
+        let mut sink = |one| {
+            of_range.push(one);
+            Ok(())
+        };
+        let range = start..(start + range_bytes).min(file.len());
+        ends.push(read_in_blocks(&file, range, limits, &mut sink, block_bytes).unwrap());
+        found.push(of_range);
+    }
+    let true_from = settle(&ends);
+    let of_range = |(found, from): (Vec<Found>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
+    found.into_iter().zip(true_from).flat_map(of_range).collect()
+}
+
+fn record(url: &str, kind: &str, media: &str, length: Option<usize>, payload: &[u8]) -> Vec<u8> {
+    let length = length.unwrap_or(payload.len());
+    let mut bytes = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://h/{url}\r\nContent-Type: {media}\r\n\
+         Content-Length: {length}\r\n\r\n"
+    )
+    .into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes.extend_from_slice(b"\r\n\r\n");
+    bytes
+}
+
+/// Text that does not compress to nothing.
+fn words(seed: usize, count: usize) -> String {
+    (0..count).map(|i| format!("w{} ", (seed * 7919 + i * i * 31) % 9973)).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Packing {
+    Plain,
+    Gzip,
+    Stored,
+    Zstd,
+    OneGzip,
+}
+
+impl Packing {
+    fn pack(self, bytes: &[u8]) -> Vec<u8> {
+        let gzip = |level| {
+            let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(level));
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        match self {
+            Packing::Plain | Packing::OneGzip => bytes.to_vec(),
+            Packing::Gzip => gzip(6),
+            Packing::Stored => gzip(0),
+            Packing::Zstd => zstd::bulk::compress(bytes, 1).unwrap(),
+        }
+    }
+}
+
+/// A stretch of a file.
+#[derive(Debug, Clone)]
+enum Piece {
+    Page(usize),
+    /// A record that holds an archive in the packing of the file, cut off by so many bytes.
+    Archive { records: usize, cut: usize },
+    Empty,
+    Garbage(Vec<u8>),
+    Zeros(usize),
+    NewLines(usize),
+    /// A page with one byte changed.
+    Flipped { words: usize, at: prop::sample::Index, by: u8 },
+    /// A page that loses its tail.
+    Cut { words: usize, at: prop::sample::Index },
+    WrongLength { words: usize, length: usize },
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let at = any::<prop::sample::Index>;
+    prop_oneof![
+        6 => (0usize..40).prop_map(Piece::Page),
+        2 => (1usize..5, 0usize..80).prop_map(|(records, cut)| Piece::Archive { records, cut }),
+        1 => Just(Piece::Empty),
+        1 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Piece::Garbage),
+        1 => (1usize..300).prop_map(Piece::Zeros),
+        1 => (1usize..90).prop_map(Piece::NewLines),
+        2 => (0usize..40, at(), 1u8..).prop_map(|(words, at, by)| Piece::Flipped { words, at, by }),
+        1 => (0usize..40, at()).prop_map(|(words, at)| Piece::Cut { words, at }),
+        1 => (1usize..40, 0usize..900).prop_map(|(words, length)| Piece::WrongLength { words, length }),
+    ]
+}
+
+/// Makes a file of `pieces`; returns it and the URLs of its undamaged pages.
+fn file(packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
+    let mut bytes = Vec::new();
+    let mut urls = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let page = |name: &str, length, words_| record(name, "conversion", "text/plain", length, words(i, words_).as_bytes());
+        match piece {
+            Piece::Page(words) => {
+                bytes.extend(packing.pack(&page(&i.to_string(), None, *words)));
+                urls.push(format!("http://h/{i}"));
+            }
+            Piece::Archive { records, cut } => {
+                let inner: Vec<u8> = (0..*records).flat_map(|k| packing.pack(&page(&format!("inner{i}-{k}"), None, 9))).collect();
+                let inner = &inner[..inner.len() - cut.min(&inner.len())];
+                bytes.extend(packing.pack(&record(&i.to_string(), "conversion", "text/plain", None, inner)));
+                urls.push(format!("http://h/{i}"));
+            }
+            Piece::Empty => bytes.extend(packing.pack(b"")),
+            Piece::Garbage(garbage) => bytes.extend(garbage),
+            Piece::Zeros(count) => bytes.extend(vec![0; *count]),
+            Piece::NewLines(count) => bytes.extend(b"\r\n".repeat(*count)),
+            Piece::Flipped { words, at, by } => {
+                let mut damaged = packing.pack(&page("damaged", None, *words));
+                let at = at.index(damaged.len());
+                damaged[at] ^= by;
+                bytes.extend(damaged);
+            }
+            Piece::Cut { words, at } => {
+                let damaged = packing.pack(&page("damaged", None, *words));
+                bytes.extend(&damaged[..at.index(damaged.len())]);
+            }
+            Piece::WrongLength { words, length } => {
+                bytes.extend(packing.pack(&page("damaged", Some(*length), *words)));
+            }
+        }
+    }
+    if packing == Packing::OneGzip {
+        bytes = Packing::Gzip.pack(&bytes);
+    }
+    (bytes, urls)
+}
+
+fn packing() -> impl Strategy<Value = Packing> {
+    prop::sample::select(vec![Packing::Plain, Packing::Gzip, Packing::Stored, Packing::Zstd, Packing::OneGzip])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 1500 } else { 100_000 }))]
+
+    #[test]
+    fn ranges_of_any_size_find_what_one_range_finds(
+        packing in packing(),
+        pieces in prop::collection::vec(piece(), 0..8),
+        block_bytes in 5usize..3000,
+        range_bytes in 1u64..200,
+        record_bytes in prop::sample::select(vec![40u64, 200, 16 << 20]),
+    ) {
+        let limits = Limits { record_bytes, head_bytes: 400, ..Limits::default() };
+        let (bytes, _) = file(packing, &pieces);
+        let expected = whole(&bytes, &limits, BLOCK_BYTES);
+        prop_assert_eq!(&whole(&bytes, &limits, block_bytes), &expected, "whole, but in small blocks");
+        prop_assert_eq!(&by_ranges(&bytes, &limits, block_bytes, range_bytes), &expected);
+    }
+
+    #[test]
+    fn undamaged_pages_survive_between_damaged_ones(
+        packing in packing(),
+        pieces in prop::collection::vec(piece(), 0..8),
+    ) {
+        let (bytes, mut urls) = file(packing, &[&[Piece::Page(3)], &*pieces].concat());
+        let mut found: Vec<String> = whole(&bytes, &Limits::default(), BLOCK_BYTES)
+            .into_iter()
+            .filter_map(|one| match one {
+                Found::Page(page) if !page.url.contains("damaged") => Some(page.url),
+                _ => None,
+            })
+            .collect();
+        found.retain(|url| !url.contains("inner"));
+        urls.sort();
+        found.sort();
+        prop_assert_eq!(found, urls);
+    }
+}

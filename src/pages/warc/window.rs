@@ -1,0 +1,158 @@
+//! Decoded bytes seen through a window that grows at its end and is forgotten at its start.
+
+use super::blocks::Blocks;
+use crate::error::Result;
+
+/// How a source of bytes came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The end of a plain file.
+    File,
+    /// A compressed member ended as it should.
+    Member,
+    /// A compressed member ended as it should, but its checksum or length is wrong.
+    WrongCrc,
+    /// The file ended within a compressed member.
+    Cut,
+    /// A compressed member cannot be decoded further.
+    Damaged,
+    /// A compressed member swells beyond what the limits allow.
+    Bomb,
+}
+
+/// Bytes in which WARC records lie one behind the other: a plain file, or one decoded member.
+pub(super) trait Source {
+    /// Appends the next bytes to `to`; tells how the source ended, once it has.
+    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>>;
+
+    /// Goes on at `position`, if that does not cost decoding what lies between.
+    fn jump(&mut self, position: u64) -> bool;
+
+    /// Returns `length` bytes from `position` and whether the file ends with them, if that does not cost what lies
+    /// between.
+    fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>>;
+
+    /// No record of this source can be longer.
+    fn longest(&self) -> u64;
+
+    /// Where in the file the record at `position` starts.
+    fn offset(&self, position: u64) -> u64;
+
+    /// Bytes of the file that the record at `from..to` takes, 0 when that cannot be told; `last` when the source ends
+    /// with it.
+    fn length(&self, from: u64, to: u64, last: bool) -> u64;
+}
+
+/// A plain file from some position on.
+pub(super) struct Plain<'b, 'f> {
+    pub blocks: &'b mut Blocks<'f>,
+    pub at: u64,
+}
+
+impl Source for Plain<'_, '_> {
+    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>> {
+        let bytes = self.blocks.from(self.at)?;
+        to.extend_from_slice(bytes);
+        self.at += bytes.len() as u64;
+        Ok(bytes.is_empty().then_some(Ending::File))
+    }
+
+    fn jump(&mut self, position: u64) -> bool {
+        self.at = position;
+        true
+    }
+
+    fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>> {
+        let bytes = self.blocks.peek(position, length)?;
+        let last = position + bytes.len() as u64 == self.blocks.len();
+        Ok(Some((bytes, last)))
+    }
+
+    fn longest(&self) -> u64 {
+        self.blocks.len()
+    }
+
+    fn offset(&self, position: u64) -> u64 {
+        position
+    }
+
+    fn length(&self, from: u64, to: u64, _: bool) -> u64 {
+        to - from
+    }
+}
+
+/// The bytes of a source from `base` on that have been read and not yet forgotten.
+pub(super) struct Window<S> {
+    pub source: S,
+    bytes: Vec<u8>,
+    base: u64,
+    ended: Option<Ending>,
+}
+
+impl<S: Source> Window<S> {
+    /// Opens a window on `source`, of which `bytes` from position `base` on have been read already.
+    pub fn new(source: S, bytes: Vec<u8>, base: u64, ended: Option<Ending>) -> Self {
+        Window { source, bytes, base, ended }
+    }
+
+    /// Gives back the buffer, for the next window.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// First position held.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Position behind the last byte held.
+    pub fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// How the source ended, if its end lies in the window.
+    pub fn ended(&self) -> Option<Ending> {
+        self.ended
+    }
+
+    /// Reads until the window reaches `to` or the source ends; tells whether it was reached.
+    pub fn fill(&mut self, to: u64) -> Result<bool> {
+        while self.end() < to && self.ended.is_none() {
+            self.ended = self.source.more(&mut self.bytes)?;
+        }
+        Ok(self.end() >= to)
+    }
+
+    /// Returns the bytes at `from..to` as far as they are held.
+    pub fn get(&self, from: u64, to: u64) -> &[u8] {
+        let from = from.clamp(self.base, self.end());
+        let to = to.clamp(from, self.end());
+        &self.bytes[(from - self.base) as usize..(to - self.base) as usize]
+    }
+
+    /// Allows forgetting what lies before `position`; done when it is half of what is held, so that each byte moves
+    /// once on average.
+    pub fn forget(&mut self, position: u64) {
+        let dead = position.clamp(self.base, self.end()) - self.base;
+        if dead as usize * 2 > self.bytes.len() {
+            self.bytes.drain(..dead as usize);
+            self.base += dead;
+        }
+    }
+
+    /// Goes forward to `position`, holding nothing of what lies between.
+    pub fn seek(&mut self, position: u64) -> Result<()> {
+        if position > self.end() && self.source.jump(position) {
+            self.bytes.clear();
+            self.base = position;
+            self.ended = None;
+        }
+        while self.end() < position && self.ended.is_none() {
+            self.base = self.end();
+            self.bytes.clear();
+            self.ended = self.source.more(&mut self.bytes)?;
+        }
+        self.forget(position);
+        Ok(())
+    }
+}
