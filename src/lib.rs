@@ -39,6 +39,9 @@ pub mod job;
 // the wiring, one file for each step,
 pub mod dataflow;
 
+// bytes: files, stores, tables,
+pub mod storage;
+
 // what runs it on one or more processes,
 pub mod engine;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::JobArgs;
-use crate::engine::ClusterFile;
+use crate::engine::Cluster;
 use crate::error::Result;
 use crate::job::Digest;
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     println!("# chunks {}", crate::chunks::Recipe::new(&job.chunks).name());
     print!("{}", toml::to_string(&job).expect("a job is plain values"));
     if let Some(path) = args.cluster {
-        let cluster = ClusterFile::read(&path)?;
+        let cluster = Cluster::load(&path)?;
         println!("\n# cluster: {} processes of {} workers", cluster.processes(), cluster.workers);
     }
     Ok(())

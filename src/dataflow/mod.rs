@@ -9,11 +9,15 @@ pub mod components;
 pub mod directory;
 pub mod exact;
 pub mod growth;
+pub mod ingest;
 pub mod links;
 pub mod overlap;
+pub mod replicas;
 pub mod report;
 pub mod shelf;
 pub mod summary;
+pub mod tables;
+pub mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -42,10 +42,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     }
     found.summary.records = records;
 
-    let extra = if job.output.fprint_docid { found.fprint_docid.take().unwrap_or_default() } else { Vec::new() };
     let rejections = std::mem::take(&mut shelf.rejections);
     let partitions = job.output.partitions as usize;
-    let files = write::result(net, folder, &found, &queue.work.inputs, rejections, extra, partitions)?;
+    let files = write::result(net, folder, &found, &queue.work.inputs, rejections, partitions)?;
     lap("3 write");
 
     let committed = if net.index() > 0 {

@@ -19,7 +19,6 @@ pub fn result(
     found: &Found,
     sources: &[String],
     rejections: Vec<Rejection>,
-    extra: Vec<(&'static str, usize, Table)>,
     partitions: usize,
 ) -> Result<Vec<FileEntry>> {
     let peers = net.peers();
@@ -29,7 +28,6 @@ pub fn result(
     rejected.sort_unstable();
 
     let mut parts = parts(found, sources, &rejected, partitions);
-    parts.extend(extra);
     let mine: Vec<&str> = parts.iter().map(|part| part.0).collect();
     let all = net.all_gather("tables with rows", mine.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
     if net.index() == 0 {

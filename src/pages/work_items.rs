@@ -4,11 +4,15 @@
 //! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
 
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::decoded::Compression;
 use super::detect::{Kind, detect};
-use super::record::{Form, Found, Limits, RawPage, ReadAt, Sink};
+use super::parquet_rows::ParquetRows;
+use super::record::{Form, Found, RawPage, Sink};
 use super::warc::{self, RangeEnd};
-use super::{html_dir, jsonl, parquet_rows};
+use super::{html_dir, jsonl};
 use crate::error::{Error, Result};
 use crate::job::Input;
 use crate::storage::expand::expand;
@@ -17,10 +21,13 @@ use crate::storage::open::{Stamp, open, open_pinned};
 use crate::synth::Synth;
 
 /// Files of a folder that are read as one item.
-const FILES_AN_ITEM: usize = 256;
+const FILES_AN_ITEM: u64 = 256;
 
 /// Pages of a synthetic crawl that are made as one item.
 const PAGES_AN_ITEM: u64 = 256;
+
+/// Inputs looked at at once: stores answer slowly, and many at a time.
+const LOOKERS: usize = 16;
 
 /// Inputs, ascending by name, and the items they are cut in, in the order of inputs.
 #[derive(Debug)]
@@ -54,7 +61,7 @@ impl WorkItem {
 #[derive(Debug)]
 enum Source {
     Warc(Location, Stamp),
-    Jsonl(Location, Stamp, Kind),
+    Jsonl(Location, Stamp, Compression),
     Parquet(Location, Stamp),
     /// A folder of pages, or a single page.
     Pages(Location, Vec<Listed>),
@@ -73,8 +80,12 @@ impl Work {
         let mut work = Work { inputs: Vec::new(), items: Vec::new(), sources: Vec::new() };
         let (synthetic, files): (Vec<String>, Vec<String>) =
             input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
-        for location in if files.is_empty() { Vec::new() } else { expand(&files)? } {
-            work.add_location(location, input, shard_bytes)?;
+        let locations = if files.is_empty() { Vec::new() } else { expand(&files)? };
+        for (location, looked) in locations.iter().zip(in_parallel(&locations, |location| look(location, input))) {
+            let Looked { source, units, units_a_piece, bytes } = looked?;
+            let piece = units_a_piece.unwrap_or(shard_bytes);
+            let of = |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
+            work.add(location.name().to_string(), source, units, piece, of);
         }
         for url in synthetic {
             let synth = Synth::parse(&url)?;
@@ -82,38 +93,6 @@ impl Work {
             work.add(url, Source::Synth(Box::new(synth)), pages, PAGES_AN_ITEM, |_| 0);
         }
         Ok(work)
-    }
-
-    fn add_location(&mut self, location: Location, input: &Input, shard_bytes: u64) -> Result<()> {
-        let name = location.name().to_string();
-        if location.is_folder() {
-            let files = html_dir::files(&location)?;
-            let (count, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).collect::<Vec<_>>());
-            let of = |piece: &Range<u64>| bytes[piece.start as usize..piece.end as usize].iter().sum();
-            self.add(name, Source::Pages(location, files), count, FILES_AN_ITEM as u64, of);
-            return Ok(());
-        }
-        let file = open(&location)?;
-        let (length, stamp) = (file.len(), file.stamp().clone());
-        let of = |piece: &Range<u64>| piece.end - piece.start;
-        match detect(&*file, &name)? {
-            Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => {
-                self.add(name, Source::Warc(location, stamp), length, shard_bytes, of)
-            }
-            kind @ Kind::Jsonl(compression) => {
-                let piece = if compression.is_none() { shard_bytes } else { length };
-                self.add(name, Source::Jsonl(location, stamp, kind), length, piece, of)
-            }
-            Kind::Parquet => {
-                let groups = parquet_rows::row_groups(file, &name, &input.fields)? as u64;
-                self.add(name, Source::Parquet(location, stamp), groups, 1, |_| length / groups.max(1))
-            }
-            Kind::HtmlFile => {
-                let listed = vec![Listed { location: location.clone(), stamp }];
-                self.add(name, Source::Pages(location, listed), 1, 1, |_| length)
-            }
-        }
-        Ok(())
     }
 
     fn add(&mut self, name: String, source: Source, length: u64, piece: u64, bytes: impl Fn(&Range<u64>) -> u64) {
@@ -147,20 +126,23 @@ impl Work {
                 let file = open_pinned(location, stamp)?;
                 return warc::read_range(&*file, item.piece.clone(), limits, sink);
             }
-            Source::Jsonl(location, stamp, kind) => {
+            Source::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
-                let Kind::Jsonl(compression) = *kind else { unreachable!("a JSONL source is of kind JSONL") };
-                jsonl::read_range(&*file, compression, item.piece.clone(), &input.fields, limits, &mut counted)?;
+                match compression {
+                    Compression::None => {
+                        jsonl::read_range(&*file, item.piece.clone(), limits, &input.fields, &mut counted)?
+                    }
+                    _ => jsonl::read_whole(&*file, *compression, limits, &input.fields, &mut counted)?,
+                }
             }
             Source::Parquet(location, stamp) => {
                 let file = open_pinned(location, stamp)?;
-                let group = item.piece.start as usize;
-                parquet_rows::read_group(file, location.name(), group, &input.fields, limits, &mut counted)?;
+                let rows = ParquetRows::open(file, location.name(), &input.fields)?;
+                rows.read_groups(item.piece.clone(), limits, &mut counted)?;
             }
             Source::Pages(folder, files) => {
-                for file in &files[item.piece.start as usize..item.piece.end as usize] {
-                    counted(html_dir::read_file(folder, file, &input.base, limits)?)?;
-                }
+                let files = &files[item.piece.start as usize..item.piece.end as usize];
+                html_dir::read_files(folder, files, &input.base, limits, &mut counted)?;
             }
             Source::Synth(synth) => {
                 for (number, page) in (item.piece.start..).zip(synth.pages(item.piece.clone())) {
@@ -196,4 +178,67 @@ impl Work {
         }
         floors
     }
+}
+
+/// What an input turned out to be.
+struct Looked {
+    source: Source,
+    /// Bytes, row groups or files, of which pieces are made.
+    units: u64,
+    /// Units of a piece; `None` for pieces of `shard_bytes`.
+    units_a_piece: Option<u64>,
+    bytes: u64,
+}
+
+fn look(location: &Location, input: &Input) -> Result<Looked> {
+    let place = location.clone();
+    if location.is_folder() {
+        let files = location.list(None)?;
+        let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
+        return Ok(Looked { source: Source::Pages(place, files), units, units_a_piece: Some(FILES_AN_ITEM), bytes });
+    }
+    let file = open(location)?;
+    let kind = detect(&*file, location.name())?;
+    let stamp = file.stamp().clone();
+    let bytes = stamp.bytes;
+    let (source, units, units_a_piece) = match kind {
+        // Nothing to read, whatever it would have been.
+        Kind::Empty => (Source::Warc(place, stamp), 0, None),
+        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(place, stamp), bytes, None),
+        Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
+        Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
+        Kind::Parquet => {
+            let groups = ParquetRows::open(file, location.name(), &input.fields)?.groups() as u64;
+            (Source::Parquet(place, stamp), groups, Some(1))
+        }
+        Kind::HtmlFile => {
+            let listed = Listed { location: place.clone(), stamp };
+            (Source::Pages(place, vec![listed]), 1, Some(1))
+        }
+    };
+    Ok(Looked { source, units, units_a_piece, bytes })
+}
+
+/// Applies a function to each item on several threads; results in order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..LOOKERS.min(items.len()) {
+            scope.spawn(|| {
+                while let Some((at, item)) = next_of(items, &next) {
+                    let result = apply(item);
+                    done.lock().expect("no holder of this lock can panic").push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no holder of this lock can panic");
+    done.sort_unstable_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn next_of<'a, T>(items: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    items.get(at).map(|item| (at, item))
 }
