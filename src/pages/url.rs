@@ -13,8 +13,8 @@ use std::net::Ipv4Addr;
 
 use url::{Host, Url};
 
-/// Longest URL that is accepted, in bytes as written.
-const LONGEST: usize = 8 << 10;
+/// Longest URL or reference that is accepted, in bytes as written.
+pub(super) const LONGEST: usize = 8 << 10;
 
 /// An http(s) URL in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::entities;
 use crate::ids::{DocId, doc_id};
-use crate::pages::url::CanonicalUrl;
+use crate::pages::url::{CanonicalUrl, LONGEST};
 
 /// References remembered within a page; a forgotten one costs time only.
 const REMEMBERED: usize = 1024;
@@ -149,6 +149,9 @@ impl Base {
 
     /// The doc id a reference without fragment leads to, if it leads to an http(s) URL; `buffer` is for its use.
     fn target(&self, reference: &str, buffer: &mut String) -> Option<DocId> {
+        if reference.len() > LONGEST {
+            return None;
+        }
         if self.put_together(reference, buffer) {
             return Some(doc_id(buffer));
         }
@@ -314,7 +317,12 @@ mod tests {
         ] {
             assert_eq!(base.target(reference, &mut String::new()), expected.map(doc_id), "{reference:?}");
         }
-        assert_eq!(base.target(&format!("http://a\u{e9}/{}", "a".repeat(70_000)), &mut String::new()), None);
+        let long =
+            |reference: &str, length| base.target(&format!("{reference}{}", "a".repeat(length)), &mut String::new());
+        assert!(long("http://a.example/", 8000).is_some() && long("http://\u{e9}.example/", 8000).is_some());
+        assert!(long("http://a.example/", 70_000).is_none() && long("http://\u{e9}.example/", 70_000).is_none());
+        let long_label = format!("http://{}.example/", "a".repeat(300));
+        assert_eq!(long(&long_label, 0), base.url.join(&long_label).ok().map(|url| doc_id(url.as_str())));
     }
 
     #[test]
