@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -210,16 +211,6 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
 
 #[test]
 fn a_number_started_twice_is_refused_the_second_time() {
-    let ours = cluster(3, 1, "5s");
-    let first = join(&ours, 0);
-    let second = join(&ours, 1);
-    let third = join(&ours, 2);
-    // Processes 0 and 1 listen until all have met, so the copy of 2 finds either of them only when it comes too late to
-    // matter; one that is still listening must say so.
-    for process in [first, second, third] {
-        assert!(process.join().unwrap().is_ok());
-    }
-
     let ours = cluster(3, 1, "2s");
     let first = join(&ours, 0);
     let second = join(&ours, 2);
@@ -370,8 +361,7 @@ fn all_workers_gather_the_values_of_all_by_index() {
 }
 
 #[test]
-fn a_receiver_that_is_slow_bounds_what_is_on_its_way() {
-    // 16 MiB a sender at most, whatever the sender would like to send.
+fn no_sender_has_more_than_16_mib_on_their_way() {
     let ahead = results(&cluster(2, 1, "20s"), |net| {
         let (index, mut given) = (net.index(), 0u64);
         let gave = std::cell::Cell::new(0u64);
@@ -450,4 +440,131 @@ fn a_job_that_is_run_by_one_process_too_few_ends_at_the_deadline() {
     let error = run(&cluster, 1, JOB, |_| Ok(())).unwrap_err();
     assert_eq!(error.exit_code(), 7);
     assert!(run(&cluster, 2, JOB, |_| Ok(())).is_err_and(|error| error.exit_code() == 2));
+}
+
+/// Not a test: what the real processes below run. Prints and exits as the program does.
+#[test]
+#[ignore = "is started by the tests of real processes"]
+fn child() {
+    let var = |name: &str| std::env::var(name).unwrap();
+    let cluster = Cluster::load(Path::new(&var("CLUSTER"))).unwrap();
+    let process = var("PROCESS").parse().unwrap();
+    let deed = var("DEED");
+    let ended = run(&cluster, process, JOB, move |net| {
+        let began = Instant::now();
+        net.all_gather("met", ())?;
+        eprintln!("met");
+        match deed.as_str() {
+            "fail beside long work" if net.process() == 1 => Err(Error::input("a.warc", "missing")),
+            "fail beside long work" => {
+                std::thread::sleep(Duration::from_secs(60));
+                Ok(())
+            }
+            seconds => {
+                let seconds = Duration::from_secs(seconds.parse().unwrap());
+                while net.all_gather("work", ())?.len() == 2 && began.elapsed() < seconds {}
+                net.all_gather("done", ()).map(drop)
+            }
+        }
+    });
+    if let Err(error) = ended {
+        eprintln!("error: {error}");
+        std::process::exit(error.exit_code().into());
+    }
+}
+
+/// Starts two real processes; returns once both have met.
+#[cfg(unix)]
+fn start_two(deadline: &str, deed: &str) -> (tempfile::TempDir, [Child; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.toml");
+    let addresses = cluster(2, 1, deadline).addresses;
+    let processes: String = addresses.iter().map(|at| format!("[[process]]\naddress = {at:?}\n")).collect();
+    std::fs::write(&file, format!("workers = 1\ndeadline = {deadline:?}\n{processes}")).unwrap();
+    let children = [0, 1].map(|process: usize| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "rendezvous::child", "--nocapture"])
+            .env("CLUSTER", &file)
+            .env("PROCESS", process.to_string())
+            .env("DEED", deed)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    let children = children.map(|mut child| {
+        let mut met = [0; 4];
+        child.stderr.as_mut().unwrap().read_exact(&mut met).unwrap();
+        assert_eq!(&met, b"met\n");
+        child
+    });
+    (folder, children)
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Exit code and last line on stderr.
+#[cfg(unix)]
+fn outcome(child: Child) -> (Option<i32>, String) {
+    let Output { status, stderr, stdout } = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(stdout).unwrap();
+    let chatter = stdout.lines().find(|line| !line.trim().is_empty() && !line.contains("test"));
+    assert_eq!(chatter, None, "only the test harness writes to stdout");
+    (status.code(), String::from_utf8(stderr).unwrap().trim_end().to_string())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_process_ends_the_other_at_once_with_7() {
+    let (_folder, [first, mut second]) = start_two("30s", "60");
+    let began = Instant::now();
+    second.kill().unwrap();
+    let (code, line) = outcome(first);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.starts_with("error: peer lost: process 1 at 127.0.0.1") && !line.contains('\n'), "{line}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    second.wait().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_frozen_process_is_given_up_at_the_deadline_and_gives_up_itself_when_it_wakes() {
+    let (_folder, [first, second]) = start_two("2s", "60");
+    signal(&second, "-STOP");
+    let began = Instant::now();
+    let (code, line) = outcome(first);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.contains("process 1 at 127.0.0.1") && line.contains("silent for 2 s"), "{line}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    signal(&second, "-CONT");
+    let (code, line) = outcome(second);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.starts_with("error: peer lost: "), "{line}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_process_that_is_frozen_for_less_than_the_deadline_does_no_harm() {
+    let (_folder, [first, second]) = start_two("30s", "2");
+    signal(&second, "-STOP");
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&second, "-CONT");
+    for child in [first, second] {
+        let (code, line) = outcome(child);
+        assert_eq!((code, line.as_str()), (Some(0), ""));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_process_at_long_work_of_its_own_ends_within_seconds_of_the_run() {
+    let (_folder, children) = start_two("30s", "fail beside long work");
+    let began = Instant::now();
+    for child in children {
+        assert_eq!(outcome(child), (Some(3), "error: input a.warc: missing".to_string()));
+    }
+    assert!(began.elapsed() < Duration::from_secs(10));
 }

@@ -185,8 +185,10 @@ impl Lobby<'_> {
 
     /// Gives every connection that has arrived a thread of its own.
     fn welcome(&mut self, guests_so_far: &mut u64) {
-        // An error here concerns one connection or a passing lack of file descriptors; peers dial again.
-        while let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
+        // No more at a time than may wait, so that a flood does not keep the loop from those who have proved themselves.
+        for _ in 0..MOST_GUESTS {
+            // An error here concerns one connection or a passing lack of file descriptors; peers dial again.
+            let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) else { return };
             let guest = *guests_so_far;
             *guests_so_far += 1;
             let Ok(handle) = stream.set_nonblocking(false).and_then(|()| stream.try_clone()) else { continue };
