@@ -28,7 +28,8 @@ pub struct Recipe {
 /// The fingerprints of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Fingerprint of the whole text; 0 for a page without text, which is an exact copy of nothing.
+    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which is an exact copy of nothing. (A text
+    /// that happens to hash to 0 gets 1.)
     pub exact: FPrint,
     /// Chunks before duplicates within the page are removed.
     pub chunks: u32,
@@ -42,7 +43,7 @@ impl Recipe {
 
     /// Name and version, as written into every manifest.
     pub fn name(&self) -> String {
-        let Chunks { unit, count, sliding, wrap, bits } = self.chunks;
+        let Chunks { unit, count, sliding, wrap, bits, min_text } = self.chunks;
         let unit = match unit {
             Unit::Document => "document",
             Unit::Lines => "lines",
@@ -53,7 +54,8 @@ impl Recipe {
         };
         let sliding = if sliding { "-sliding" } else { "" };
         let wrap = if wrap > 0 { format!("-wrap{wrap}") } else { String::new() };
-        format!("{unit}-{count}{sliding}{wrap}-xxh3-{bits}-v1")
+        let min_text = if min_text > 0 { format!("-min{min_text}") } else { String::new() };
+        format!("{unit}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
     }
 
     /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
@@ -64,9 +66,8 @@ impl Recipe {
     /// One pass over the text, then a sort of its chunks.
     pub fn fingerprint(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> Document {
         fprints.clear();
-        let exact = exact(text);
-        if exact == 0 {
-            return Document { exact, chunks: 0 };
+        if text.is_empty() || text.len() < self.chunks.min_text as usize {
+            return Document { exact: 0, chunks: 0 };
         }
         let mut units = std::mem::take(&mut self.units);
         units.clear();
@@ -91,13 +92,8 @@ impl Recipe {
         let chunks = fprints.len() as u32;
         fprints.sort_unstable();
         fprints.dedup();
-        Document { exact, chunks }
+        Document { exact: xxh3_64(text.as_bytes()).max(1), chunks }
     }
-}
-
-/// Fingerprint of a whole document; 0 stands for "no text", and a text that happens to hash to 0 gets 1.
-pub fn exact(text: &str) -> FPrint {
-    if text.is_empty() { 0 } else { xxh3_64(text.as_bytes()).max(1) }
 }
 
 fn sequence(units: &[u64]) -> FPrint {
@@ -111,7 +107,7 @@ mod tests {
     use super::*;
 
     fn recipe(unit: Unit, count: u32, sliding: bool) -> Recipe {
-        Recipe::new(&Chunks { unit, count, sliding, wrap: 0, bits: 64 })
+        Recipe::new(&Chunks { unit, count, sliding, wrap: 0, bits: 64, min_text: 0 })
     }
 
     fn fingerprints(recipe: &mut Recipe, text: &str) -> Vec<FPrint> {
@@ -125,6 +121,14 @@ mod tests {
         let mut fprints = vec![7];
         let document = recipe(Unit::Lines, 1, false).fingerprint("", &mut fprints);
         assert_eq!((document, fprints.len()), (Document { exact: 0, chunks: 0 }, 0));
+    }
+
+    #[test]
+    fn a_page_with_too_little_text_is_a_copy_of_nothing() {
+        let chunks = Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+        let mut fprints = Vec::new();
+        assert_eq!(Recipe::new(&chunks).fingerprint("Wait", &mut fprints).exact, 0);
+        assert_ne!(Recipe::new(&chunks).fingerprint("Wait.", &mut fprints).exact, 0);
     }
 
     #[test]
@@ -149,8 +153,8 @@ mod tests {
 
     #[test]
     fn names_tell_every_setting_that_changes_a_fingerprint() {
-        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32 };
-        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-xxh3-32-v1");
+        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
+        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-min64-xxh3-32-v1");
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! temp
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
-pub(super) fn run(_a: Args) -> crate::error::Result<()> { Ok(()) }
+pub(super) fn run(_a: Args) -> crate::error::Result<()> {
+    Ok(())
+}

@@ -51,7 +51,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let digest = Digest::of(&job).0;
     let shared = (Arc::new(job), queue.clone(), folder.clone());
     let summaries = run_on(&cluster, process, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
-    if process == 0 && let Some(summary) = summaries.first() {
+    if process == 0
+        && let Some(summary) = summaries.first()
+    {
         report(summary, folder.name());
     }
     Ok(())

@@ -91,7 +91,11 @@ impl Reader {
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    self.refuse(Refused { offset: page.offset, reason: Reason::BadUrl, detail: format!("{why}: {url}") });
+                    self.refuse(Refused {
+                        offset: page.offset,
+                        reason: Reason::BadUrl,
+                        detail: format!("{why}: {url}"),
+                    });
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);

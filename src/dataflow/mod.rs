@@ -172,7 +172,8 @@ fn summarise(
     for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
         *all.entry(name).or_default() += n;
     }
-    let overlap = net.all_gather("overlap counts", counts.clone())?.iter().fold(overlap::Counts::default(), |x, y| x + y);
+    let overlap =
+        net.all_gather("overlap counts", counts.clone())?.iter().fold(overlap::Counts::default(), |x, y| x + y);
     let trivial = found
         .verdicts
         .chunk_by(|x, y| x.cluster == y.cluster)

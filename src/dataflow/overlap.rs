@@ -205,9 +205,13 @@ fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, chunks: &[u32], crawl:
     net.exchange("matches", source, to, |rows: &[Match]| matches.extend_from_slice(rows))?;
 
     let mut best = Vec::new();
-    best_on_each_host(&mut matches, |m| {
-        best.push(u64::from(m.from.min(m.to)) << 32 | u64::from(m.from.max(m.to)));
-    });
+    best_on_each_host(
+        &mut matches,
+        |page| hosts[page as usize],
+        |m| {
+            best.push(u64::from(m.from.min(m.to)) << 32 | u64::from(m.from.max(m.to)));
+        },
+    );
     let mut rows = best.into_iter();
     let source = |send: &mut dyn FnMut(u64)| rows.by_ref().take(1 << 15).map(send).count() > 0;
     let mut votes: BTreeMap<u64, u8> = BTreeMap::new();

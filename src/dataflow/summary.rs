@@ -97,7 +97,8 @@ const BARS: [(u64, &str); 8] =
 /// Bars for groups of pages, given as (pages a group, groups); `pages` is the number of all pages, and those in no group
 /// have one replica, themselves.
 pub fn bars(groups: &BTreeMap<u64, u64>, pages: u64) -> Vec<Bar> {
-    let mut bars: Vec<Bar> = BARS.iter().map(|(_, name)| Bar { replicas: name.to_string(), ..Bar::default() }).collect();
+    let mut bars: Vec<Bar> =
+        BARS.iter().map(|(_, name)| Bar { replicas: name.to_string(), ..Bar::default() }).collect();
     let mut grouped = 0;
     for (&size, &count) in groups.iter().filter(|&(&size, _)| size > 1) {
         let bar = BARS.partition_point(|&(least, _)| least <= size) - 1;

@@ -29,12 +29,27 @@ pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitio
     pairs.sort_unstable();
     split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
     split("clusters", crawl, &found.verdicts, |row| row.cluster, |rows| clusters(crawl, rows), &mut parts);
-    split("link_summary", crawl, &found.link_summary, |row| row.src_cluster, |rows| link_summary(crawl, rows), &mut parts);
-    split("collections", crawl, &found.collections, |row| row.similar_cluster, |rows| collections(crawl, rows), &mut parts);
+    split(
+        "link_summary",
+        crawl,
+        &found.link_summary,
+        |row| row.src_cluster,
+        |rows| link_summary(crawl, rows),
+        &mut parts,
+    );
+    split(
+        "collections",
+        crawl,
+        &found.collections,
+        |row| row.similar_cluster,
+        |rows| collections(crawl, rows),
+        &mut parts,
+    );
     split("members", crawl, &found.members, |row| row.similar_cluster, |rows| members(crawl, rows), &mut parts);
     split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
     for rows in rejected.chunk_by(|x, y| {
-        rejected_partition(x.source, sources.len(), partitions) == rejected_partition(y.source, sources.len(), partitions)
+        rejected_partition(x.source, sources.len(), partitions)
+            == rejected_partition(y.source, sources.len(), partitions)
     }) {
         let partition = rejected_partition(rows[0].source, sources.len(), partitions);
         parts.push(("rejected", partition, rejected_table(rows, sources)));

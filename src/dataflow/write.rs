@@ -72,7 +72,8 @@ fn write(
 
 /// Opens every table in DuckDB, from within the result's folder.
 fn views() -> String {
-    let view = |name: &&str| format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet('{name}/part-*.parquet');\n");
+    let view = |name: &&str| {
+        format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet('{name}/part-*.parquet');\n")
+    };
     NAMES.iter().map(view).collect()
 }
-

@@ -40,9 +40,9 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
 /// pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 4] = [
     ("crawl", ""),
-    ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 15"),
-    ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 25"),
-    ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\n[overlap]\nmin_shared = 1"),
+    ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
+    ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
+    ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
 ];
 
 fn preset(name: &Value, file: &str) -> Result<Table> {
@@ -57,7 +57,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     };
     let mut table: Table = text.parse().expect("presets are TOML");
     if name != "crawl" {
-        let paper = "min_resemblance = 0.0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
+        let paper = "min_resemblance = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
         let paper: Table = paper.parse().expect("presets are TOML");
         table.get_mut("overlap").and_then(Value::as_table_mut).expect("presets set T").extend(paper);
     }

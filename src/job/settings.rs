@@ -115,6 +115,8 @@ pub struct Chunks {
     pub wrap: u32,
     /// Width of a fingerprint: 64, or the papers' 32.
     pub bits: u32,
+    /// A page with less text than this, in bytes, says too little to be a copy of anything.
+    pub min_text: u32,
 }
 
 /// What keeps single-link clusters from chaining.
@@ -134,6 +136,9 @@ pub struct Overlap {
     pub min_shared: u32,
     /// Shared fingerprints as a share of those of the larger page, at least; 0 turns it off.
     pub min_resemblance: f64,
+    /// Chunks that are added to those of the larger page for this, all of them different: so few chunks must agree better
+    /// than many to be believed.
+    pub doubt: u32,
     /// A chunk on more pages of one host than this is site furniture and does not count there; 0 turns the filter off.
     pub template_pages: u32,
     /// A chunk on more pages than this does not count; 0 turns the limit off.
@@ -184,11 +189,12 @@ impl Default for Job {
                 limits: Limits::default(),
             },
             output: Output { url: String::new(), partitions: 16, fprint_docid: false },
-            chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64 },
+            chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.5,
-                template_pages: 8,
+                doubt: 1,
+                template_pages: 6,
                 max_documents: 1000,
                 guard: Guard::MutualBest,
             },

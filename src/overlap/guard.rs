@@ -32,11 +32,19 @@ impl Match {
 
 /// Calls `vote` for every match that no other match of the same page on the same host beats; equals all stay.
 ///
+/// On its own host a page finds its neighbours, which resemble it as the chapters of a manual resemble each other, more
+/// often than its copies. So a match there must not be beaten by any match elsewhere either. `home(page)` is a page's host.
+///
 /// `matches` must hold all matches of each `from` page in it; it is sorted on the way.
-pub fn best_on_each_host(matches: &mut [Match], mut vote: impl FnMut(&Match)) {
+pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Rank) -> HostId, mut vote: impl FnMut(&Match)) {
     matches.sort_unstable();
-    for rivals in matches.chunk_by(|x, y| (x.from, x.host) == (y.from, y.host)) {
-        let best = rivals.iter().max_by(|x, y| x.better_than(y)).expect("a chunk is not empty");
-        rivals.iter().filter(|rival| rival.better_than(best).is_eq()).for_each(&mut vote);
+    let best_of = |rivals: &[Match]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");
+    for of_page in matches.chunk_by(|x, y| x.from == y.from) {
+        let best_anywhere = best_of(of_page);
+        for rivals in of_page.chunk_by(|x, y| x.host == y.host) {
+            let at_home = rivals[0].host == home(rivals[0].from);
+            let best = if at_home { best_anywhere } else { best_of(rivals) };
+            rivals.iter().filter(|rival| rival.better_than(&best).is_eq()).for_each(&mut vote);
+        }
     }
 }

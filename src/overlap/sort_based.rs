@@ -46,7 +46,7 @@ pub fn similar_pairs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &
                 })
                 .collect();
             let mut votes = BTreeSet::new();
-            best_on_each_host(&mut matches, |best| _ = votes.insert((best.from, best.to)));
+            best_on_each_host(&mut matches, |page| hosts[page as usize], |best| _ = votes.insert((best.from, best.to)));
             pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
         }
     }
@@ -58,7 +58,7 @@ mod tests {
     use crate::ids::Rank;
 
     fn paper(min_shared: u32) -> Overlap {
-        Overlap { min_shared, min_resemblance: 0.0, template_pages: 0, max_documents: 0, guard: Guard::None }
+        Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
     }
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {

@@ -75,7 +75,9 @@ impl Work {
     /// [`Error::Input`] for an input that is missing or of no known kind; [`Error::Usage`] when there is none.
     pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
         if input.urls.is_empty() {
-            return Err(Error::Usage("no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into()));
+            return Err(Error::Usage(
+                "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
+            ));
         }
         let mut work = Work { inputs: Vec::new(), items: Vec::new(), sources: Vec::new() };
         let (synthetic, files): (Vec<String>, Vec<String>) =
@@ -84,7 +86,8 @@ impl Work {
         for (location, looked) in locations.iter().zip(in_parallel(&locations, |location| look(location, input))) {
             let Looked { source, units, units_a_piece, bytes } = looked?;
             let piece = units_a_piece.unwrap_or(shard_bytes);
-            let of = |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
+            let of =
+                |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
             work.add(location.name().to_string(), source, units, piece, of);
         }
         for url in synthetic {

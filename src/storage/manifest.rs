@@ -83,7 +83,10 @@ impl Manifest {
         let location = folder.join(NAME)?;
         let name = location.name().to_string();
         let bytes = location.get()?.ok_or_else(|| {
-            Error::input(folder.name(), "no manifest.json: this is not a result, or the run that wrote it did not finish")
+            Error::input(
+                folder.name(),
+                "no manifest.json: this is not a result, or the run that wrote it did not finish",
+            )
         })?;
         let refuse = |reason: String| Err(Error::input(name.clone(), reason));
         let value: serde_json::Value = match serde_json::from_slice(&bytes) {
@@ -122,7 +125,9 @@ impl Manifest {
 
     /// The files of one table, in order.
     pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
-        self.files.iter().filter(move |file| file.path.strip_prefix(table).is_some_and(|rest| rest.starts_with("/part-")))
+        self.files
+            .iter()
+            .filter(move |file| file.path.strip_prefix(table).is_some_and(|rest| rest.starts_with("/part-")))
     }
 }
 

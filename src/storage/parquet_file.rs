@@ -178,7 +178,6 @@ impl Read for From {
 }
 
 impl Fault {
-
     /// As an error of an input that cannot be read at all.
     pub(crate) fn of_input(self, name: &str) -> Error {
         match self {
@@ -203,4 +202,3 @@ pub(crate) fn ticks(logical: Option<&LogicalType>) -> i64 {
         _ => 1,
     }
 }
-

@@ -114,7 +114,9 @@ impl Table {
     pub fn u64(&self, name: &str) -> Result<&[u64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::U64(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of unsigned numbers; was it written by webtwin?")),
+            _ => {
+                Err(Error::input(name, "the table has no such column of unsigned numbers; was it written by webtwin?"))
+            }
         }
     }
 
@@ -230,7 +232,10 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
                 column => column,
             };
             if column.len() != rows {
-                return Err(Error::input(file, format!("column {} has {} of {rows} rows", described.name(), column.len())));
+                return Err(Error::input(
+                    file,
+                    format!("column {} has {} of {rows} rows", described.name(), column.len()),
+                ));
             }
             part.columns.push((described.name().to_string(), column));
         }
@@ -305,7 +310,12 @@ mod tests {
     fn damage_is_an_error_that_names_the_file() {
         let bytes = encode(&Table::new([("id", Column::U64((0..1000).collect()))])).unwrap();
         for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
-            assert!(decode("pages/part-00000.parquet", bytes[..cut].to_vec()).unwrap_err().to_string().contains("part-00000"));
+            assert!(
+                decode("pages/part-00000.parquet", bytes[..cut].to_vec())
+                    .unwrap_err()
+                    .to_string()
+                    .contains("part-00000")
+            );
         }
     }
 }

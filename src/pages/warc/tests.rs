@@ -105,16 +105,29 @@ impl Packing {
 enum Piece {
     Page(usize),
     /// A record that holds an archive in the packing of the file, cut off by so many bytes.
-    Archive { records: usize, cut: usize },
+    Archive {
+        records: usize,
+        cut: usize,
+    },
     Empty,
     Garbage(Vec<u8>),
     Zeros(usize),
     NewLines(usize),
     /// A page with one byte changed.
-    Flipped { words: usize, at: prop::sample::Index, by: u8 },
+    Flipped {
+        words: usize,
+        at: prop::sample::Index,
+        by: u8,
+    },
     /// A page that loses its tail.
-    Cut { words: usize, at: prop::sample::Index },
-    WrongLength { words: usize, length: usize },
+    Cut {
+        words: usize,
+        at: prop::sample::Index,
+    },
+    WrongLength {
+        words: usize,
+        length: usize,
+    },
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
@@ -137,14 +150,16 @@ fn file(packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
     let mut bytes = Vec::new();
     let mut urls = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
-        let page = |name: &str, length, words_| record(name, "conversion", "text/plain", length, words(i, words_).as_bytes());
+        let page =
+            |name: &str, length, words_| record(name, "conversion", "text/plain", length, words(i, words_).as_bytes());
         match piece {
             Piece::Page(words) => {
                 bytes.extend(packing.pack(&page(&i.to_string(), None, *words)));
                 urls.push(format!("http://h/{i}"));
             }
             Piece::Archive { records, cut } => {
-                let inner: Vec<u8> = (0..*records).flat_map(|k| packing.pack(&page(&format!("inner{i}-{k}"), None, 9))).collect();
+                let inner: Vec<u8> =
+                    (0..*records).flat_map(|k| packing.pack(&page(&format!("inner{i}-{k}"), None, 9))).collect();
                 let inner = &inner[..inner.len() - cut.min(&inner.len())];
                 bytes.extend(packing.pack(&record(&i.to_string(), "conversion", "text/plain", None, inner)));
                 urls.push(format!("http://h/{i}"));
