@@ -101,7 +101,7 @@ proptest! {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
             exact::fold(net, &mut shelf, &crawl)?;
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &settings)?;
+            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &settings, 0)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .filter(|&(slot, _)| shelf.is_centre[slot])

@@ -11,6 +11,7 @@ pub mod exact;
 pub mod growth;
 pub mod ingest;
 pub mod links;
+pub mod memory;
 pub mod overlap;
 pub mod replicas;
 pub mod report;
@@ -31,6 +32,7 @@ use crate::job::Job;
 use crate::overlap::SimilarPair;
 use captures::Crawl;
 use directory::Partitions;
+use memory::Held;
 use report::{CollectionRow, Largest, MemberRow};
 use shelf::Shelf;
 use summary::{Saving, Summary};
@@ -66,9 +68,10 @@ pub struct Found {
 /// `floors[item]` is the offset from which the records of a work item are true.
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> Result<Found> {
     let partitions = Partitions::new(job.output.partitions, net.peers());
+    memory::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
     let crawl = captures::settle(net, shelf, floors, partitions)?;
     let exact_pairs = exact::fold(net, shelf, &crawl)?;
-    let (similar_pairs, counts) = overlap::similar_pairs(net, shelf, &crawl, &job.overlap)?;
+    let (similar_pairs, counts) = overlap::similar_pairs(net, shelf, &crawl, &job.overlap, job.effort.memory_bytes)?;
     shelf.fprints.clear();
 
     let edges = exact_pairs.iter().chain(&similar_pairs).map(|pair| (pair.a, pair.b));

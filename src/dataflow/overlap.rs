@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::captures::Crawl;
+use super::memory::{Held, hold_against_bound};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::Result;
@@ -61,11 +62,15 @@ impl std::ops::Add<&Counts> for Counts {
 }
 
 /// Finds the similar pairs among the centres on all shelves; they lie, ascending, with the owner of the pair.
+///
+/// # Errors
+/// [`crate::error::Error::Space`] when the pairs would not fit in `memory_bytes`, before any is emitted.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &Shelf,
     crawl: &Crawl,
     settings: &Overlap,
+    memory_bytes: u64,
 ) -> Result<(Vec<SimilarPair>, Counts)> {
     let hosts = &crawl.directory.hosts;
     let mut counts = Counts::default();
@@ -73,7 +78,10 @@ pub fn similar_pairs(
     counts.tuples = table.len() as u64;
     keep_what_counts(&mut table, hosts, settings, &mut counts);
     let chunks = chunks_of_pages(net, &table, crawl)?;
-    let keys = by_pair(net, &table, &mut counts)?;
+    let runs = table.chunk_by(|x, y| x.fprint() == y.fprint());
+    counts.emitted = runs.map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2).sum();
+    hold_against_bound(net, "pairs of pages", Held { pairs: counts.emitted, ..Held::on(shelf) }, memory_bytes)?;
+    let keys = by_pair(net, &table)?;
     drop(table);
 
     let mut pairs = Vec::new();
@@ -164,11 +172,10 @@ fn chunks_of_pages(net: &mut Net<'_>, table: &[FPrintDocId], crawl: &Crawl) -> R
 }
 
 /// Every pair of pages that share a chunk, as often as they do, sorted, with the owner of the pair.
-fn by_pair(net: &mut Net<'_>, table: &[FPrintDocId], counts: &mut Counts) -> Result<Vec<u64>> {
+fn by_pair(net: &mut Net<'_>, table: &[FPrintDocId]) -> Result<Vec<u64>> {
     let peers = net.peers() as u64;
     let mut runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).filter(|run| run.len() > 1);
     let (mut run, mut at): (&[FPrintDocId], usize) = (&[], 0);
-    let emitted = &mut counts.emitted;
     let source = |send: &mut dyn FnMut(u64)| {
         let mut sent = 0;
         while sent < 1 << 15 {
@@ -183,7 +190,6 @@ fn by_pair(net: &mut Net<'_>, table: &[FPrintDocId], counts: &mut Counts) -> Res
             sent += run.len() - at - 1;
             at += 1;
         }
-        *emitted += sent as u64;
         sent > 0
     };
     let mut keys = Vec::new();

@@ -79,6 +79,11 @@ impl Lists {
         &self.items[start as usize..self.ends[slot] as usize]
     }
 
+    /// Numbers in all lists.
+    pub fn items(&self) -> usize {
+        self.items.len()
+    }
+
     /// Gives back the memory.
     pub fn clear(&mut self) {
         *self = Lists::default();

@@ -192,7 +192,7 @@ impl Default for Job {
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: Overlap {
                 min_shared: 1,
-                min_resemblance: 0.5,
+                min_resemblance: 0.4,
                 doubt: 1,
                 template_pages: 6,
                 max_documents: 1000,

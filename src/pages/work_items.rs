@@ -108,9 +108,18 @@ impl Work {
         self.sources.push(source);
     }
 
-    /// Bytes of all items.
-    pub fn bytes(&self) -> u64 {
-        self.items.iter().map(WorkItem::bytes).sum()
+    /// Bytes of all items; pages, where a synthetic crawl has no bytes.
+    pub fn weight(&self) -> u64 {
+        let weight = |item: &WorkItem| if item.bytes > 0 { item.bytes } else { item.piece.end - item.piece.start };
+        self.items.iter().map(weight).sum()
+    }
+
+    /// The same inputs with at most `items` of their items, evenly spread.
+    pub fn sample(mut self, items: usize) -> Work {
+        let all = self.items.len();
+        let step = all.div_ceil(items.max(1)).max(1);
+        self.items = self.items.into_iter().skip(step / 2).step_by(step).collect();
+        self
     }
 
     /// Hands every record of an item to `sink`.
