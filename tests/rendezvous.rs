@@ -417,6 +417,20 @@ fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
 }
 
 #[test]
+fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
+    for (processes, workers) in [(1, 2), (2, 1)] {
+        let ends = errors(&cluster(processes, workers, "20s"), |net| {
+            let name = if net.index() == 0 { "pairs" } else { "clusters" };
+            net.all_gather(name, 0u32).map(drop)
+        });
+        for (code, line) in ends {
+            assert_eq!(code, 70);
+            assert!(line.contains("is in another call than worker"), "{line}");
+        }
+    }
+}
+
+#[test]
 fn a_panic_ends_the_run_everywhere_with_its_place() {
     for (processes, workers) in [(1, 2), (2, 2)] {
         let ends = errors(&cluster(processes, workers, "20s"), |net| {
@@ -462,8 +476,9 @@ fn child() {
             }
             seconds => {
                 let seconds = Duration::from_secs(seconds.parse().unwrap());
-                while net.all_gather("work", ())?.len() == 2 && began.elapsed() < seconds {}
-                net.all_gather("done", ()).map(drop)
+                // All must leave the loop in the same round, so they go by what they have told each other.
+                while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
+                Ok(())
             }
         }
     });

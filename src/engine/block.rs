@@ -73,6 +73,8 @@ pub(super) struct Parcel<B> {
     pub to: u32,
     /// Index of the worker it comes from.
     pub from: u32,
+    /// The call it belongs to, by a hash of its name.
+    pub call: u64,
     /// The rows.
     pub rows: B,
 }
@@ -86,17 +88,18 @@ impl<B: Accountable> Accountable for Parcel<B> {
 impl<B: ContainerBytes> ContainerBytes for Parcel<B> {
     fn from_bytes(mut bytes: Bytes) -> Self {
         let [to, from] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        Parcel { to, from, rows: B::from_bytes(bytes) }
+        let call = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
+        Parcel { to, from, call, rows: B::from_bytes(bytes) }
     }
 
     fn length_in_bytes(&self) -> usize {
-        8 + self.rows.length_in_bytes()
+        16 + self.rows.length_in_bytes()
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
-        writer
-            .write_all(bytemuck::bytes_of(&[self.to, self.from]))
-            .expect("timely writes into memory it has measured before");
+        for part in [bytemuck::bytes_of(&[self.to, self.from]), &self.call.to_le_bytes()] {
+            writer.write_all(part).expect("timely writes into memory it has measured before");
+        }
         self.rows.into_bytes(writer);
     }
 }
@@ -136,15 +139,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_block_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32) {
+        fn a_block_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, call: u64) {
             prop_assert_eq!(there_and_back(&Block(rows.clone())).0, rows);
-            let parcel = there_and_back(&Parcel { to, from, rows: Block(bytes.clone()) });
-            prop_assert_eq!((parcel.to, parcel.from, parcel.rows.0), (to, from, bytes));
+            let parcel = there_and_back(&Parcel { to, from, call, rows: Block(bytes.clone()) });
+            prop_assert_eq!((parcel.to, parcel.from, parcel.call, parcel.rows.0), (to, from, call, bytes));
         }
 
         #[test]
         fn rows_of_variable_length_arrive_as_they_were_sent(rows: Vec<String>, to: u32, from: u32) {
-            let parcel = there_and_back(&Parcel { to, from, rows: rows.clone() });
+            let parcel = there_and_back(&Parcel { to, from, call: 0, rows: rows.clone() });
             prop_assert_eq!((parcel.to, parcel.from, parcel.rows), (to, from, rows));
         }
     }

@@ -134,19 +134,17 @@ impl File<'_> {
 
     /// Refuses a key that is not in `known`, and names the nearest one that is.
     fn check_keys(&self, table: &Table, prefix: &str, known: &[&str]) -> Result<()> {
-        for key in table.keys().filter(|key| !known.contains(&key.as_str())) {
-            let nearest = known
-                .iter()
-                .min_by_key(|known| strsim::damerau_levenshtein(key, known))
-                .expect("every table has some known key");
-            return Err(Error::Setting {
-                file: self.0.to_string(),
-                setting: format!("{prefix}{key}"),
-                got: "not a setting".to_string(),
-                must_be: format!("one of {}; the nearest is {nearest}", known.join(", ")),
-            });
-        }
-        Ok(())
+        let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
+        let nearest = known
+            .iter()
+            .min_by_key(|known| strsim::damerau_levenshtein(key, known))
+            .expect("every table has some known key");
+        Err(Error::Setting {
+            file: self.0.to_string(),
+            setting: format!("{prefix}{key}"),
+            got: "not a setting".to_string(),
+            must_be: format!("one of {}; the nearest is {nearest}", known.join(", ")),
+        })
     }
 
     fn addresses(&self, table: &Table) -> Result<Vec<String>> {

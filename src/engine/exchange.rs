@@ -20,10 +20,11 @@ use timely::dataflow::channels::ContainerBytes;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::operators::generic::Operator;
 use timely::{Accountable, ExchangeData};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::{Block, ByAddress, Parcel};
 use super::net::Net;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
 const WINDOW: usize = 64;
@@ -73,6 +74,7 @@ impl<B: Body> Mail<B> {
 /// Parcels ready to be sent, and emptied ones to fill again.
 struct Outbox<B> {
     from: u32,
+    call: u64,
     ready: VecDeque<Parcel<B>>,
     spare: Vec<B>,
 }
@@ -80,7 +82,7 @@ struct Outbox<B> {
 impl<B: Accountable> Outbox<B> {
     fn push(&mut self, to: usize, rows: B) {
         if !rows.is_empty() {
-            self.ready.push_back(Parcel { to: to as u32, from: self.from, rows });
+            self.ready.push_back(Parcel { to: to as u32, from: self.from, call: self.call, rows });
         }
     }
 }
@@ -269,7 +271,8 @@ impl Net<'_> {
         let (mut mail, mut receipts) = self
             .worker
             .dataflow_named::<u64, _, _>(name, |scope| (Mail::<B>::new(scope), Mail::<Block<u8>>::new(scope)));
-        let mut outbox = Outbox { from: self.index() as u32, ready: VecDeque::new(), spare: Vec::new() };
+        let (from, call) = (self.index() as u32, xxh3_64(name.as_bytes()));
+        let mut outbox = Outbox { from, call, ready: VecDeque::new(), spare: Vec::new() };
         let mut more = true;
         let mut on_their_way = 0;
         let mut taken: Vec<usize> = vec![0; self.peers()];
@@ -292,11 +295,18 @@ impl Net<'_> {
             self.worker.step_or_park(Some(if idle { TICK } else { Duration::ZERO }));
 
             while let Some(parcel) = mail.next() {
+                if parcel.call != call {
+                    // Left alone this would be a hang, or rows taken for others.
+                    return Err(Error::Invariant(format!(
+                        "worker {} is in another call than worker {}, which is in \"{name}\" (call {})",
+                        parcel.from, from, self.calls
+                    )));
+                }
                 taken[parcel.from as usize] += 1;
                 take(parcel.from as usize, parcel.rows, &mut outbox.spare);
             }
             for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
-                receipts.send(Parcel { to: to as u32, from: outbox.from, rows: Block(vec![0; *taken]) });
+                receipts.send(Parcel { to: to as u32, from, call, rows: Block(vec![0; *taken]) });
                 *taken = 0;
             }
             while let Some(receipt) = receipts.next() {

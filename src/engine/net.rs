@@ -78,7 +78,10 @@ impl<'a> Net<'a> {
 
 /// Where a worker leaves a value for the other workers of its process.
 #[derive(Default)]
-pub(super) struct Board(Mutex<HashMap<u64, (Arc<dyn Any + Send + Sync>, usize)>>);
+pub(super) struct Board(Mutex<HashMap<u64, Left>>);
+
+/// A value, and how many workers have yet to find it.
+type Left = (Arc<dyn Any + Send + Sync>, usize);
 
 impl Board {
     /// Leaves `value` under `call` for `readers` workers.
