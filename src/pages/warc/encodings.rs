@@ -165,10 +165,15 @@ mod tests {
     fn of_a_truncated_body_the_beginning_is_kept() {
         let text: Vec<u8> = (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
         let stored: Vec<u8> = brotli_stored(&text[..60_000]);
-        for (encoding, body) in [("gzip", gzip(&text)), ("zstd", zstd::bulk::compress(&text, 3).unwrap()), ("br", stored)] {
+        // The brotli decoder does not tell an early end from other damage.
+        for (encoding, body, damage) in [
+            ("gzip", gzip(&text), Reason::Truncated),
+            ("zstd", zstd::bulk::compress(&text, 3).unwrap(), Reason::Truncated),
+            ("br", stored, Reason::BadCompression),
+        ] {
             let (kept, mended) = decoded(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
             assert!(kept.len() > 1000 && text.starts_with(&kept), "{encoding}: {} bytes", kept.len());
-            assert_eq!(mended, Some(Reason::Truncated), "{encoding}");
+            assert_eq!(mended, Some(damage), "{encoding}");
         }
     }
 
