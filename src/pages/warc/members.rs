@@ -70,13 +70,16 @@ impl<'f, 'l> Members<'f, 'l> {
         while let Some(start) = next.filter(|&start| start < until) {
             end.first_start.get_or_insert(start);
             end.last_start = Some(start);
-            (next, end.end) = self.member(start, until, out)?;
+            let searched;
+            (next, searched) = self.member(start, until, out)?;
+            end.end = next.unwrap_or(searched);
         }
         end.records = out.found;
         Ok(end)
     }
 
-    /// Reads the member at `start`, which has been opened; returns the next one and the end of this one.
+    /// Reads the member at `start`, which has been opened; returns the next one, and up to where
+    /// there is none otherwise.
     fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
         let bytes = std::mem::take(&mut self.bytes);
         let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
@@ -84,25 +87,27 @@ impl<'f, 'l> Members<'f, 'l> {
         let mut records = Records::new(Window::new(source, bytes, 0, self.ended), out);
         records.run(Some(0), u64::MAX)?;
         let ended = records.window.ended().expect("records are read until their source ends");
+        let sound = records.sound;
         self.bytes = records.window.into_bytes();
 
         let reached = self.decoder.at();
         let whole = match ended {
             Ending::File | Ending::Member => true,
-            Ending::WrongCrc => {
+            // Its end is to be believed if all else fits.
+            Ending::WrongCrc if sound => {
                 let behind = self.blocks.skip_zeros(reached)?;
                 behind == self.blocks.len() || !matches!(self.open(behind, CHUNK_BYTES)?, Place::Other(_))
             }
             Ending::Bomb => {
                 // Its bytes have been seen, and going back to them would only find it again.
                 self.retries = 0;
-                return Ok((self.scan(reached.max(start + 1), until)?, start + 1));
+                return Ok((self.scan(reached.max(start + 1), until)?, until));
             }
-            Ending::Cut | Ending::Damaged => false,
+            Ending::WrongCrc | Ending::Cut | Ending::Damaged => false,
         };
         if whole {
             (self.retries, self.furthest) = (0, 0);
-            return Ok((self.behind(reached, out)?, reached));
+            return Ok((self.behind(reached, out)?, self.blocks.len()));
         }
         self.retries += 1;
         self.furthest = self.furthest.max(reached);
@@ -111,7 +116,7 @@ impl<'f, 'l> Members<'f, 'l> {
             self.retries = 0;
             from = from.max(self.furthest);
         }
-        Ok((self.scan(from, until)?, start + 1))
+        Ok((self.scan(from, until)?, until))
     }
 
     /// Returns the next member, expected at `at`. Empty members and zeros are passed over, anything else is reported.
@@ -228,6 +233,10 @@ impl Source for Member<'_, '_> {
 
     fn longest(&self) -> u64 {
         self.blocks.len().saturating_mul(self.decoder.ratio())
+    }
+
+    fn member_magic(&self) -> Option<&'static [u8]> {
+        Some(self.decoder.magic())
     }
 
     fn offset(&self, _: u64) -> u64 {

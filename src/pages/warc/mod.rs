@@ -74,8 +74,8 @@ pub struct RangeEnd {
     pub first_start: Option<u64>,
     /// Offset of the last record read.
     pub last_start: Option<u64>,
-    /// Offset just behind the last record read; of a record that is damaged, any offset behind its start up to the next
-    /// record.
+    /// No record that starts before this offset is left to later ranges: where the one behind the last record read
+    /// starts, as far as that is known.
     pub end: u64,
     /// How many times the sink was called.
     pub records: u64,

@@ -22,6 +22,9 @@ const TRAILER_BYTES: usize = 1024;
 /// Bytes behind a record within which [`landing`] decides.
 const LANDING_BYTES: usize = TRAILER_BYTES + LOOK_BYTES;
 
+/// Bytes within which the head of a member is expected before its data.
+const MEMBER_HEAD_BYTES: u64 = 64;
+
 /// Records longer than the limits that may claim an end elsewhere, one behind the other without any being right, before
 /// such claims are no longer looked into. Bounds the reads that a pile of forged heads can cause.
 const FAR_CLAIMS: u32 = 64;
@@ -73,14 +76,16 @@ pub(super) struct Records<'o, 'r, 's, S> {
     pub first: Option<u64>,
     /// Start of the last record read.
     pub last: Option<u64>,
-    /// Just behind the last record read.
+    /// Start of the record that follows the last one read, or the end of the source.
     pub end: u64,
+    /// Whether the last record read was as long as it says.
+    pub sound: bool,
     far_claims: u32,
 }
 
 impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>) -> Self {
-        Records { window, out, first: None, last: None, end: 0, far_claims: 0 }
+        Records { window, out, first: None, last: None, end: 0, sound: false, far_claims: 0 }
     }
 
     /// Reads records from the one that starts at `next` on, as long as they start before `until`; what lies between
@@ -90,6 +95,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             self.first.get_or_insert(start);
             self.last = Some(start);
             next = self.record(start)?;
+            self.end = next.unwrap_or(self.window.end());
         }
         Ok(())
     }
@@ -102,7 +108,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             match memmem::find(self.window.get(at, u64::MAX), MAGIC) {
                 Some(i) => {
                     let found = at + i as u64;
-                    if self.starts(found)? {
+                    if self.starts(found)? && !self.swallowed(found) {
                         return Ok((found < until).then_some(found));
                     }
                     at = found + 1;
@@ -128,6 +134,13 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let look = at + LOOK_BYTES as u64;
         self.window.fill(look)?;
         Ok(record_head::starts(self.window.get(at, look)))
+    }
+
+    /// Whether the record at `at` lies in a member of its own, which a damaged member has decoded as if it were its own
+    /// data. It will be read when that member's turn comes.
+    fn swallowed(&self, at: u64) -> bool {
+        let before = self.window.get(at.saturating_sub(MEMBER_HEAD_BYTES), at);
+        self.window.source.member_magic().is_some_and(|magic| memmem::find(before, magic).is_some())
     }
 
     /// Goes over what lies at `from` to the next record. Blanks and zeros are padding; anything else is reported.
@@ -168,7 +181,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     /// Reads the record at `start`, hands it on, and returns the start of the next one.
     fn record(&mut self, start: u64) -> Result<Option<u64>> {
         self.window.forget(start);
-        self.end = start + 1;
+        self.sound = false;
         let (head, body) = match self.head(start)? {
             Ok(found) => found,
             Err((reason, detail)) => {
@@ -199,6 +212,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 Next::End(_) => broken_off(self.window.ended()),
                 _ => None,
             };
+            self.sound = true;
             self.hand_on(start, &head, (body, to), next, mended)?;
             return self.go_on(next);
         }
@@ -251,8 +265,9 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 None if self.window.fill(body + limit + 1)? => {
                     self.window.seek(claimed)?;
                     let landed = if self.window.fill(claimed)? { self.landing(claimed)? } else { None };
-                    // What lies between cannot be had again.
-                    landed.or_else(|| Some((claimed, Next::Lost(self.window.base()))))
+                    // What lies between may be gone for good.
+                    let base = self.window.base();
+                    landed.or_else(|| (base > body).then_some((claimed, Next::Lost(base))))
                 }
                 None => None,
             }
@@ -266,7 +281,6 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         self.far_claims = 0;
         self.refuse_unread(start, head, Reason::RecordTooLarge, format!("over {limit} bytes"))?;
         self.window.seek(next.at())?;
-        self.end = next.at();
         Ok(Some(next))
     }
 
@@ -274,7 +288,6 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
-        self.end = to;
         if self.window.base() > body || to - body > self.out.limits.record_bytes {
             let detail = format!("over {} bytes", self.out.limits.record_bytes);
             self.refuse_unread(start, head, Reason::RecordTooLarge, detail)?;
@@ -315,11 +328,10 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         next: Next,
         mended: Option<Reason>,
     ) -> Result<()> {
-        self.end = next.at();
         match page::page(head, self.window.get(body, to), mended, self.out.limits) {
             Ok(mut page) => {
                 page.offset = self.window.source.offset(start);
-                page.length = self.window.source.length(start, self.end, matches!(next, Next::End(_)));
+                page.length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
                 self.out.page(page)
             }
             Err((reason, detail)) => self.refuse(start, reason, detail),

@@ -35,6 +35,9 @@ pub(super) trait Source {
     /// No record of this source can be longer.
     fn longest(&self) -> u64;
 
+    /// What a member starts with, if this is a decoded one.
+    fn member_magic(&self) -> Option<&'static [u8]>;
+
     /// Where in the file the record at `position` starts.
     fn offset(&self, position: u64) -> u64;
 
@@ -70,6 +73,10 @@ impl Source for Plain<'_, '_> {
 
     fn longest(&self) -> u64 {
         self.blocks.len()
+    }
+
+    fn member_magic(&self) -> Option<&'static [u8]> {
+        None
     }
 
     fn offset(&self, position: u64) -> u64 {
