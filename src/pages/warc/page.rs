@@ -2,13 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{
-    date::unix_seconds,
-    encodings,
-    http,
-    record_head::Head,
-};
 pub(super) use super::http::Refusal;
+use super::{date::unix_seconds, encodings, http, record_head::Head};
 use crate::pages::record::{Form, Limits, RawPage, Reason};
 
 /// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
@@ -157,7 +152,9 @@ mod tests {
 
     #[test]
     fn media_type_and_first_bytes_decide_the_form() {
-        let form = |head: &str, body: &str| made(RESPONSE, &format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}"), None).map(|p| p.form);
+        let form = |head: &str, body: &str| {
+            made(RESPONSE, &format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}"), None).map(|p| p.form)
+        };
         assert_eq!(form("Content-Type: text/html\r\n", "x"), Ok(Form::Html));
         assert_eq!(form("Content-Type: application/xhtml+xml\r\n", "x"), Ok(Form::Html));
         assert_eq!(form("Content-Type: text/plain\r\n", "<p>"), Ok(Form::Text));
@@ -171,9 +168,16 @@ mod tests {
 
     #[test]
     fn resources_and_conversions_are_their_payload() {
-        let wet = made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None).unwrap();
+        let wet =
+            made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None)
+                .unwrap();
         assert_eq!((wet.form, wet.body.as_slice(), wet.status), (Form::Text, b"text".as_slice(), 200));
-        let page = made("WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/html; charset=x\r\n", "<p>", None).unwrap();
+        let page = made(
+            "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/html; charset=x\r\n",
+            "<p>",
+            None,
+        )
+        .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
     }
 

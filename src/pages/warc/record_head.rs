@@ -26,7 +26,8 @@ pub(super) fn starts(bytes: &[u8]) -> bool {
         if line.is_empty() {
             return false;
         }
-        let named = |name: &str| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+        let named =
+            |name: &str| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
         if (named("WARC-") || named("Content-")) && line.contains(&b':') {
             return true;
         }
@@ -184,7 +185,8 @@ mod tests {
     fn a_length_that_is_missing_doubled_negative_or_too_large_is_none() {
         let length = |lines: &str| parse(format!("WARC/1.0\r\n{lines}\r\n").as_bytes()).length;
         assert_eq!(length("Content-Length: 0\r\n"), Ok(0));
-        for bad in ["", "Content-Length: -1\r\n", "Content-Length:\r\n", "Content-Length: 99999999999999999999999\r\n"] {
+        for bad in ["", "Content-Length: -1\r\n", "Content-Length:\r\n", "Content-Length: 99999999999999999999999\r\n"]
+        {
             assert!(length(bad).is_err(), "{bad}");
         }
         assert!(length("Content-Length: 7\r\nContent-Length: 8\r\n").is_err());
