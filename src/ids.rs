@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | [`DocId`] | 64 bits | a page for ever: hash of its canonical URL, the same in every crawl |
 //! | [`Rank`] | 32 bits | a page within one run: its place in ascending `DocId` order |
-//! | [`HostId`] | 32 bits | a host within one run: its place in ascending name order |
+//! | [`HostId`] | 32 bits | a host within one run: its place in ascending order of hashed names |
 //! | [`FPrint`] | 64 bits | a chunk of text (32-bit recipes leave the high half zero) |
 //!
 //! Because ranks follow the order of doc ids, "smallest `DocId`" and "smallest rank" are the same page.
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A page, by the hash of its canonical URL.
 pub type DocId = u64;
@@ -17,7 +17,7 @@ pub type DocId = u64;
 /// A page within one run: position in ascending [`DocId`] order.
 pub type Rank = u32;
 
-/// A host within one run: position in ascending order of host names.
+/// A host within one run: position in ascending order of hashed host names.
 pub type HostId = u32;
 
 /// Fingerprint of a chunk of text.
@@ -26,11 +26,6 @@ pub type FPrint = u64;
 /// Returns the doc id of a canonical URL (recipe `xxh3-64`, seed 0).
 pub fn doc_id(canonical_url: &str) -> DocId {
     xxh3_64(canonical_url.as_bytes())
-}
-
-/// Returns a second, independent hash of a canonical URL, by which two URLs with one [`DocId`] are told apart.
-pub fn url_check(canonical_url: &str) -> u64 {
-    xxh3_64_with_seed(canonical_url.as_bytes(), 0x7765_6274_7769_6e21)
 }
 
 /// Spreads a key over all 64 bits (the finaliser of SplitMix64), for routing keys that are not hashes themselves.

@@ -8,8 +8,42 @@
 //! \[DDGMP03\] Di Iorio, Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink analysis*;
 //! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
 
+pub mod build;
 pub mod error;
 pub mod ids;
 
-// Crawl input: records, pages, their text and links, canonical URLs.
+// The road: crawl input becomes pages with text and links,
 pub mod pages;
+
+// text becomes chunks and their fingerprints,
+pub mod chunks;
+
+// fingerprints become pairs of similar pages,
+pub mod overlap;
+
+// pairs and links become trivial clusters and collections,
+pub mod clusters;
+
+// and these become what people take home.
+pub mod applications;
+
+// Beside the road: a crawl made on the fly, with the truth about it.
+pub mod synth;
+
+// A run held against the truth.
+pub mod evaluate;
+
+// Machinery: what to compute,
+pub mod job;
+
+// the wiring, one file for each step,
+pub mod dataflow;
+
+// bytes: files, stores, tables,
+pub mod storage;
+
+// what runs it on one or more processes,
+pub mod engine;
+
+// and the command line.
+pub mod cli;

@@ -1,1 +1,5 @@
-fn main() {}
+//! Parses the command line, runs it, turns an error into an exit code.
+
+fn main() -> std::process::ExitCode {
+    webtwin::cli::main()
+}

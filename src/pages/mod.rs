@@ -1,6 +1,22 @@
 //! Crawl input: records of many formats become pages with text and links.
 
-pub mod record;
+// Work: which files there are, and the pieces they are read in.
+pub mod detect;
+pub mod work_items;
 
-// Web archives: WARC and WET, compressed or not, read by ranges past any damage.
+// Records, by format.
+pub mod decoded;
+pub mod fetch_time;
+pub mod html_dir;
+pub mod jsonl;
+pub mod parquet_rows;
+pub mod record;
 pub mod warc;
+
+#[cfg(test)]
+pub(crate) mod memory;
+
+// Pages: canonical URLs, text and links.
+pub mod charset;
+pub mod html;
+pub mod url;

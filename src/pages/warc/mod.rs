@@ -68,7 +68,7 @@ pub enum Compression {
 }
 
 /// What reading a range came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RangeEnd {
     /// Offset of the first record read.
     pub first_start: Option<u64>,

@@ -1,0 +1,8 @@
+//! What people take home: which page of a set of copies to keep, and what a crawler may skip.
+//!
+//! \[SGM98\] section 3 and \[CSG00\] section 5.1: "if a page has 10 copies, on its next crawl the system need only visit and
+//! index one of those pages".
+
+pub mod exports;
+pub mod keep;
+pub mod prefixes;

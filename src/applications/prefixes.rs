@@ -1,0 +1,111 @@
+//! The shortest list of URL prefixes that covers every page a crawler may skip and no page it must visit.
+
+/// A URL prefix under which all crawled pages may be skipped.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Prefix {
+    /// Up to and with a `/`; or a whole URL, where it covers a single page.
+    pub prefix: String,
+    /// Whether it is a whole URL rather than a prefix.
+    pub single: bool,
+    /// Pages of the crawl under it.
+    pub pages: u64,
+    /// Bytes of HTML of these pages.
+    pub bytes: u64,
+}
+
+/// A page of one host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Visited {
+    /// Canonical URL.
+    pub url: String,
+    /// Whether a crawler may skip it.
+    pub avoid: bool,
+    /// Bytes of its HTML.
+    pub bytes: u64,
+}
+
+/// Fewest pages that make a prefix; fewer are listed one by one, for a prefix speaks for pages not crawled, too.
+const FEWEST_PAGES: usize = 3;
+
+/// Covers the pages to avoid among all crawled pages of one host, given ascending by URL.
+///
+/// # Cost
+/// Pages x path segments.
+pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
+    let mut found = Vec::new();
+    let start = pages.first().map_or(0, |page| page.url.find("://").map_or(0, |at| at + 3));
+    descend(pages, start, &mut found);
+    found
+}
+
+/// `pages` agree up to `length`; decides for them as a whole or for each next path segment.
+fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
+    if !pages.iter().any(|page| page.avoid) {
+        return;
+    }
+    let segment =
+        |page: &Visited| page.url.as_bytes()[length..].iter().position(|&b| b == b'/').map(|at| length + at + 1);
+    for group in pages.chunk_by(|x, y| match (segment(x), segment(y)) {
+        (Some(end), Some(_)) => x.url.as_bytes().get(..end) == y.url.as_bytes().get(..end),
+        _ => false,
+    }) {
+        let Some(end) = segment(&group[0]) else {
+            found.extend(group[0].avoid.then(|| single(&group[0])));
+            continue;
+        };
+        if group.len() >= FEWEST_PAGES && group.iter().all(|page| page.avoid) {
+            let bytes = group.iter().map(|page| page.bytes).sum();
+            let prefix = group[0].url[..end].to_string();
+            found.push(Prefix { prefix, single: false, pages: group.len() as u64, bytes });
+        } else {
+            descend(group, end, found);
+        }
+    }
+}
+
+fn single(page: &Visited) -> Prefix {
+    Prefix { prefix: page.url.clone(), single: true, pages: 1, bytes: page.bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn visited(urls: &[(&str, bool)]) -> Vec<Visited> {
+        let mut pages: Vec<_> =
+            urls.iter().map(|&(path, avoid)| Visited { url: format!("http://h/{path}"), avoid, bytes: 1 }).collect();
+        pages.sort();
+        pages
+    }
+
+    #[test]
+    fn a_mirror_is_one_prefix_and_stray_copies_are_single_urls() {
+        let pages =
+            visited(&[("m/a", true), ("m/b", true), ("m/c/d", true), ("x/a", false), ("x/b", true), ("i", false)]);
+        let cover: Vec<_> = cover(&pages).into_iter().map(|p| (p.prefix, p.single, p.pages)).collect();
+        assert_eq!(cover, [("http://h/m/".into(), false, 3), ("http://h/x/b".into(), true, 1)]);
+    }
+
+    #[test]
+    fn a_host_with_nothing_to_keep_is_a_prefix_as_a_whole() {
+        let pages = visited(&[("a", true), ("b", true), ("c/d", true)]);
+        assert_eq!(cover(&pages)[0].prefix, "http://h/");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cover_holds_all_pages_to_avoid_and_no_other(
+            pages in prop::collection::btree_map("[ab](/[ab]){0,3}/?", any::<bool>(), 1..20)
+        ) {
+            let pages: Vec<_> = pages.iter().map(|(path, avoid)| (path.as_str(), *avoid)).collect();
+            let pages = visited(&pages);
+            let cover = cover(&pages);
+            for page in &pages {
+                let covering = |p: &&Prefix| if p.single { p.prefix == page.url } else { page.url.starts_with(&p.prefix) };
+                prop_assert_eq!(cover.iter().filter(covering).count(), usize::from(page.avoid), "{}", page.url);
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Which build this is.
+
+/// Version, commit and whether the tree was dirty: what `--version` prints and processes of one run compare.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEBTWIN_COMMIT"), ")");
+
+/// Most memory this process ever held, in bytes; 0 where the system does not tell.
+pub fn peak_memory_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib * 1024)
+}
+
+/// What machine this is, as reports say it.
+pub fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
+}

@@ -1,0 +1,186 @@
+//! Text becomes chunks, chunks become fingerprints.
+//!
+//! In: the text of a page: lines ended by `\n`, at most one empty line in a row, which ends a paragraph.
+//! Out: the page's set of chunk fingerprints, ascending and without duplicates, and its whole-document fingerprint.
+//!
+//! # Source
+//! \[SGM98\] section 2: "each textual chunk is then hashed down to a 32-bit fingerprint"; two pages are compared by the
+//! fingerprints they share, that is as sets. \[PBZ06\] Def. 1 for sentences and shingle paragraphs.
+//!
+//! # Deviations
+//! - Fingerprints have 64 bits unless the job asks for the papers' 32: at 10^8 distinct chunks, 32 bits collide all the time.
+//! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding windows copy no text.
+
+mod split;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::ids::FPrint;
+use crate::job::{Chunks, Unit};
+
+/// How text is cut and hashed: a named, versioned recipe. Equal names, equal fingerprints.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    chunks: Chunks,
+    units: Vec<u64>,
+}
+
+/// The fingerprints of one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Document {
+    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which is an exact copy of nothing. (A text
+    /// that happens to hash to 0 gets 1.)
+    pub exact: FPrint,
+    /// Chunks before duplicates within the page are removed.
+    pub chunks: u32,
+}
+
+impl Recipe {
+    /// The recipe of a job's `[chunks]`.
+    pub fn new(chunks: &Chunks) -> Recipe {
+        Recipe { chunks: *chunks, units: Vec::new() }
+    }
+
+    /// Name and version, as written into every manifest.
+    pub fn name(&self) -> String {
+        let Chunks { unit, count, sliding, wrap, bits, min_text } = self.chunks;
+        let unit = match unit {
+            Unit::Document => "document",
+            Unit::Lines => "lines",
+            Unit::Sentences => "sentences",
+            Unit::Paragraphs => "paragraphs",
+            Unit::Words => "words",
+            Unit::ShingleParagraphs => "shingle-paragraphs",
+        };
+        let sliding = if sliding { "-sliding" } else { "" };
+        let wrap = if wrap > 0 { format!("-wrap{wrap}") } else { String::new() };
+        let min_text = if min_text > 0 { format!("-min{min_text}") } else { String::new() };
+        format!("{unit}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
+    }
+
+    /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
+    ///
+    /// A last chunk of fewer than `count` units counts too, so that every page with text has a chunk.
+    ///
+    /// # Cost
+    /// One pass over the text, then a sort of its chunks.
+    pub fn fingerprint(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> Document {
+        fprints.clear();
+        if text.is_empty() || text.len() < self.chunks.min_text as usize {
+            return Document { exact: 0, chunks: 0 };
+        }
+        let mut units = std::mem::take(&mut self.units);
+        units.clear();
+        let mut push = |unit: &[u8]| units.push(xxh3_64(unit));
+        match self.chunks.unit {
+            Unit::Document => push(text.as_bytes()),
+            Unit::Lines => split::lines(text, self.chunks.wrap as usize, &mut push),
+            Unit::Sentences | Unit::ShingleParagraphs => split::sentences(text, &mut push),
+            Unit::Paragraphs => split::paragraphs(text, &mut push),
+            Unit::Words => split::words(text, &mut push),
+        }
+        let count = if self.chunks.unit == Unit::ShingleParagraphs { 3 } else { self.chunks.count as usize };
+        let mask = if self.chunks.bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        if count == 1 {
+            fprints.extend(units.iter().map(|unit| unit & mask));
+        } else if self.chunks.sliding && units.len() >= count {
+            fprints.extend(units.windows(count).map(|window| sequence(window) & mask));
+        } else {
+            fprints.extend(units.chunks(count).map(|chunk| sequence(chunk) & mask));
+        }
+        self.units = units;
+        let chunks = fprints.len() as u32;
+        fprints.sort_unstable();
+        fprints.dedup();
+        Document { exact: xxh3_64(text.as_bytes()).max(1), chunks }
+    }
+}
+
+fn sequence(units: &[u64]) -> FPrint {
+    xxh3_64(bytemuck::cast_slice(units))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn recipe(unit: Unit, count: u32, sliding: bool) -> Recipe {
+        Recipe::new(&Chunks { unit, count, sliding, wrap: 0, bits: 64, min_text: 0 })
+    }
+
+    fn fingerprints(recipe: &mut Recipe, text: &str) -> Vec<FPrint> {
+        let mut fprints = Vec::new();
+        recipe.fingerprint(text, &mut fprints);
+        fprints
+    }
+
+    #[test]
+    fn a_page_without_text_has_no_fingerprint_at_all() {
+        let mut fprints = vec![7];
+        let document = recipe(Unit::Lines, 1, false).fingerprint("", &mut fprints);
+        assert_eq!((document, fprints.len()), (Document { exact: 0, chunks: 0 }, 0));
+    }
+
+    #[test]
+    fn a_page_with_too_little_text_is_a_copy_of_nothing() {
+        let chunks = Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+        let mut fprints = Vec::new();
+        assert_eq!(Recipe::new(&chunks).fingerprint("Wait", &mut fprints).exact, 0);
+        assert_ne!(Recipe::new(&chunks).fingerprint("Wait.", &mut fprints).exact, 0);
+    }
+
+    #[test]
+    fn fixed_groups_lose_their_footing_after_an_inserted_line_and_sliding_windows_do_not() {
+        let before = "a\nb\nc\nd\ne\nf\ng\nh";
+        let after = "new\na\nb\nc\nd\ne\nf\ng\nh";
+        let shared = |sliding| {
+            let mut recipe = recipe(Unit::Lines, 4, sliding);
+            let left = fingerprints(&mut recipe, before);
+            fingerprints(&mut recipe, after).iter().filter(|fprint| left.contains(fprint)).count()
+        };
+        assert_eq!(shared(false), 0);
+        assert_eq!(shared(true), 5);
+    }
+
+    #[test]
+    fn repeated_chunks_count_once_in_the_set_and_each_time_in_the_number() {
+        let mut fprints = Vec::new();
+        let document = recipe(Unit::Lines, 1, false).fingerprint("x\ny\nx", &mut fprints);
+        assert_eq!((document.chunks, fprints.len()), (3, 2));
+    }
+
+    #[test]
+    fn names_tell_every_setting_that_changes_a_fingerprint() {
+        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
+        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-min64-xxh3-32-v1");
+    }
+
+    #[test]
+    fn recipe_v1_gives_the_fingerprints_it_always_gave() {
+        assert_eq!(fingerprints(&mut recipe(Unit::Lines, 1, false), "hello"), [xxh3_64(b"hello")]);
+        assert_eq!(xxh3_64(b"hello"), 0x9555_e855_5c62_dcfd);
+    }
+
+    proptest! {
+        #[test]
+        fn groups_of_lines_equal_joining_the_units_by_hand(
+            lines in prop::collection::vec("[ab]{1,3}", 1..30), count in 2u32..5, sliding: bool
+        ) {
+            let got = fingerprints(&mut recipe(Unit::Lines, count, sliding), &lines.join("\n"));
+            let n = count as usize;
+            let mut want: Vec<FPrint> = (0..lines.len())
+                .filter(|start| if sliding { start + n <= lines.len() || *start == 0 } else { start % n == 0 })
+                .map(|start| {
+                    let units: Vec<u64> = lines[start..lines.len().min(start + n)]
+                        .iter().map(|line| xxh3_64(line.as_bytes())).collect();
+                    xxh3_64(bytemuck::cast_slice(&units))
+                })
+                .collect();
+            want.sort_unstable();
+            want.dedup();
+            prop_assert_eq!(got, want);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `webtwin completions SHELL`.
+
+use clap::CommandFactory;
+
+use crate::error::Result;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Shell to complete in
+    shell: clap_complete::Shell,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    clap_complete::generate(args.shell, &mut super::CommandLine::command(), "webtwin", &mut std::io::stdout());
+    Ok(())
+}

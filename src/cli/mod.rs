@@ -1,0 +1,112 @@
+//! The command line: one file for each command.
+
+mod check;
+mod completions;
+mod evaluate;
+mod plan;
+mod run;
+mod show;
+mod synth;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+
+/// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
+#[derive(Debug, Parser)]
+#[command(version = crate::build::VERSION, about, max_term_width = 110, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  webtwin run --input 'crawl/*.warc.gz' --output out/
+  webtwin run --input 'synth://?pages=2000&seed=1' --output out/
+  webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
+  webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
+  webtwin show out/collections --limit 20
+  duckdb -init out/views.sql";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a job: a crawl in, similar pages, collections and the avoid list out
+    Run(run::Args),
+    /// Resolves and validates a job and a cluster file, prints the effective job, touches nothing
+    Check(check::Args),
+    /// Predicts rows, pairs, memory and disk from a sample of the input, writes nothing
+    Plan(plan::Args),
+    /// Prints a table of a run
+    Show(show::Args),
+    /// Makes a synthetic crawl with planted replicas, and the truth about it
+    Synth(synth::Args),
+    /// Holds a run against a truth table: precision and recall of pairs, clusters and collections
+    Evaluate(evaluate::Args),
+    /// Prints shell completions
+    Completions(completions::Args),
+}
+
+/// What to compute.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Job")]
+struct JobArgs {
+    /// Job file (TOML); the default job is `replicas` with the settings that `check` shows
+    #[arg(long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    /// Input: path, URL, glob, directory, @LIST or synth://?pages=N&seed=S; may be given again
+    #[arg(long = "input", value_name = "URL")]
+    inputs: Vec<String>,
+    /// Folder for the result: path or URL
+    #[arg(long, value_name = "URL")]
+    output: Option<String>,
+    /// A setting that overrides the job file, as KEY=VALUE; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+impl JobArgs {
+    /// Default, then job file, then `--set`, then `--input` and `--output`.
+    fn resolve(&self) -> Result<Job> {
+        let (file, text) = match &self.job {
+            None => ("--set".to_string(), String::new()),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|cause| Error::Usage(format!("job file {}: {cause}", path.display())))?;
+                (format!("job file {}", path.display()), text)
+            }
+        };
+        let mut job = crate::job::resolve(&file, &text, &self.sets)?;
+        if !self.inputs.is_empty() {
+            job.input.urls = self.inputs.clone();
+        }
+        if let Some(output) = &self.output {
+            job.output.url = output.clone();
+        }
+        Ok(job)
+    }
+}
+
+/// Parses the process's arguments and runs the command; the exit code is the contract's.
+pub fn main() -> ExitCode {
+    let outcome = match CommandLine::parse().command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Synth(args) => synth::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Completions(args) => completions::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `webtwin plan`: what a run would read, hold and exchange, from a sample of its input.
+
+use std::sync::Arc;
+
+use super::JobArgs;
+use crate::dataflow::ingest::{Queue, read};
+use crate::dataflow::memory::Held;
+use crate::engine::{Cluster, run as run_on};
+use crate::error::Result;
+use crate::job::Digest;
+use crate::pages::work_items::Work;
+
+/// Work items that are read for a sample.
+const SAMPLE_ITEMS: usize = 8;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    job: JobArgs,
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let job = args.job.resolve()?;
+    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    let (items, all_bytes, inputs) = (work.items.len(), work.weight(), work.inputs.len());
+    let sample = work.sample(SAMPLE_ITEMS);
+    let share = sample.weight() as f64 / all_bytes.max(1) as f64;
+    let (digest, queue) = (Digest::of(&job), Queue::new(sample));
+    let shared = (Arc::new(job.clone()), queue);
+    let held = run_on(&Cluster::local(1), 0, digest.0, move |net| {
+        let shelf = read(net, &shared.1, &shared.0)?;
+        let mut fprints: Vec<u64> = (0..shelf.exact.len()).flat_map(|slot| shelf.fprints.get(slot)).copied().collect();
+        fprints.sort_unstable();
+        let limit = match shared.0.overlap.max_documents {
+            0 => u64::MAX,
+            limit => u64::from(limit),
+        };
+        let runs = fprints.chunk_by(|x, y| x == y).map(|run| run.len() as u64).filter(|&run| run <= limit);
+        Ok(Held { pairs: runs.map(|run| run * (run - 1) / 2).sum(), ..Held::on(&shelf) })
+    })?[0];
+    let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
+    let low = Held { pages: scaled(held.pages), tuples: scaled(held.tuples), links: scaled(held.links), pairs: scaled(held.pairs) };
+    let high = Held { pairs: scaled(low.pairs), ..low };
+    // Three exchanges of tuples, pairs and links carry nearly all the bytes.
+    let exchanged = |held: &Held| 12 * held.tuples + 8 * held.pairs + 8 * held.links;
+    let disk = 90 * low.pages + 4 * low.links;
+    if args.json {
+        let object = serde_json::json!({
+            "digest": digest.hex(), "inputs": inputs, "work_items": items, "sampled_share": share,
+            "least": low, "most": high,
+            "memory_bytes_least": low.peak_bytes(), "memory_bytes_most": high.peak_bytes(),
+            "exchanged_bytes_least": exchanged(&low), "exchanged_bytes_most": exchanged(&high), "disk_bytes": disk,
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    let mb = |bytes: u64| bytes as f64 / 1e6;
+    println!("inputs            {inputs} in {items} work items, {:.1} % of them read for this plan", 100.0 * share);
+    println!("pages             {}", low.pages);
+    println!("chunks            {} (rows of FPrint-DocID)", low.tuples);
+    println!("links             {}", low.links);
+    println!("pairs             {} to {} before furniture is filtered", low.pairs, high.pairs);
+    println!("memory            {:.0} to {:.0} MB, over all workers", mb(low.peak_bytes()), mb(high.peak_bytes()));
+    println!("exchanged         {:.0} to {:.0} MB", mb(exchanged(&low)), mb(exchanged(&high)));
+    println!("disk              about {:.0} MB of tables", mb(disk));
+    println!("The range of pairs: copies all stand close together, or all far apart.");
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `webtwin synth`: a made-up crawl as WARC files, and the truth about it.
+
+use std::io::BufWriter;
+
+use crate::error::{Error, Result};
+use crate::storage::location::Location;
+use crate::synth::{Params, Synth};
+
+/// Pages a WARC file.
+const PAGES_A_FILE: u64 = 10_000;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder for crawl-NNNNN.warc.gz and truth.tsv; may be left out with --truth
+    #[arg(long, value_name = "URL", required_unless_present = "truth")]
+    output: Option<String>,
+    /// Pages, about
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pages: u64,
+    /// Seed: the same seed makes the same crawl
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Write only the truth, to this file: that of synth://?pages=N&seed=S
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    truth: Option<std::path::PathBuf>,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let synth = Synth::new(&Params { pages: args.pages, seed: args.seed, ..Params::default() })?;
+    if let Some(path) = &args.truth {
+        let failed = |cause: std::io::Error| Error::storage(path.display().to_string(), cause);
+        let mut file = BufWriter::new(std::fs::File::create(path).map_err(failed)?);
+        synth.truth_tsv(&mut file).map_err(failed)?;
+        return std::io::Write::flush(&mut file).map_err(failed);
+    }
+    let Some(output) = &args.output else { return Ok(()) };
+    let folder = Location::parse(output)?;
+    for (number, start) in (0..synth.len()).step_by(PAGES_A_FILE as usize).enumerate() {
+        let mut bytes = Vec::new();
+        let file = folder.join(&format!("crawl-{number:05}.warc.gz"))?;
+        let written = synth.write_warc(start..synth.len().min(start + PAGES_A_FILE), &mut bytes);
+        written.map_err(|cause| Error::storage(file.name(), cause))?;
+        file.put(&bytes)?;
+    }
+    let mut truth = Vec::new();
+    let file = folder.join("truth.tsv")?;
+    synth.truth_tsv(&mut truth).map_err(|cause| Error::storage(file.name(), cause))?;
+    file.put(&truth)?;
+    eprintln!("{} pages and their truth: {}", synth.len(), folder.name());
+    Ok(())
+}

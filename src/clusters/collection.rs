@@ -1,0 +1,141 @@
+//! Collections and similar clusters (\[CSG00\] Definitions 2, 5, 6 and 8), and the check that what growth found is one.
+//!
+//! Under `Extended` collections may lack pages that others have, so Definition 5 is asked of the pages that both have,
+//! and a page all of whose parents are lacking matches any: its parents are the "virtual" ones of section 4.
+
+use std::collections::BTreeSet;
+
+use crate::ids::{HostId, Rank};
+use crate::job::{Clusters, MergeCondition};
+
+/// A collection: pages, at most one of each trivial cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageCollection {
+    /// (trivial cluster, page), ascending.
+    pub members: Vec<(Rank, Rank)>,
+    /// The page most linked from other hosts; of equals the one most linked inside, then the smallest.
+    pub root: Rank,
+    /// Links from other hosts to the root.
+    pub links_to_root: u32,
+    /// Host of the root; of all pages, for collections at a single site.
+    pub host: HostId,
+}
+
+impl PageCollection {
+    /// The collection's page of a trivial cluster.
+    pub fn page_of(&self, cluster: Rank) -> Option<Rank> {
+        self.members.binary_search_by_key(&cluster, |member| member.0).ok().map(|at| self.members[at].1)
+    }
+}
+
+/// A similar cluster (Def. 8): two or more collections, pairwise similar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimilarCluster {
+    /// Its collections, by their smallest member; their number is the cluster cardinality.
+    pub collections: Vec<PageCollection>,
+    /// Pages taken out because their trivial cluster failed Definition 5.
+    pub taken_out: u32,
+}
+
+impl SimilarCluster {
+    /// Its name: the smallest of its pages.
+    pub fn id(&self) -> Rank {
+        let pages = self.collections.iter().flat_map(|collection| collection.members.iter().map(|member| member.1));
+        pages.min().expect("a similar cluster has pages")
+    }
+}
+
+/// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small and clusters
+/// with fewer than two collections.
+///
+/// `parents(page)` yields the (cluster, page) of the pages that link to it and were put in the same collection.
+pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
+    mut collections: Vec<PageCollection>,
+    parents: impl Fn(Rank) -> I,
+    settings: &Clusters,
+) -> Option<SimilarCluster> {
+    let mut taken_out = 0;
+    loop {
+        let mut clusters: Vec<Rank> =
+            collections.iter().flat_map(|c| c.members.iter().map(|member| member.0)).collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        let failing: BTreeSet<Rank> = clusters
+            .into_iter()
+            .filter(|&cluster| {
+                let with_page = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
+                let sets: Vec<Vec<Rank>> = with_page
+                    .map(|(collection, page)| {
+                        let inside = parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());
+                        let mut set: Vec<Rank> = inside.map(|parent| parent.0).collect();
+                        set.sort_unstable();
+                        set.dedup();
+                        set
+                    })
+                    .collect();
+                !have_similar_parents(&sets, settings.merge)
+            })
+            .collect();
+        if failing.is_empty() {
+            break;
+        }
+        for collection in &mut collections {
+            let before = collection.members.len();
+            collection.members.retain(|member| !failing.contains(&member.0));
+            taken_out += (before - collection.members.len()) as u32;
+        }
+    }
+    collections.retain(|collection| collection.members.len() >= settings.min_size as usize);
+    collections.sort_unstable_by_key(|collection| collection.members.iter().map(|member| member.1).min());
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
+}
+
+/// Definition 5, "similar links", for the pages of one trivial cluster: any two have a parent in a common trivial cluster,
+/// or both have none.
+fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
+    let present: Vec<&Vec<Rank>> = sets.iter().filter(|set| !set.is_empty()).collect();
+    if present.is_empty() {
+        return true;
+    }
+    if present.len() < sets.len() && merge == MergeCondition::Exact {
+        return false;
+    }
+    let has = |set: &[Rank], cluster: &Rank| set.binary_search(cluster).is_ok();
+    let meet = |x: &[Rank], y: &[Rank]| x.iter().any(|cluster| has(y, cluster));
+    // One parent common to all is the usual case, and quicker to see than that each two have one.
+    present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
+        || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
+}
+
+/// Definition 5 in the paper's words, pair by pair: the reference for what growth reports.
+#[cfg(test)]
+pub(super) fn is_similar_cluster(
+    collections: &[PageCollection],
+    parents: impl Fn(&PageCollection, Rank) -> BTreeSet<Rank>,
+    merge: MergeCondition,
+) -> bool {
+    let similar = |c1: &PageCollection, c2: &PageCollection| {
+        let clusters = |c: &PageCollection| c.members.iter().map(|member| member.0).collect::<Vec<_>>();
+        let equi_sized = merge == MergeCondition::Extended || clusters(c1) == clusters(c2);
+        let one_to_one = clusters(c1).windows(2).all(|pair| pair[0] < pair[1]);
+        let links = c1.members.iter().filter_map(|&(cluster, p)| c2.page_of(cluster).map(|q| (p, q))).all(|(p, q)| {
+            let (p1, p2) = (parents(c1, p), parents(c2, q));
+            let virtual_parents = merge == MergeCondition::Extended && (p1.is_empty() || p2.is_empty());
+            (p1.is_empty() && p2.is_empty()) || virtual_parents || !p1.is_disjoint(&p2)
+        });
+        equi_sized && one_to_one && links
+    };
+    collections.iter().all(|c1| collections.iter().all(|c2| similar(c1, c2)))
+}
+
+/// Trivial clusters of the pages of `collection` that link to `page`.
+#[cfg(test)]
+pub(super) fn parents_in(
+    collection: &PageCollection,
+    page: Rank,
+    links: &[(Rank, Rank)],
+    labels: &[Rank],
+) -> BTreeSet<Rank> {
+    let inside = |src: Rank| collection.members.iter().any(|member| member.1 == src);
+    links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src as usize]).collect()
+}

@@ -1,0 +1,115 @@
+//! Which page goes to which collection: a one-to-one matching that prefers the closer linked.
+
+/// That page `right` may go to collection `left`, and how many links speak for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Number of the collection.
+    pub left: u32,
+    /// Number of the page.
+    pub right: u32,
+    /// Links between the page and the pages the collection has so far.
+    pub links: u32,
+}
+
+/// Matches lefts and rights one to one, as many as possible: `(left, right)` ascending by `right`.
+///
+/// First the candidates with more links, ties by the smaller numbers; then augmenting paths (Kuhn's algorithm) for the
+/// rights that went empty, so that a greedy choice never costs a match.
+///
+/// # Cost
+/// Sorting, and in the worst case unmatched rights x candidates; nearly always the greedy pass matches all.
+pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
+    candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.links), c.right, c.left));
+    let rights = candidates.iter().map(|c| c.right as usize + 1).max().unwrap_or(0);
+    let lefts = candidates.iter().map(|c| c.left as usize + 1).max().unwrap_or(0);
+    let mut choices = vec![Vec::new(); rights];
+    let (mut left_of, mut right_of) = (vec![None; rights], vec![None; lefts]);
+    for c in candidates.iter() {
+        choices[c.right as usize].push(c.left);
+        if left_of[c.right as usize].is_none() && right_of[c.left as usize].is_none() {
+            left_of[c.right as usize] = Some(c.left);
+            right_of[c.left as usize] = Some(c.right);
+        }
+    }
+    let empty: Vec<u32> = (0..rights as u32).filter(|&right| left_of[right as usize].is_none()).collect();
+    for right in empty {
+        augment(right, &choices, &mut left_of, &mut right_of);
+    }
+    (0..).zip(left_of).filter_map(|(right, left)| left.map(|left| (left, right))).collect()
+}
+
+/// Looks breadth first for a path from `right` to a free left along which every match can move on by one.
+fn augment(right: u32, choices: &[Vec<u32>], left_of: &mut [Option<u32>], right_of: &mut [Option<u32>]) {
+    let mut reached_from: Vec<Option<u32>> = vec![None; right_of.len()];
+    let mut queue = std::collections::VecDeque::from([right]);
+    while let Some(current) = queue.pop_front() {
+        for &left in &choices[current as usize] {
+            if reached_from[left as usize].is_some() {
+                continue;
+            }
+            reached_from[left as usize] = Some(current);
+            let Some(holder) = right_of[left as usize] else {
+                let mut free = Some(left);
+                while let Some(left) = free {
+                    let taker = reached_from[left as usize].expect("every left on the path was reached");
+                    free = left_of[taker as usize].replace(left);
+                    right_of[left as usize] = Some(taker);
+                }
+                return;
+            };
+            queue.push_back(holder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Size of a largest matching by trying everything.
+    fn largest(candidates: &[(u32, u32)], used: u32) -> usize {
+        match candidates.split_first() {
+            None => 0,
+            Some((&(left, right), rest)) => {
+                let bits = 1 << left | 1 << (right + 8);
+                let with = if used & bits == 0 { 1 + largest(rest, used | bits) } else { 0 };
+                with.max(largest(rest, used))
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_pages_are_matched_as_can_be_and_each_once(
+            edges in prop::collection::btree_map((0u32..5, 0u32..5), 0u32..3, 0..12)
+        ) {
+            let mut candidates: Vec<_> =
+                edges.iter().map(|(&(left, right), &links)| Candidate { left, right, links }).collect();
+            let matched = one_to_one(&mut candidates);
+            let pairs: Vec<_> = edges.keys().copied().collect();
+            prop_assert_eq!(matched.len(), largest(&pairs, 0));
+            prop_assert!(matched.iter().all(|pair| edges.contains_key(pair)));
+            let mut lefts: Vec<_> = matched.iter().map(|pair| pair.0).collect();
+            lefts.sort_unstable();
+            lefts.dedup();
+            prop_assert_eq!(lefts.len(), matched.len());
+        }
+    }
+
+    /// p1 -> {q1, q2, q3}, p2 -> q1, p3 -> q1: all of a, b, s, d are 3, and no one-to-one mapping exists.
+    #[test]
+    fn the_merge_condition_can_hold_without_a_mapping() {
+        let edge = |left, right| Candidate { left, right, links: 1 };
+        let mut candidates = [edge(0, 0), edge(0, 1), edge(0, 2), edge(1, 0), edge(2, 0)];
+        assert_eq!(one_to_one(&mut candidates).len(), 2);
+    }
+
+    #[test]
+    fn the_closer_linked_page_is_preferred() {
+        let edge = |left, right, links| Candidate { left, right, links };
+        let mut candidates = [edge(0, 0, 1), edge(0, 1, 2), edge(1, 0, 2), edge(1, 1, 1)];
+        assert_eq!(one_to_one(&mut candidates), [(1, 0), (0, 1)]);
+    }
+}

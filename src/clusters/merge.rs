@@ -1,0 +1,38 @@
+//! The merge condition: which trivial clusters may be joined, that is the edges of the trivial cluster graph (TCG).
+
+use super::link_summary::LinkSummary;
+use crate::job::MergeCondition;
+
+/// Whether a row of `LinkSummary` is an edge Ri -> Rj of the TCG.
+///
+/// # Source
+/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`).
+pub fn may_merge(row: &LinkSummary, condition: MergeCondition) -> bool {
+    match condition {
+        MergeCondition::Exact => row.a == row.s && row.s == row.d && row.d == row.b,
+        MergeCondition::Extended => row.a == row.s && row.s >= row.d && row.d == row.b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_extended_condition_keeps_every_exact_merge(a in 1u32..4, b in 1u32..4, s in 1u32..4, d in 1u32..4) {
+            let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+            prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));
+        }
+    }
+
+    /// \[CSG00\] Figure 10: two collections {a, b, c}; the pages d..g stand in one only, and both link to them.
+    #[test]
+    fn figure_10_a_partial_mirror_merges_under_the_extended_condition_only() {
+        let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a: 2, b: 1, s: 2, d: 1 };
+        assert!(!may_merge(&row, MergeCondition::Exact));
+        assert!(may_merge(&row, MergeCondition::Extended));
+    }
+}

@@ -1,0 +1,19 @@
+//! Similar pairs and links become trivial clusters, then similar clusters of collections.
+//!
+//! The files keep the order of \[CSG00\] section 3: [`union_find`] (trivial clusters, Def. 4), [`link_summary`] (Figure 8),
+//! [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the pages of each collection), [`collection`]
+//! (Definitions 2-8 and the check of Definition 5).
+//!
+//! # Deviations
+//! - The paper holds that the merge condition gives each page of Ri its own page of Rj. It need not: with p1->{q1,q2,q3},
+//!   p2->q1, p3->q1 all four counts are 3. So assigning pages to collections is a step of its own, in [`growth`].
+//! - Trivial clusters of one page join nothing: a collection that nobody copied is no finding.
+//! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and none
+//!   in another. Every cluster is held against Definition 5, and what fails is taken out and counted.
+
+pub mod collection;
+pub mod growth;
+pub mod link_summary;
+pub mod matching;
+pub mod merge;
+pub mod union_find;

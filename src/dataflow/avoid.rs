@@ -1,0 +1,162 @@
+//! The avoid list: of every trivial cluster one page stays; what the others cost is what a crawler saves.
+//!
+//! Five exchanges: copies and placed pages to the owner of their trivial cluster, the verdicts by way of the kept page
+//! (which knows its URL) to the page's owner, and all URLs to the owner of their host for the prefixes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::captures::{Crawl, host};
+use crate::applications::keep::{PageCopy, Why, keeper, kept_collection, why};
+use crate::applications::prefixes::{Prefix, Visited, cover};
+use crate::clusters::collection::SimilarCluster;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{DocId, Rank, mix};
+
+/// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Verdict {
+    /// Its trivial cluster.
+    pub cluster: Rank,
+    /// The page.
+    pub page: Rank,
+    /// The page that stays.
+    pub keep: Rank,
+    /// Why it may be skipped; `None` for the page that stays.
+    pub why: Option<Why>,
+}
+
+/// A row of the `avoid` table, with its page's owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Avoid {
+    /// The page to skip.
+    pub page: Rank,
+    /// Doc id of the page that stays.
+    pub keep_doc_id: DocId,
+    /// Its URL.
+    pub keep_url: String,
+    /// Why the page may be skipped.
+    pub why: Why,
+}
+
+/// A page of a reported collection, on its way to the owner of its trivial cluster.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Placed {
+    cluster: Rank,
+    page: Rank,
+    kept: u32,
+}
+
+/// Decides for every page that has copies. Verdicts lie, ascending, with the owner of their cluster's smallest page.
+pub fn verdicts(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &[Rank],
+    sizes: &[u32],
+    from_elsewhere: &[u32],
+    similar_clusters: &[SimilarCluster],
+) -> Result<Vec<Verdict>> {
+    let directory = crawl.directory.clone();
+    let mut rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
+        let cluster = labels[*page as usize];
+        (sizes[cluster as usize] > 1).then_some(PageCopy {
+            exact: capture.exact,
+            cluster,
+            page: *page,
+            links_from_elsewhere,
+            url_length: capture.url.chars().count() as u32,
+        })
+    });
+    let source = |send: &mut dyn FnMut(PageCopy)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut copies: Vec<PageCopy> = Vec::new();
+    net.exchange(
+        "copies",
+        source,
+        move |copy| directory.owner(copy.cluster),
+        |rows: &[PageCopy]| copies.extend_from_slice(rows),
+    )?;
+    copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
+
+    let mut rows = similar_clusters.iter().flat_map(|similar| {
+        let kept = kept_collection(similar);
+        similar.collections.iter().enumerate().flat_map(move |(number, collection)| {
+            let kept = u32::from(number == kept);
+            collection.members.iter().map(move |&(cluster, page)| Placed { cluster, page, kept })
+        })
+    });
+    let directory = crawl.directory.clone();
+    let source = |send: &mut dyn FnMut(Placed)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut placed: BTreeMap<Rank, bool> = BTreeMap::new();
+    net.exchange(
+        "placed pages",
+        source,
+        move |row| directory.owner(row.cluster),
+        |rows: &[Placed]| placed.extend(rows.iter().map(|row| (row.page, row.kept == 1))),
+    )?;
+
+    let placed = |page: Rank| placed.get(&page).copied();
+    let mut verdicts = Vec::with_capacity(copies.len());
+    for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
+        let keep = keeper(copies, placed);
+        verdicts.extend(copies.iter().map(|copy| Verdict {
+            cluster: copy.cluster,
+            page: copy.page,
+            keep: keep.page,
+            why: (copy.page != keep.page).then(|| why(copy, keep, placed)),
+        }));
+    }
+    Ok(verdicts)
+}
+
+/// The `avoid` rows of this worker's pages, ascending by page.
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Vec<Avoid>> {
+    let directory = crawl.directory.clone();
+    let rows: Vec<(usize, (Rank, Rank, Why))> = verdicts
+        .iter()
+        .filter_map(|verdict| Some((directory.owner(verdict.keep), (verdict.keep, verdict.page, verdict.why?))))
+        .collect();
+    let asked = net.exchange_rows("pages to skip", rows.into_iter())?;
+    let rows: Vec<(usize, Avoid)> = asked
+        .into_iter()
+        .map(|(keep, page, why)| {
+            let kept = &crawl.page(keep).url;
+            let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why };
+            (directory.owner(page), row)
+        })
+        .collect();
+    let mut rows = net.exchange_rows("avoid", rows.into_iter())?;
+    rows.sort_unstable_by_key(|row| row.page);
+    Ok(rows)
+}
+
+/// URL prefixes that cover the pages to skip and no other; all of them at worker 0, ascending, none elsewhere.
+pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
+    let peers = net.peers() as u64;
+    let mut to_skip = avoid.iter().map(|row| row.page).peekable();
+    let rows: Vec<(usize, Visited)> = crawl
+        .pages
+        .iter()
+        .map(|(rank, page)| {
+            let avoid = to_skip.next_if_eq(rank).is_some();
+            let host = crawl.directory.hosts[*rank as usize];
+            let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
+            ((mix(u64::from(host)) % peers) as usize, visited)
+        })
+        .collect();
+    let mut visited = net.exchange_rows("URLs by host", rows.into_iter())?;
+    visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));
+    let mut found = Vec::new();
+    for pages in visited.chunk_by(|x, y| host(&x.url) == host(&y.url)) {
+        // One host may be visited by http and https; a prefix speaks for one of them.
+        let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
+        for pages in pages.chunk_by(|x, y| scheme(x) == scheme(y)) {
+            found.extend(cover(pages));
+        }
+    }
+    let mut all = net.exchange_rows("prefixes", found.into_iter().map(|prefix| (0, prefix)))?;
+    all.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
+    Ok(all)
+}

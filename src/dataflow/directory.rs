@@ -1,0 +1,152 @@
+//! Who owns what: virtual partitions of the doc ids, and the directory of all pages that every process holds.
+//!
+//! The number of partitions comes from the job, never from the number of workers; partition p belongs to worker p mod
+//! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
+
+use crate::ids::{DocId, HostId, Rank};
+
+/// Cuts the 64-bit key space in `2^bits` equal ranges.
+#[derive(Debug, Clone, Copy)]
+pub struct Partitions {
+    bits: u32,
+    peers: usize,
+}
+
+impl Partitions {
+    /// `partitions` is a power of two.
+    pub fn new(partitions: u32, peers: usize) -> Partitions {
+        Partitions { bits: partitions.trailing_zeros(), peers }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        1 << self.bits
+    }
+
+    /// Partition of a well mixed key.
+    pub fn of(&self, key: u64) -> usize {
+        if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
+    }
+
+    /// Worker that owns a partition.
+    pub fn owner(&self, partition: usize) -> usize {
+        partition % self.peers
+    }
+}
+
+/// A page as it enters the directory.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Entry {
+    /// Its doc id.
+    pub doc_id: DocId,
+    /// Its rank.
+    pub rank: Rank,
+    /// Its host.
+    pub host: HostId,
+}
+
+/// All pages of the run by rank, 12 bytes a page, held once by each process.
+#[derive(Debug)]
+pub struct Directory {
+    /// Doc ids, ascending.
+    pub doc_ids: Vec<DocId>,
+    /// Hosts.
+    pub hosts: Vec<HostId>,
+    /// First rank of each partition, and the number of pages at the end.
+    starts: Vec<Rank>,
+    partitions: Partitions,
+}
+
+impl Directory {
+    /// Builds the directory from the entries of all pages, in any order.
+    pub fn new(entries: &[Entry], partitions: Partitions) -> Directory {
+        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![0; entries.len()]);
+        for entry in entries {
+            doc_ids[entry.rank as usize] = entry.doc_id;
+            hosts[entry.rank as usize] = entry.host;
+        }
+        let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Rank;
+        let starts = (0..=partitions.count()).map(start).collect();
+        Directory { doc_ids, hosts, starts, partitions }
+    }
+
+    /// Number of pages.
+    pub fn len(&self) -> usize {
+        self.doc_ids.len()
+    }
+
+    /// Whether there is no page.
+    pub fn is_empty(&self) -> bool {
+        self.doc_ids.is_empty()
+    }
+
+    /// Partition of a page.
+    pub fn partition(&self, rank: Rank) -> usize {
+        self.partitions.of(self.doc_ids[rank as usize])
+    }
+
+    /// Worker that owns a page's row.
+    pub fn owner(&self, rank: Rank) -> usize {
+        self.partitions.owner(self.partition(rank))
+    }
+
+    /// First rank of a partition.
+    pub fn start(&self, partition: usize) -> Rank {
+        self.starts[partition]
+    }
+
+    /// Rank of a page in the crawl, or `None` for one that is not.
+    ///
+    /// Doc ids are hashes, so the place is guessed from the value (interpolation) and mended from there: about three steps.
+    pub fn rank(&self, doc_id: DocId) -> Option<Rank> {
+        let partition = self.partitions.of(doc_id);
+        let (mut low, mut high) = (self.starts[partition] as usize, self.starts[partition + 1] as usize);
+        let shift = 64 - self.partitions.bits;
+        let within = if shift == 64 { doc_id } else { doc_id & ((1 << shift) - 1) };
+        let mut guess = low + ((within as u128 * (high - low) as u128) >> shift) as usize;
+        let mut step = 8;
+        while low < high {
+            match self.doc_ids[guess].cmp(&doc_id) {
+                std::cmp::Ordering::Equal => return Some(guess as Rank),
+                std::cmp::Ordering::Less => {
+                    low = guess + 1;
+                    guess = if low + step < high { low + step } else { low + (high - low) / 2 };
+                }
+                std::cmp::Ordering::Greater => {
+                    high = guess;
+                    guess = if low + step < high { high - step } else { low + (high - low) / 2 };
+                }
+            }
+            step *= 4;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::mix;
+
+    proptest! {
+        #[test]
+        fn a_rank_is_found_for_every_page_and_for_no_other(
+            keys in prop::collection::btree_set(0u64..500, 0..300), bits in 0u32..6, skewed: bool
+        ) {
+            let id = |key: u64| if skewed { key } else { mix(key) };
+            let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
+            ids.sort_unstable();
+            let entries: Vec<_> =
+                ids.iter().enumerate().rev().map(|(rank, &doc_id)| Entry { doc_id, rank: rank as Rank, host: 0 }).collect();
+            let directory = Directory::new(&entries, Partitions::new(1 << bits, 3));
+            for key in 0..500 {
+                let want = ids.binary_search(&id(key)).ok().map(|rank| rank as Rank);
+                prop_assert_eq!(directory.rank(id(key)), want);
+            }
+            prop_assert!((0..ids.len() as Rank).all(|rank| directory.start(directory.partition(rank)) <= rank));
+        }
+    }
+}

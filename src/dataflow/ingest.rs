@@ -1,0 +1,172 @@
+//! Reading: work items are pulled by the workers of a process until none is left; what they read goes on their shelves.
+//!
+//! Items are dealt out to processes in turn and pulled within a process, so one large file is work for all workers. Which
+//! worker reads an item never shows in the answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::shelf::{Capture, Rejection, Shelf};
+use crate::chunks::Recipe;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::{FPrint, doc_id};
+use crate::job::Job;
+use crate::pages::html::Extractor;
+use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
+use crate::pages::url::CanonicalUrl;
+use crate::pages::work_items::Work;
+
+/// The work of a run, shared by the workers of a process.
+#[derive(Debug)]
+pub struct Queue {
+    /// Inputs and the items they are cut in.
+    pub work: Work,
+    next: AtomicUsize,
+    /// What has been read so far, for people who watch.
+    pub progress: Progress,
+}
+
+/// Counters that workers raise while they read.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes of input that finished items cover.
+    pub bytes: AtomicU64,
+    /// Records read.
+    pub records: AtomicU64,
+    /// Bytes of pages, decoded.
+    pub page_bytes: AtomicU64,
+}
+
+impl Queue {
+    /// A queue of all items.
+    pub fn new(work: Work) -> Arc<Queue> {
+        Arc::new(Queue { work, next: AtomicUsize::new(0), progress: Progress::default() })
+    }
+}
+
+/// Reads items until none is left for this process.
+///
+/// # Errors
+/// What is wrong with an input as a whole, or with the store it lies in; never bad content.
+pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
+    let mut reader = Reader::new(job, net.index() as u32);
+    loop {
+        let turn = queue.next.fetch_add(1, Ordering::Relaxed);
+        let number = turn * net.processes() + net.process();
+        let Some(item) = queue.work.items.get(number) else { return Ok(reader.shelf) };
+        reader.item = (number as u32, item.input);
+        let end = queue.work.read(item, &job.input, &mut |found| {
+            queue.progress.records.fetch_add(1, Ordering::Relaxed);
+            net.check()?;
+            reader.take(found, &queue.progress);
+            Ok(())
+        })?;
+        reader.shelf.items.push((number as u32, end));
+        queue.progress.bytes.fetch_add(item.bytes(), Ordering::Relaxed);
+    }
+}
+
+/// Turns what is found in the input into what lies on the shelf.
+struct Reader {
+    shelf: Shelf,
+    extractor: Extractor,
+    recipe: Recipe,
+    fprints: Vec<FPrint>,
+    worker: u32,
+    /// Work item and input that are being read.
+    item: (u32, u32),
+}
+
+impl Reader {
+    fn new(job: &Job, worker: u32) -> Reader {
+        let (extractor, recipe) = (Extractor::new(&job.input.limits), Recipe::new(&job.chunks));
+        Reader { shelf: Shelf::default(), extractor, recipe, fprints: Vec::new(), worker, item: (0, 0) }
+    }
+
+    fn take(&mut self, found: Found, progress: &Progress) {
+        match found {
+            Found::Refused(refused) => self.refuse(refused),
+            Found::Page(page) => match CanonicalUrl::parse(&page.url) {
+                Err(why) => {
+                    let url: String = page.url.chars().take(200).collect();
+                    self.refuse(Refused {
+                        offset: page.offset,
+                        reason: Reason::BadUrl,
+                        detail: format!("{why}: {url}"),
+                    });
+                }
+                Ok(url) => {
+                    progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
+                    self.keep(page, &url);
+                }
+            },
+        }
+    }
+
+    fn refuse(&mut self, Refused { offset, reason, detail }: Refused) {
+        let (item, source) = self.item;
+        self.shelf.rejections.push(Rejection { source, offset, reason, detail, item });
+    }
+
+    fn keep(&mut self, page: RawPage, url: &CanonicalUrl) {
+        let charset = page.charset.as_deref();
+        let extracted = match page.form {
+            Form::Html => self.extractor.html(&page.body, charset, url),
+            Form::Text => self.extractor.text(&page.body, charset),
+        };
+        let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        let shelf = &mut self.shelf;
+        let (item, source) = self.item;
+        shelf.captures.push(Capture {
+            doc_id: doc_id(url.as_str()),
+            url: url.as_str().to_string(),
+            fetch_time: page.fetch_time,
+            status: page.status,
+            mime: page.mime,
+            body_bytes: page.body.len() as u64,
+            text_bytes: extracted.text.len() as u64,
+            chunks: document.chunks,
+            exact: document.exact,
+            source,
+            item,
+            offset: page.offset,
+            length: page.length,
+            worker: self.worker,
+            slot: shelf.exact.len() as u32,
+        });
+        shelf.exact.push(document.exact);
+        shelf.fprints.push(&self.fprints);
+        shelf.links.push(extracted.links);
+        for reason in page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)) {
+            *shelf.mended.entry(reason).or_default() += 1;
+        }
+    }
+}
+
+/// Records by input: how many were read, and the bad ones by reason.
+pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
+
+/// Fails when an input has a larger share of bad records than the job allows.
+///
+/// # Errors
+/// [`Error::TooManyBad`] for the first such input.
+pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
+    for (&input, (read, reasons)) in by_input {
+        let bad: u64 = reasons.values().sum();
+        if bad as f64 > max_bad * *read as f64 {
+            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.word())).collect();
+            commonest.sort_unstable_by(|x, y| y.cmp(x));
+            let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            return Err(Error::TooManyBad {
+                input: inputs[input as usize].clone(),
+                bad,
+                read: *read,
+                allowed: max_bad.to_string(),
+                reasons: reasons.join(", "),
+            });
+        }
+    }
+    Ok(())
+}

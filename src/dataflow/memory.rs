@@ -1,0 +1,58 @@
+//! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
+//!
+//! The peak is while pairs are counted: the shelf, the chunks that count and the pairs they make are there together.
+
+use serde::Serialize;
+
+use super::shelf::Shelf;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+
+/// Bytes of a page's row, its strings, ranks and directory entry.
+const A_PAGE: u64 = 360;
+
+/// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
+const AT_REST: u64 = 48 << 20;
+
+/// Numbers of what a process holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Pages.
+    pub pages: u64,
+    /// Rows of `FPrint-DocID`: distinct chunks of pages.
+    pub tuples: u64,
+    /// Links, within the crawl and out of it.
+    pub links: u64,
+    /// Pairs of pages, once for each chunk they share.
+    pub pairs: u64,
+}
+
+impl Held {
+    /// Bytes at the peak: 8 a chunk and a link on the shelf, 12 a row of the table, 8 a pair; growing lists hold up to twice
+    /// that for a moment, half of it on average.
+    pub fn peak_bytes(&self) -> u64 {
+        let growing = |bytes: u64| bytes + bytes / 2;
+        let shelf = growing(8 * (self.tuples + self.links)) + A_PAGE * self.pages;
+        AT_REST + shelf + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
+    }
+
+    /// What is on a shelf.
+    pub fn on(shelf: &Shelf) -> Held {
+        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
+        Held { pages, tuples, links: shelf.links.items() as u64, pairs: 0 }
+    }
+}
+
+/// Refuses to go on when the largest process would hold more than `allowed_bytes` (0: no bound), before it does.
+///
+/// # Errors
+/// [`Error::Space`] on all workers, with the number that would fit.
+pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_bytes: u64) -> Result<()> {
+    let workers = net.workers_per_process();
+    let all: Vec<u64> = net.all_gather("memory", mine.peak_bytes() - AT_REST)?;
+    let needed_bytes = all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST;
+    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
+        return Err(Error::Space { what: format!("{what} in the memory of a process"), needed_bytes, allowed_bytes });
+    }
+    Ok(())
+}

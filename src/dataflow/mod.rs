@@ -1,0 +1,240 @@
+//! The wiring: one file for each step, each a few exchanges between plain functions of the stage folders.
+//!
+//! [`find`] is the whole job after reading, one line a step. No step decides what a row *means*; each calls into a stage for
+//! that. Every step leaves its rows with their owners, in an order that does not depend on the number of workers.
+
+pub mod avoid;
+pub mod captures;
+pub mod components;
+pub mod directory;
+pub mod exact;
+pub mod growth;
+pub mod ingest;
+pub mod links;
+pub mod memory;
+pub mod overlap;
+pub mod replicas;
+pub mod report;
+pub mod shelf;
+pub mod summary;
+pub mod tables;
+pub mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::applications::prefixes::Prefix;
+use crate::clusters::link_summary::LinkSummary;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+use crate::job::Job;
+use crate::overlap::SimilarPair;
+use captures::Crawl;
+use directory::Partitions;
+use memory::Held;
+use report::{CollectionRow, Largest, MemberRow};
+use shelf::Shelf;
+use summary::{Saving, Summary};
+
+/// All that one worker owns of the answer, every list ascending by its key.
+pub struct Found {
+    /// Pages.
+    pub crawl: Crawl,
+    /// Links, by source page.
+    pub links: Vec<(Rank, Rank)>,
+    /// Exact copies with their centres, with the owner of `a`.
+    pub exact_pairs: Vec<SimilarPair>,
+    /// Similar pairs, with the owner of `a`.
+    pub similar_pairs: Vec<SimilarPair>,
+    /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
+    pub verdicts: Vec<avoid::Verdict>,
+    /// `LinkSummary`, with the owner of the source cluster's smallest page.
+    pub link_summary: Vec<LinkSummary>,
+    /// Collections, with the owner of their similar cluster's smallest page.
+    pub collections: Vec<CollectionRow>,
+    /// Their pages, likewise.
+    pub members: Vec<MemberRow>,
+    /// The avoid list, with the owner of the page.
+    pub avoid: Vec<avoid::Avoid>,
+    /// Prefixes of the avoid list, all at worker 0.
+    pub prefixes: Vec<Prefix>,
+    /// What was found, the same on every worker; `records` is filled in by the reader.
+    pub summary: Summary,
+}
+
+/// Finds near-replica pages and mirrored collections among the pages on all shelves.
+///
+/// `floors[item]` is the offset from which the records of a work item are true.
+pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> Result<Found> {
+    let partitions = Partitions::new(job.output.partitions, net.peers());
+    memory::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
+    let crawl = captures::settle(net, shelf, floors, partitions)?;
+    let exact_pairs = exact::fold(net, shelf, &crawl)?;
+    let (similar_pairs, counts) = overlap::similar_pairs(net, shelf, &crawl, &job.overlap, job.effort.memory_bytes)?;
+    shelf.fprints.clear();
+
+    let edges = exact_pairs.iter().chain(&similar_pairs).map(|pair| (pair.a, pair.b));
+    let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let sizes = net.once(|| sizes(&labels))?;
+
+    let links = links::resolve(net, shelf, &crawl)?;
+    let from_elsewhere = links::from_elsewhere(net, &links, &crawl)?;
+    let link_summary = links::summary(net, &links, &crawl, &labels, &sizes, job.clusters.single_site)?;
+    let similar_clusters =
+        growth::similar_clusters(net, &crawl, &labels, &links, &from_elsewhere, &link_summary, &job.clusters)?;
+
+    let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &similar_clusters)?;
+    let avoid = avoid::rows(net, &crawl, &verdicts)?;
+    let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
+    let (collections, members) = report::rows(net, &crawl, &similar_clusters)?;
+
+    let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
+    let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
+    let directory = crawl.directory.clone();
+    let mut link_summary = to_owners(net, "link summary", link_summary, move |row| directory.owner(row.src_cluster))?;
+    link_summary.sort_unstable();
+    let mut found = Found {
+        crawl,
+        links,
+        exact_pairs,
+        similar_pairs,
+        verdicts,
+        link_summary,
+        collections,
+        members,
+        avoid,
+        prefixes,
+        summary: Summary::default(),
+    };
+    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out)?;
+    Ok(found)
+}
+
+/// Pages of every trivial cluster, by its smallest page; 0 for pages that are not the smallest of theirs.
+fn sizes(labels: &[Rank]) -> Vec<u32> {
+    let mut sizes = vec![0; labels.len()];
+    labels.iter().for_each(|&cluster| sizes[cluster as usize] += 1);
+    sizes
+}
+
+fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair>) -> Result<Vec<SimilarPair>> {
+    let directory = crawl.directory.clone();
+    let mut pairs = to_owners(net, name, pairs, move |pair| directory.owner(pair.a))?;
+    pairs.sort_unstable();
+    Ok(pairs)
+}
+
+/// Sends rows to their owners; they arrive in no particular order.
+fn to_owners<T: bytemuck::Pod + Send>(
+    net: &mut Net<'_>,
+    name: &str,
+    rows: Vec<T>,
+    owner: impl Fn(&T) -> usize,
+) -> Result<Vec<T>> {
+    let mut rows = rows.into_iter();
+    let source = |send: &mut dyn FnMut(T)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut owned = Vec::new();
+    net.exchange(name, source, owner, |rows: &[T]| owned.extend_from_slice(rows))?;
+    Ok(owned)
+}
+
+/// Counts of one worker, added up over all.
+type Tally = BTreeMap<String, u64>;
+
+fn summarise(
+    net: &mut Net<'_>,
+    job: &Job,
+    found: &Found,
+    counts: &overlap::Counts,
+    sizes: &Arc<Vec<u32>>,
+    taken_out: u64,
+) -> Result<Summary> {
+    let mut mine = Tally::new();
+    let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
+    let skipped: BTreeMap<Rank, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
+    for (rank, page) in &found.crawl.pages {
+        add("bytes", page.body_bytes);
+        if let Some(row) = skipped.get(rank) {
+            add(&format!("skip pages {}", row.why.word()), 1);
+            add(&format!("skip bytes {}", row.why.word()), page.body_bytes);
+        }
+    }
+    for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
+        add(&format!("exact {}", copies.len() + 1), 1);
+    }
+    add("links", found.links.len() as u64);
+    add("exact pairs", found.exact_pairs.len() as u64);
+    add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
+    add("collections", found.collections.len() as u64);
+    add("members", found.members.len() as u64);
+    add("taken out", taken_out);
+    add("prefixes", found.prefixes.len() as u64);
+    let mut all = Tally::new();
+    for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
+        *all.entry(name).or_default() += n;
+    }
+    let overlap =
+        net.all_gather("overlap counts", counts.clone())?.iter().fold(overlap::Counts::default(), |x, y| x + y);
+    let trivial = found
+        .verdicts
+        .chunk_by(|x, y| x.cluster == y.cluster)
+        .map(|pages| (pages[0].keep, pages.len() as u32))
+        .collect();
+    let mine = named(net, &found.crawl, trivial)?;
+    let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
+    let mine = report::similar_clusters_of(&found.collections);
+    let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
+
+    let get = |name: &str| all.get(name).copied().unwrap_or(0);
+    let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
+    use crate::applications::keep::Why;
+    let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
+        .map(|why| {
+            let of = |what: &str| get(&format!("skip {what} {}", why.word()));
+            (why, Saving { pages: of("pages"), bytes: of("bytes") })
+        })
+        .into();
+    let skip = Saving {
+        pages: skip_by_reason.values().map(|saving| saving.pages).sum(),
+        bytes: skip_by_reason.values().map(|saving| saving.bytes).sum(),
+    };
+    let exact_groups: BTreeMap<u64, u64> =
+        all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
+    let mut similar_groups: BTreeMap<u64, u64> = BTreeMap::new();
+    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *similar_groups.entry(u64::from(size)).or_default() += 1);
+    Ok(Summary {
+        digest: crate::job::Digest::of(job).hex(),
+        pages,
+        hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
+        links: get("links"),
+        replication_exact: summary::bars(&exact_groups, pages.pages),
+        replication_similar: summary::bars(&similar_groups, pages.pages),
+        overlap,
+        exact_pairs: get("exact pairs"),
+        trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
+        similar_clusters: get("similar clusters"),
+        collections: get("collections"),
+        pages_in_collections: get("members"),
+        taken_out: get("taken out"),
+        skip,
+        skip_share_of_pages: summary::share(skip.pages, pages.pages),
+        skip_share_of_bytes: summary::share(skip.bytes, pages.bytes),
+        skip_by_reason,
+        avoid_prefixes: get("prefixes"),
+        largest_similar_clusters,
+        largest_trivial_clusters,
+        ..Summary::default()
+    })
+}
+
+/// The largest of this worker's trivial clusters, given as (page that is kept, pages), with the URL of that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, pages)| (std::cmp::Reverse(pages), keep));
+    clusters.truncate(report::SHOWN);
+    let directory = crawl.directory.clone();
+    let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
+    let asked = net.exchange_rows("kept pages", rows.into_iter())?;
+    Ok(asked.into_iter().map(|(keep, copies)| Largest { copies, size: 1, url: crawl.page(keep).url.clone() }).collect())
+}

@@ -1,0 +1,230 @@
+//! The sort-based Overlap, sharded: exchange by fingerprint, emit pairs, exchange by pair, count.
+//!
+//! Three exchanges, and two more where the guard is on. What a row means is decided in [`crate::overlap`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::captures::Crawl;
+use super::memory::{Held, hold_against_bound};
+use super::shelf::Shelf;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{FPrint, Rank, mix};
+use crate::job::{Guard, Overlap};
+use crate::overlap::filter::{Verdict, judge};
+use crate::overlap::guard::{Match, best_on_each_host};
+use crate::overlap::{FPrintDocId, SimilarPair, is_pairwise_similar};
+
+/// What was counted on the way, this worker's share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Rows of `FPrint-DocID`, exact copies left out.
+    pub tuples: u64,
+    /// Distinct chunks.
+    pub chunks: u64,
+    /// Chunks found to be site furniture, and their rows.
+    pub template_chunks: u64,
+    /// Rows of these.
+    pub template_tuples: u64,
+    /// Chunks on too many pages, and their rows.
+    pub frequent_chunks: u64,
+    /// Rows of these.
+    pub frequent_tuples: u64,
+    /// Pairs of pages emitted, once for each chunk they share.
+    pub emitted: u64,
+    /// Distinct pairs that share a chunk.
+    pub candidates: u64,
+    /// Pairs that are similar.
+    pub similar: u64,
+    /// Similar pairs that the guard took away.
+    pub guarded: u64,
+}
+
+impl std::ops::Add<&Counts> for Counts {
+    type Output = Counts;
+
+    fn add(self, other: &Counts) -> Counts {
+        Counts {
+            tuples: self.tuples + other.tuples,
+            chunks: self.chunks + other.chunks,
+            template_chunks: self.template_chunks + other.template_chunks,
+            template_tuples: self.template_tuples + other.template_tuples,
+            frequent_chunks: self.frequent_chunks + other.frequent_chunks,
+            frequent_tuples: self.frequent_tuples + other.frequent_tuples,
+            emitted: self.emitted + other.emitted,
+            candidates: self.candidates + other.candidates,
+            similar: self.similar + other.similar,
+            guarded: self.guarded + other.guarded,
+        }
+    }
+}
+
+/// Finds the similar pairs among the centres on all shelves; they lie, ascending, with the owner of the pair.
+///
+/// # Errors
+/// [`crate::error::Error::Space`] when the pairs would not fit in `memory_bytes`, before any is emitted.
+pub fn similar_pairs(
+    net: &mut Net<'_>,
+    shelf: &Shelf,
+    crawl: &Crawl,
+    settings: &Overlap,
+    memory_bytes: u64,
+) -> Result<(Vec<SimilarPair>, Counts)> {
+    let hosts = &crawl.directory.hosts;
+    let mut counts = Counts::default();
+    let mut table = by_fprint(net, shelf)?;
+    counts.tuples = table.len() as u64;
+    keep_what_counts(&mut table, hosts, settings, &mut counts);
+    let chunks = chunks_of_pages(net, &table, crawl)?;
+    let runs = table.chunk_by(|x, y| x.fprint() == y.fprint());
+    counts.emitted = runs.map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2).sum();
+    hold_against_bound(net, "pairs of pages", Held { pairs: counts.emitted, ..Held::on(shelf) }, memory_bytes)?;
+    let keys = by_pair(net, &table)?;
+    drop(table);
+
+    let mut pairs = Vec::new();
+    for run in keys.chunk_by(|x, y| x == y) {
+        let (a, b) = ((run[0] >> 32) as Rank, run[0] as Rank);
+        counts.candidates += 1;
+        if is_pairwise_similar(run.len() as u32, chunks[a as usize], chunks[b as usize], settings) {
+            pairs.push(SimilarPair { a, b, value: run.len() as u32 });
+        }
+    }
+    drop(keys);
+    counts.similar = pairs.len() as u64;
+    if settings.guard == Guard::MutualBest {
+        guard(net, &mut pairs, &chunks, crawl)?;
+        counts.guarded = counts.similar - pairs.len() as u64;
+    }
+    Ok((pairs, counts))
+}
+
+/// `FPrint-DocID`, sorted, with the owners of its fingerprints.
+fn by_fprint(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<FPrintDocId>> {
+    let peers = net.peers() as u64;
+    let mut slots = shelf.kept().filter(|&(slot, _)| shelf.is_centre[slot]);
+    let source = |send: &mut dyn FnMut(FPrintDocId)| {
+        let mut sent = 0;
+        for (slot, rank) in slots.by_ref() {
+            let fprints = shelf.fprints.get(slot);
+            fprints.iter().for_each(|&fprint| send(FPrintDocId::new(fprint, rank)));
+            sent += fprints.len();
+            if sent >= 1 << 15 {
+                return true;
+            }
+        }
+        false
+    };
+    let mut table: Vec<FPrintDocId> = Vec::new();
+    let to = move |row: &FPrintDocId| owner(row.fprint(), peers);
+    net.exchange("FPrint-DocID", source, to, |rows: &[FPrintDocId]| table.extend_from_slice(rows))?;
+    table.sort_unstable_by_key(FPrintDocId::key);
+    Ok(table)
+}
+
+/// Worker that owns a fingerprint. 32-bit fingerprints leave the high half empty, hence the mixing.
+fn owner(fprint: FPrint, peers: u64) -> usize {
+    (mix(fprint) % peers) as usize
+}
+
+/// Drops the rows of chunks that do not count.
+fn keep_what_counts(table: &mut Vec<FPrintDocId>, hosts: &[u32], settings: &Overlap, counts: &mut Counts) {
+    let mut scratch = Vec::new();
+    let (mut kept, mut start) = (0, 0);
+    while start < table.len() {
+        let fprint = table[start].fprint();
+        let end = start + table[start..].iter().take_while(|row| row.fprint() == fprint).count();
+        let rows = (end - start) as u64;
+        counts.chunks += 1;
+        match judge(&table[start..end], hosts, settings, &mut scratch) {
+            Verdict::Counts => {
+                table.copy_within(start..end, kept);
+                kept += end - start;
+            }
+            Verdict::Template => {
+                counts.template_chunks += 1;
+                counts.template_tuples += rows;
+            }
+            Verdict::Frequent => {
+                counts.frequent_chunks += 1;
+                counts.frequent_tuples += rows;
+            }
+        }
+        start = end;
+    }
+    table.truncate(kept);
+}
+
+/// Chunks that count of every page, by rank, in every process.
+fn chunks_of_pages(net: &mut Net<'_>, table: &[FPrintDocId], crawl: &Crawl) -> Result<std::sync::Arc<Vec<u32>>> {
+    let pages = crawl.directory.len();
+    let mut mine = vec![0u32; pages];
+    table.iter().for_each(|row| mine[row.doc as usize] += 1);
+    let rows: Vec<[u32; 2]> = (0..).zip(mine).filter(|&(_, chunks)| chunks > 0).map(|(rank, n)| [rank, n]).collect();
+    let rows = net.share("chunks a page", rows)?;
+    net.once(|| {
+        let mut chunks = vec![0u32; pages];
+        rows.iter().for_each(|&[rank, n]| chunks[rank as usize] += n);
+        chunks
+    })
+}
+
+/// Every pair of pages that share a chunk, as often as they do, sorted, with the owner of the pair.
+fn by_pair(net: &mut Net<'_>, table: &[FPrintDocId]) -> Result<Vec<u64>> {
+    let peers = net.peers() as u64;
+    let mut runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).filter(|run| run.len() > 1);
+    let (mut run, mut at): (&[FPrintDocId], usize) = (&[], 0);
+    let source = |send: &mut dyn FnMut(u64)| {
+        let mut sent = 0;
+        while sent < 1 << 15 {
+            if at + 1 >= run.len() {
+                match runs.next() {
+                    Some(next) => (run, at) = (next, 0),
+                    None => break,
+                }
+            }
+            let left = u64::from(run[at].doc) << 32;
+            run[at + 1..].iter().for_each(|right| send(left | u64::from(right.doc)));
+            sent += run.len() - at - 1;
+            at += 1;
+        }
+        sent > 0
+    };
+    let mut keys = Vec::new();
+    net.exchange("pairs", source, move |key| owner(*key, peers), |rows: &[u64]| keys.extend_from_slice(rows))?;
+    keys.sort_unstable();
+    Ok(keys)
+}
+
+/// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]).
+fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, chunks: &[u32], crawl: &Crawl) -> Result<()> {
+    let (peers, hosts) = (net.peers() as u64, &crawl.directory.hosts);
+    let mut rows = pairs.iter().flat_map(|&SimilarPair { a, b, value }| {
+        let larger = chunks[a as usize].max(chunks[b as usize]);
+        [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to as usize], to, shared: value, larger })
+    });
+    let source = |send: &mut dyn FnMut(Match)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut matches: Vec<Match> = Vec::new();
+    let to = move |row: &Match| owner(u64::from(row.from), peers);
+    net.exchange("matches", source, to, |rows: &[Match]| matches.extend_from_slice(rows))?;
+
+    let mut best = Vec::new();
+    best_on_each_host(
+        &mut matches,
+        |page| hosts[page as usize],
+        |m| {
+            best.push(u64::from(m.from.min(m.to)) << 32 | u64::from(m.from.max(m.to)));
+        },
+    );
+    let mut rows = best.into_iter();
+    let source = |send: &mut dyn FnMut(u64)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut votes: BTreeMap<u64, u8> = BTreeMap::new();
+    let to = move |key: &u64| owner(*key, peers);
+    net.exchange("votes", source, to, |keys: &[u64]| {
+        keys.iter().for_each(|&key| *votes.entry(key).or_default() += 1);
+    })?;
+    pairs.retain(|pair| votes.get(&(u64::from(pair.a) << 32 | u64::from(pair.b))) == Some(&2));
+    Ok(())
+}

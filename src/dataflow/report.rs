@@ -1,0 +1,134 @@
+//! Collections with their root's URL, and the largest findings for the summary.
+
+use serde::{Deserialize, Serialize};
+
+use super::captures::Crawl;
+use crate::applications::keep::kept_collection;
+use crate::clusters::collection::SimilarCluster;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+
+/// A row of the `collections` table. Orders by similar cluster, then collection.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CollectionRow {
+    /// Smallest page of the similar cluster.
+    pub similar_cluster: Rank,
+    /// Smallest page of the collection.
+    pub collection: Rank,
+    /// Collections in the similar cluster.
+    pub cardinality: u32,
+    /// Pages in the collection.
+    pub size: u32,
+    /// Its root page.
+    pub root: Rank,
+    /// URL of the root.
+    pub root_url: String,
+    /// Whether it is the collection that is kept of its cluster.
+    pub kept: bool,
+}
+
+/// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct MemberRow {
+    /// Smallest page of the similar cluster.
+    pub similar_cluster: Rank,
+    /// Smallest page of the collection.
+    pub collection: Rank,
+    /// Trivial cluster of the page.
+    pub cluster: Rank,
+    /// The page.
+    pub page: Rank,
+}
+
+/// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
+///
+/// Three exchanges: collections by way of their root (which knows its URL), and members.
+pub fn rows(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    similar_clusters: &[SimilarCluster],
+) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
+    let directory = crawl.directory.clone();
+    let mut collections = Vec::new();
+    let mut members = Vec::new();
+    for similar in similar_clusters {
+        let (id, kept) = (similar.id(), kept_collection(similar));
+        for (number, collection) in similar.collections.iter().enumerate() {
+            let smallest = collection.members.iter().map(|member| member.1).min().expect("a collection has pages");
+            let row = CollectionRow {
+                similar_cluster: id,
+                collection: smallest,
+                cardinality: similar.collections.len() as u32,
+                size: collection.members.len() as u32,
+                root: collection.root,
+                root_url: String::new(),
+                kept: number == kept,
+            };
+            collections.push((directory.owner(collection.root), row));
+            members.extend(collection.members.iter().map(|&(cluster, page)| MemberRow {
+                similar_cluster: id,
+                collection: smallest,
+                cluster,
+                page,
+            }));
+        }
+    }
+    let named = net.exchange_rows("roots", collections.into_iter())?.into_iter().map(|mut row| {
+        row.root_url = crawl.page(row.root).url.clone();
+        (directory.owner(row.similar_cluster), row)
+    });
+    let named: Vec<_> = named.collect();
+    let mut collections = net.exchange_rows("collections", named.into_iter())?;
+    collections.sort_unstable();
+
+    let mut rows = members.into_iter();
+    let source = |send: &mut dyn FnMut(MemberRow)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut owned: Vec<MemberRow> = Vec::new();
+    let directory = crawl.directory.clone();
+    net.exchange(
+        "members",
+        source,
+        move |row| directory.owner(row.similar_cluster),
+        |rows: &[MemberRow]| owned.extend_from_slice(rows),
+    )?;
+    owned.sort_unstable();
+    Ok((collections, owned))
+}
+
+/// One of the largest findings, as `summary.json` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Largest {
+    /// Copies: collections of a similar cluster, pages of a trivial one.
+    pub copies: u32,
+    /// Pages of its largest collection; 1 for a trivial cluster.
+    pub size: u32,
+    /// URL of the root that is kept, or of the page that is kept.
+    pub url: String,
+}
+
+/// Findings shown of each kind.
+pub const SHOWN: usize = 20;
+
+/// The largest of all workers' findings: most copies first, then size, then URL.
+pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Result<Vec<Largest>> {
+    let top = |mut all: Vec<Largest>| {
+        all.sort_unstable_by(|x, y| (y.copies, y.size, &x.url).cmp(&(x.copies, x.size, &y.url)));
+        all.truncate(SHOWN);
+        all
+    };
+    let all = net.all_gather(name, top(mine))?;
+    Ok(top(all.into_iter().flatten().collect()))
+}
+
+/// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
+pub fn similar_clusters_of(rows: &[CollectionRow]) -> Vec<Largest> {
+    rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
+        .map(|collections| Largest {
+            copies: collections.len() as u32,
+            size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
+            url: collections.iter().find(|row| row.kept).unwrap_or(&collections[0]).root_url.clone(),
+        })
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! What one worker has read: rows of pages, their fingerprints and links, in columns.
+//!
+//! # Memory
+//! 8 bytes a distinct chunk, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{DocId, FPrint, Rank};
+use crate::pages::record::Reason;
+use crate::pages::warc::RangeEnd;
+
+/// A captured page as it travels to the owner of its doc id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Hash of the canonical URL.
+    pub doc_id: DocId,
+    /// Canonical URL.
+    pub url: String,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// HTTP status.
+    pub status: u16,
+    /// Media type.
+    pub mime: String,
+    /// Bytes as fetched, decoded.
+    pub body_bytes: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+    /// Chunks, each as often as it stands on the page.
+    pub chunks: u32,
+    /// Fingerprint of the whole text.
+    pub exact: FPrint,
+    /// Number of the input.
+    pub source: u32,
+    /// Number of the work item.
+    pub item: u32,
+    /// Where its record starts.
+    pub offset: u64,
+    /// Length of the record.
+    pub length: u64,
+    /// Worker on whose shelf the fingerprints and links are.
+    pub worker: u32,
+    /// Slot on that shelf.
+    pub slot: u32,
+}
+
+/// A record that is not kept, on its way to the `rejected` table. Orders by source, offset, reason.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Rejection {
+    /// Number of the input.
+    pub source: u32,
+    /// Where the record starts.
+    pub offset: u64,
+    /// Why it is not kept.
+    pub reason: Reason,
+    /// Particulars.
+    pub detail: String,
+    /// Number of the work item.
+    pub item: u32,
+}
+
+/// Lists of numbers back to back.
+#[derive(Debug, Default)]
+pub struct Lists {
+    ends: Vec<u64>,
+    items: Vec<u64>,
+}
+
+impl Lists {
+    /// Appends a list.
+    pub fn push(&mut self, list: &[u64]) {
+        self.items.extend_from_slice(list);
+        self.ends.push(self.items.len() as u64);
+    }
+
+    /// The list in a slot.
+    pub fn get(&self, slot: usize) -> &[u64] {
+        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
+        &self.items[start as usize..self.ends[slot] as usize]
+    }
+
+    /// Numbers in all lists.
+    pub fn items(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Gives back the memory.
+    pub fn clear(&mut self) {
+        *self = Lists::default();
+    }
+}
+
+/// A page that lost to another capture of its URL.
+pub const NOT_KEPT: Rank = Rank::MAX;
+
+/// What one worker has read. Slots number its pages in the order of reading.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    /// Rows that have not been sent to their owners yet.
+    pub captures: Vec<Capture>,
+    /// Whole-document fingerprint of each slot.
+    pub exact: Vec<FPrint>,
+    /// Chunk fingerprints of each slot: ascending, each once.
+    pub fprints: Lists,
+    /// Doc ids of the link targets of each slot.
+    pub links: Lists,
+    /// Rank of each slot once captures are settled, or [`NOT_KEPT`].
+    pub ranks: Vec<Rank>,
+    /// Whether the page of a slot stands for itself: it is no exact copy of a smaller one.
+    pub is_centre: Vec<bool>,
+    /// Records that are not kept.
+    pub rejections: Vec<Rejection>,
+    /// Pages kept though something was mended: by reason.
+    pub mended: std::collections::BTreeMap<Reason, u64>,
+    /// What reading each work item came to.
+    pub items: Vec<(u32, RangeEnd)>,
+}
+
+impl Shelf {
+    /// Slots of the pages that are kept, with their ranks.
+    pub fn kept(&self) -> impl Iterator<Item = (usize, Rank)> + '_ {
+        self.ranks.iter().copied().enumerate().filter(|&(_, rank)| rank != NOT_KEPT)
+    }
+}

@@ -1,0 +1,429 @@
+//! The handshake of two processes over one connection: who is there, and do we compute the same thing?
+//!
+//! ```text
+//! acceptor                                         dialer
+//!    Greeting: magic, version, nonce        ->
+//!                                           <-     Hello: magic, version, purpose, nonce, who; tag over all so far
+//!    Answer: verdict, who; tag over all so far ->
+//! ```
+//!
+//! Both tags are HMAC-SHA256 under the cluster's key over everything both sides said, each under its own label. A fresh
+//! nonce of either side is in both, so a tag cannot be used twice, and neither side can be made to answer for the other.
+//! All messages have fixed lengths; nothing a stranger sends decides how much is read or allocated.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use bytemuck::{Pod, Zeroable};
+use sha2::{Digest, Sha256};
+
+use super::cluster_file::Cluster;
+use super::key::Key;
+use crate::error::Error;
+
+const MAGIC: [u8; 8] = *b"webtwin\n";
+const VERSION: u32 = 1;
+
+/// Time a connection has for its whole handshake, however it spreads its bytes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a process tells of itself; all fields but the first and the last must be equal among the processes of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Identity {
+    /// Number of the process, from 0.
+    pub process: u32,
+    /// Number of processes.
+    pub processes: u32,
+    /// Worker threads of each process.
+    pub workers: u32,
+    /// Digest of the job's settings that change the answer.
+    pub job: [u8; 32],
+    /// SHA-256 of the addresses of all processes.
+    pub addresses: [u8; 32],
+    /// Version and hash of the executable, filled up with zeros.
+    pub build: [u8; 64],
+    /// Random bytes of this start of the process.
+    pub incarnation: [u8; 16],
+}
+
+impl Identity {
+    /// Returns the identity of this start of process `process`.
+    pub fn new(cluster: &Cluster, process: usize, job_digest: [u8; 32]) -> Identity {
+        Identity {
+            process: process as u32,
+            processes: cluster.processes() as u32,
+            workers: cluster.workers as u32,
+            job: job_digest,
+            addresses: Sha256::digest(cluster.addresses.join("\n")).into(),
+            build: text(&build()),
+            incarnation: random(),
+        }
+    }
+
+    /// Says in what `other` differs from this process so that they cannot run together, with both values.
+    pub fn conflict(&self, other: &Identity) -> Option<String> {
+        let differs = |what: &str, here: String, there: String| {
+            Some(format!("process {} has {what} {there}, but process {} has {here}", other.process, self.process))
+        };
+        if self.build != other.build {
+            differs("build", shown(&self.build), shown(&other.build))
+        } else if self.job != other.job {
+            differs("job digest", short(&self.job), short(&other.job))
+        } else if self.processes != other.processes {
+            differs("number of processes", self.processes.to_string(), other.processes.to_string())
+        } else if self.workers != other.workers {
+            differs("workers", self.workers.to_string(), other.workers.to_string())
+        } else if self.addresses != other.addresses {
+            differs("list of addresses (SHA-256)", short(&self.addresses), short(&other.addresses))
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns version and hash of the running executable; the same sources built twice need not be the same build.
+fn build() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match std::env::current_exe().and_then(std::fs::read) {
+        Ok(bytes) => format!("{version} {:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)),
+        Err(_) => format!("{version} (executable not readable)"),
+    }
+}
+
+fn text<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let length = text.len().min(N);
+    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    bytes
+}
+
+/// Shows a text field of a peer; whatever is not printable ASCII is left out.
+fn shown(bytes: &[u8]) -> String {
+    bytes.iter().filter(|byte| (b' '..=b'~').contains(byte)).map(|&byte| byte as char).collect()
+}
+
+fn short(digest: &[u8]) -> String {
+    digest[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes
+}
+
+/// What a connection between two processes is for; they have one of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// The traffic of timely's workers.
+    Data = 1,
+    /// Signs of life, and the reason when a process gives up.
+    Heartbeat = 2,
+}
+
+/// Secret of one connection, made of the key and both nonces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Session(pub(super) [u8; 32]);
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Greeting {
+    magic: [u8; 8],
+    version: u32,
+    nonce: [u8; 32],
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Hello {
+    magic: [u8; 8],
+    version: u32,
+    purpose: u32,
+    nonce: [u8; 32],
+    who: Identity,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Answer {
+    verdict: u32,
+    who: Identity,
+}
+
+const WELCOME: u32 = 0;
+const CONFLICT: u32 = 1;
+const TAKEN: u32 = 2;
+const STRANGER: u32 = 3;
+
+/// What became of a connection that somebody opened to this process.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A peer; the connection is ready for its purpose.
+    Joined(Identity, Purpose, Session),
+    /// A process that holds the key and cannot run with this one.
+    Conflict(Error),
+    /// Somebody without the key, or who speaks something else; no reason to stop.
+    Stranger {
+        /// Process it said it was, if it said so.
+        claims: Option<u32>,
+        /// What was wrong.
+        reason: String,
+    },
+}
+
+/// Answers a connection. `admit` decides whether a peer that belongs here may take its place.
+pub fn accept(stream: &TcpStream, me: &Identity, key: &Key, admit: impl FnOnce(&Identity, Purpose) -> bool) -> Arrival {
+    accept_within(PATIENCE, stream, me, key, admit)
+        .unwrap_or_else(|cause| Arrival::Stranger { claims: None, reason: cause.to_string() })
+}
+
+fn accept_within(
+    patience: Duration,
+    stream: &TcpStream,
+    me: &Identity,
+    key: &Key,
+    admit: impl FnOnce(&Identity, Purpose) -> bool,
+) -> io::Result<Arrival> {
+    let mut stream = Timed { stream, until: Instant::now() + patience };
+    let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
+    stream.write_all(bytemuck::bytes_of(&greeting))?;
+
+    // Magic and version first: what follows them may differ in another version.
+    let mut hello = Hello::zeroed();
+    let bytes = bytemuck::bytes_of_mut(&mut hello);
+    stream.read_exact(&mut bytes[..12])?;
+    let stranger = |claims, reason: String| Ok(Arrival::Stranger { claims, reason });
+    if bytes[..8] != MAGIC {
+        return stranger(None, "it does not speak the protocol of webtwin".into());
+    }
+    if bytes[8..12] != VERSION.to_le_bytes() {
+        let theirs = u32::from_le_bytes(bytes[8..12].try_into().expect("a range of 4 bytes"));
+        return stranger(None, format!("it speaks version {theirs} of the protocol, this process version {VERSION}"));
+    }
+    stream.read_exact(&mut bytes[12..])?;
+    let mut tag = [0; 32];
+    stream.read_exact(&mut tag)?;
+
+    let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
+    if !key.verify("webtwin dial", &said, &tag) {
+        // The dialer learns that it was heard and refused, and nothing else.
+        let answer = Answer { verdict: STRANGER, who: Identity::zeroed() };
+        stream.write_all(bytemuck::bytes_of(&answer))?;
+        stream.write_all(&[0; 32])?;
+        return stranger(Some(hello.who.process), "its key is not the key of this process".into());
+    }
+
+    let purpose = match hello.purpose {
+        1 => Purpose::Data,
+        2 => Purpose::Heartbeat,
+        other => return stranger(Some(hello.who.process), format!("it asks for purpose {other}")),
+    };
+    let conflict = me.conflict(&hello.who);
+    let verdict = match &conflict {
+        Some(_) => CONFLICT,
+        None if admit(&hello.who, purpose) => WELCOME,
+        None => TAKEN,
+    };
+    let answer = Answer { verdict, who: *me };
+    let [greeting, hello_bytes] = said;
+    let tag = key.sign("webtwin accept", &[greeting, hello_bytes, bytemuck::bytes_of(&answer)]);
+    let mut reply = bytemuck::bytes_of(&answer).to_vec();
+    reply.extend(tag);
+    stream.write_all(&reply)?;
+    Ok(match (conflict, verdict) {
+        (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
+        (None, WELCOME) => Arrival::Joined(hello.who, purpose, Session(key.sign("webtwin session", &said))),
+        (None, _) => Arrival::Stranger {
+            claims: None,
+            reason: format!("there is a process {} already, or none is awaited", hello.who.process),
+        },
+    })
+}
+
+/// Why a dialed connection did not come about.
+#[derive(Debug)]
+pub enum Miss {
+    /// The other side may not be ready yet; try again.
+    Again(String),
+    /// It never will.
+    Final(Error),
+}
+
+/// Introduces this process to process `to` over a connection it has opened to `address`.
+pub fn dial(
+    stream: &TcpStream,
+    me: &Identity,
+    key: &Key,
+    purpose: Purpose,
+    to: u32,
+    address: &str,
+) -> Result<Session, Miss> {
+    let again = |cause: io::Error| Miss::Again(cause.to_string());
+    let refuse = |reason: String| Err(Miss::Final(Error::Handshake(reason)));
+    let mut stream = Timed { stream, until: Instant::now() + PATIENCE };
+    let mut greeting = Greeting::zeroed();
+    stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(again)?;
+    if greeting.magic != MAGIC {
+        return refuse(format!("what answers at {address} is no webtwin process; check the address of process {to}"));
+    }
+    if greeting.version != VERSION {
+        return refuse(format!(
+            "process {to} at {address} speaks version {} of the protocol, process {} version {VERSION}; use one build",
+            greeting.version, me.process
+        ));
+    }
+
+    let hello = Hello { magic: MAGIC, version: VERSION, purpose: purpose as u32, nonce: random(), who: *me };
+    let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
+    let mut message = said[1].to_vec();
+    message.extend(key.sign("webtwin dial", &said));
+    stream.write_all(&message).map_err(again)?;
+
+    let mut answer = Answer::zeroed();
+    let mut tag = [0; 32];
+    stream.read_exact(bytemuck::bytes_of_mut(&mut answer)).map_err(again)?;
+    stream.read_exact(&mut tag).map_err(again)?;
+    if !key.verify("webtwin accept", &[said[0], said[1], bytemuck::bytes_of(&answer)], &tag) {
+        return refuse(format!(
+            "process {to} at {address} has another key than process {}; give all processes the same key_file",
+            me.process
+        ));
+    }
+    if let Some(conflict) = me.conflict(&answer.who) {
+        return refuse(conflict);
+    }
+    match answer.verdict {
+        WELCOME if answer.who.process == to => Ok(Session(key.sign("webtwin session", &said))),
+        WELCOME => {
+            refuse(format!("process {to} was expected at {address}, but process {} answered", answer.who.process))
+        }
+        _ => refuse(format!(
+            "process {to} at {address} refused process {}: another process with that number has joined; start each number once",
+            me.process
+        )),
+    }
+}
+
+/// A socket on which everything together must be done by one moment, so that dripping bytes buys no time.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to introduce itself"));
+        }
+        Ok(Some(left))
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        let mut stream = self.stream;
+        stream.read(buffer)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        let mut stream = self.stream;
+        stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, dialer)
+    }
+
+    fn identity(process: u32) -> Identity {
+        Identity { process, processes: 2, incarnation: [process as u8; 16], ..Identity::zeroed() }
+    }
+
+    fn meet(dialer: Identity, admit: bool) -> (Arrival, Result<Session, Miss>) {
+        let (here, there) = pair();
+        let dialed = std::thread::spawn(move || dial(&there, &dialer, &Key::none(), Purpose::Data, 0, "there"));
+        (accept(&here, &identity(0), &Key::none(), |_, _| admit), dialed.join().unwrap())
+    }
+
+    #[test]
+    fn both_sides_hold_one_session_afterwards() {
+        let (Arrival::Joined(who, Purpose::Data, here), Ok(there)) = meet(identity(1), true) else { panic!() };
+        assert_eq!((who, here), (identity(1), there));
+    }
+
+    #[test]
+    fn each_difference_is_named_on_both_sides_with_both_values() {
+        let one = identity(1);
+        for (dialer, part) in [
+            (Identity { processes: 3, ..one }, ["number of processes", "3", "2"]),
+            (Identity { workers: 7, ..one }, ["workers", "7", "0"]),
+            (Identity { job: [0xab; 32], ..one }, ["job digest", "abababababab", "000000000000"]),
+            (Identity { addresses: [0xcd; 32], ..one }, ["list of addresses", "cdcdcdcdcdcd", "000000000000"]),
+            (Identity { build: text("1.2.3 beef"), ..one }, ["build", "1.2.3 beef", ""]),
+        ] {
+            let (Arrival::Conflict(here), Err(Miss::Final(there))) = meet(dialer, true) else { panic!("{part:?}") };
+            for error in [here, there] {
+                let line = error.to_string();
+                assert!(part.iter().all(|part| line.contains(part)) && error.exit_code() == 2, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_not_admitted_is_told_why() {
+        let (Arrival::Stranger { .. }, Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
+        assert!(error.to_string().contains("another process with that number"), "{error}");
+    }
+
+    #[test]
+    fn another_version_of_the_protocol_is_named() {
+        let (here, mut there) = pair();
+        there.write_all(&[&MAGIC[..], &9u32.to_le_bytes()].concat()).unwrap();
+        let Arrival::Stranger { reason, .. } = accept(&here, &identity(0), &Key::none(), |_, _| true) else { panic!() };
+        assert!(reason.contains("version 9"), "{reason}");
+
+        let (mut here, there) = pair();
+        let greeting = Greeting { magic: MAGIC, version: 9, nonce: [0; 32] };
+        here.write_all(bytemuck::bytes_of(&greeting)).unwrap();
+        let miss = dial(&there, &identity(1), &Key::none(), Purpose::Data, 0, "there").unwrap_err();
+        assert!(matches!(miss, Miss::Final(error) if error.to_string().contains("version 9")));
+    }
+
+    #[test]
+    fn a_stranger_who_drips_bytes_is_dropped_in_time() {
+        let (here, mut there) = pair();
+        let drip = std::thread::spawn(move || {
+            for byte in MAGIC {
+                std::thread::sleep(Duration::from_millis(40));
+                if there.write_all(&[byte]).is_err() {
+                    break;
+                }
+            }
+            there
+        });
+        let began = Instant::now();
+        let patience = Duration::from_millis(100);
+        let met = accept_within(patience, &here, &identity(0), &Key::none(), |_, _| true);
+        assert!(met.is_err() && began.elapsed() < 3 * patience, "{:?}", began.elapsed());
+        drop(drip.join());
+    }
+}

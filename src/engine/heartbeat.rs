@@ -1,0 +1,291 @@
+//! Signs of life between processes, and the reason when one gives up.
+//!
+//! Every process sends a byte each second on a connection of its own to each peer, and expects one within the deadline:
+//! a peer that is frozen or cut off is noticed although its sockets stay open. An orderly failure travels the same way,
+//! so that all processes end with the same line and the same exit code. It works from threads of its own, however busy
+//! the workers are.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::stop::{Phase, Stop};
+use crate::error::{Error, Result};
+
+/// Time between two signs of life; a quarter of the deadline if that is shorter.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Time the workers have to come to their end after the run was stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+// No two of them are a flipped bit apart.
+const ALIVE: u8 = 0x55;
+const GOODBYE: u8 = 0xaa;
+const FAREWELL: u8 = 0x0f;
+
+/// Most bytes of a farewell's reason.
+const LONGEST_REASON: u32 = 64 << 10;
+
+/// The heartbeat of one process in one run; dropping it says goodbye, or passes on why the run was stopped.
+#[derive(Debug)]
+pub struct Heartbeat {
+    stop: Arc<Stop>,
+    deadline: Duration,
+    peers: Arc<Mutex<Vec<TcpStream>>>,
+    /// Dropped when the run has returned.
+    running: Option<Sender<()>>,
+    beater: Option<JoinHandle<()>>,
+}
+
+impl Heartbeat {
+    /// Starts the heartbeat of a run without peers yet; a peer may be silent for `deadline`.
+    pub fn start(deadline: Duration) -> Heartbeat {
+        let stop = Arc::new(Stop::new());
+        let peers = Arc::new(Mutex::new(Vec::new()));
+        let (running, returned) = channel();
+        let beater = Beater { stop: Arc::clone(&stop), peers: Arc::clone(&peers), deadline, returned };
+        let beater = std::thread::Builder::new().name("heartbeat".into()).spawn(move || beater.beat());
+        let beater = beater.expect("a process that cannot start its first thread cannot run");
+        Heartbeat { stop, deadline, peers, running: Some(running), beater: Some(beater) }
+    }
+
+    /// Begins to send signs of life to a peer on `socket`, and to expect them. `peer` names it in messages.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] when the socket is broken already.
+    pub fn watch(&self, peer: &str, socket: TcpStream) -> Result<()> {
+        let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
+        socket.set_read_timeout(Some(self.deadline)).map_err(lost)?;
+        socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
+        let listen = socket.try_clone().map_err(lost)?;
+        let (stop, name, deadline) = (Arc::clone(&self.stop), peer.to_string(), self.deadline);
+        std::thread::Builder::new()
+            .name("heartbeat".into())
+            .spawn(move || hear(listen, &name, deadline, &stop))
+            .map_err(lost)?;
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        Ok(())
+    }
+
+    /// Ends the run on all processes with `error`, unless it has ended already.
+    pub fn stop(&self, error: Error) {
+        self.stop.stop(error);
+    }
+
+    /// Returns the error that has ended the run, here or on a peer.
+    pub fn check(&self) -> Result<()> {
+        self.stop.check()
+    }
+
+    /// Returns the state of the run, for the other threads of this process.
+    pub(super) fn state(&self) -> Arc<Stop> {
+        Arc::clone(&self.stop)
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.stop.finish();
+        drop(self.running.take());
+        if let Some(beater) = self.beater.take() {
+            // A panic in it was printed by the hook; there is nobody left to tell.
+            let _ = beater.join();
+        }
+    }
+}
+
+/// The sending half, in its own thread.
+struct Beater {
+    stop: Arc<Stop>,
+    peers: Arc<Mutex<Vec<TcpStream>>>,
+    deadline: Duration,
+    returned: Receiver<()>,
+}
+
+impl Beater {
+    fn beat(self) {
+        let interval = BEAT.min(self.deadline / 4);
+        let mut last = Instant::now();
+        loop {
+            match self.stop.wait(interval) {
+                Phase::Running => self.tell_all(&[ALIVE]),
+                Phase::Over => {
+                    self.tell_all(&[GOODBYE]);
+                    return;
+                }
+                Phase::Stopped(error) => {
+                    self.tell_all(&farewell(&error));
+                    if let Err(RecvTimeoutError::Timeout) = self.returned.recv_timeout(PATIENCE) {
+                        end_process(&error);
+                    }
+                    return;
+                }
+            }
+            // Who was frozen for longer than the deadline has been given up by the others and must not commit.
+            let asleep = last.elapsed();
+            if asleep > self.deadline && !self.peers().is_empty() {
+                let seconds = asleep.as_secs_f32();
+                self.stop.stop_unless_explained(Error::PeerLost(format!(
+                    "this process stood still for {seconds:.1} s, so the others have given it up; restart all of them"
+                )));
+            }
+            last = Instant::now();
+        }
+    }
+
+    /// Writes to every peer; who does not take it is noticed by the thread that listens to it.
+    fn tell_all(&self, message: &[u8]) {
+        for mut socket in self.peers().iter() {
+            let told = socket.write_all(message);
+            if message[0] != ALIVE || told.is_err() {
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+        }
+    }
+
+    fn peers(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the process: the run was stopped, and some worker has been in work of its own for too long to notice.
+fn end_process(error: &Error) -> ! {
+    eprintln!("error: {error}");
+    std::process::exit(i32::from(error.exit_code()))
+}
+
+fn farewell(error: &Error) -> Vec<u8> {
+    let reason = serde_json::to_vec(error).expect("an error is plain strings and numbers");
+    let mut message = vec![FAREWELL];
+    message.extend((reason.len() as u32).to_le_bytes());
+    message.extend(reason);
+    message
+}
+
+/// Listens to one peer until it says goodbye, and stops the run if it does not.
+fn hear(mut socket: TcpStream, peer: &str, deadline: Duration, stop: &Stop) {
+    match hear_out(&mut socket) {
+        Ok(None) => {}
+        Ok(Some(error)) => stop.stop(error),
+        Err(cause) if matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            let seconds = deadline.as_secs_f32();
+            stop.stop(Error::PeerLost(format!(
+                "{peer} has been silent for {seconds} s; see whether it still runs there"
+            )));
+        }
+        Err(cause) => stop.stop_unless_explained(lost(peer, &cause)),
+    }
+}
+
+/// Returns the error for a peer whose connection broke.
+pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
+    let reason = match cause.kind() {
+        io::ErrorKind::UnexpectedEof => "it closed its connection".to_string(),
+        _ => cause.to_string(),
+    };
+    Error::PeerLost(format!("{peer}: {reason}; see its own last message"))
+}
+
+/// Returns `None` after a goodbye, and the reason after a farewell.
+fn hear_out(socket: &mut TcpStream) -> io::Result<Option<Error>> {
+    let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    loop {
+        let mut sign = [0];
+        socket.read_exact(&mut sign)?;
+        match sign[0] {
+            ALIVE => {}
+            GOODBYE => return Ok(None),
+            FAREWELL => {
+                let mut length = [0; 4];
+                socket.read_exact(&mut length)?;
+                let length = u32::from_le_bytes(length);
+                if length > LONGEST_REASON {
+                    return Err(damaged(format!("its farewell has {length} bytes")));
+                }
+                let mut reason = vec![0; length as usize];
+                socket.read_exact(&mut reason)?;
+                return serde_json::from_slice(&reason).map(Some).map_err(|cause| damaged(cause.to_string()));
+            }
+            other => return Err(damaged(format!("it sent {other:#04x} as a sign of life"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(1);
+
+    /// Two processes that watch each other.
+    fn pair() -> (Heartbeat, Heartbeat) {
+        let (here, there) = (Heartbeat::start(DEADLINE), Heartbeat::start(DEADLINE));
+        let (one, other) = sockets();
+        here.watch("process 1", one).unwrap();
+        there.watch("process 0", other).unwrap();
+        (here, there)
+    }
+
+    fn sockets() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, dialer)
+    }
+
+    fn end(heartbeat: &Heartbeat) -> String {
+        match heartbeat.stop.wait(DEADLINE * 5 / 2) {
+            Phase::Stopped(error) => format!("{} {error}", error.exit_code()),
+            phase => format!("{phase:?}"),
+        }
+    }
+
+    #[test]
+    fn peers_that_live_are_not_given_up() {
+        let (here, there) = pair();
+        assert_eq!((end(&here), end(&there)), ("Running".to_string(), "Running".to_string()));
+    }
+
+    #[test]
+    fn a_peer_that_said_goodbye_may_be_silent() {
+        let (here, there) = pair();
+        drop(there);
+        assert_eq!(end(&here), "Running");
+    }
+
+    #[test]
+    fn a_silent_peer_is_given_up_after_the_deadline() {
+        let here = Heartbeat::start(DEADLINE);
+        let (one, silent) = sockets();
+        here.watch("process 1 at there:1", one).unwrap();
+        assert!(here.check().is_ok());
+        let line = end(&here);
+        assert!(line.starts_with("7 ") && line.contains("process 1 at there:1 has been silent for 1 s"), "{line}");
+        drop(silent);
+    }
+
+    #[test]
+    fn a_peer_that_fails_tells_why_and_both_end_alike() {
+        let (here, there) = pair();
+        there.stop(Error::input("a.warc", "missing"));
+        drop(there);
+        assert_eq!(end(&here), "3 input a.warc: missing");
+    }
+
+    #[test]
+    fn a_peer_that_vanishes_or_talks_nonsense_is_lost() {
+        for last in [&b""[..], b"\x55\x55", b"?", b"\x0f\xff\xff\xff\xff", b"\x0f\x02\0\0\0{}"] {
+            let here = Heartbeat::start(10 * DEADLINE);
+            let (one, mut other) = sockets();
+            here.watch("process 1", one).unwrap();
+            other.write_all(last).unwrap();
+            drop(other);
+            let line = end(&here);
+            assert!(line.starts_with("7 peer lost: process 1"), "{last:?}: {line}");
+        }
+    }
+}

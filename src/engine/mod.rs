@@ -1,0 +1,40 @@
+//! The engine: runs one program on the workers of one or more processes, and moves rows between them.
+//!
+//! A program is a function of a [`Net`]; [`run()`] runs it on every worker of a [`Cluster`]. The rows travel by timely; what
+//! timely leaves open - who may join, whether all compute the same, what happens when one fails, how much may be on its
+//! way - is settled here:
+//!
+//! | file | question |
+//! |---|---|
+//! | `cluster_file`, `key` | where does the job run, and who may take part? |
+//! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
+//! | `link` | is what arrives what was sent? |
+//! | `heartbeat`, `stop`, `panics` | is everybody still there, and how do all end alike when somebody fails? |
+//! | `block`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
+//! | `run` | how do these play together? |
+
+// Where the job runs, and who may take part.
+pub mod cluster_file;
+pub mod key;
+
+// The processes find and check each other.
+pub mod handshake;
+pub mod rendezvous;
+
+// Failure: noticed, passed on, the same for all.
+pub mod heartbeat;
+pub mod panics;
+mod stop;
+
+// Rows on their way.
+mod block;
+mod link;
+
+// What a program sees and how it is run.
+mod exchange;
+mod net;
+mod run;
+
+pub use cluster_file::Cluster;
+pub use net::Net;
+pub use run::run;

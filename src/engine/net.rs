@@ -1,0 +1,105 @@
+//! What a program sees of the run it is part of.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use timely::worker::Worker;
+
+use super::stop::Stop;
+use crate::error::Result;
+
+/// What the workers of one process have in common.
+pub(super) struct Shared {
+    pub stop: Arc<Stop>,
+    pub process: usize,
+    pub processes: usize,
+    pub workers: usize,
+    pub strangers: usize,
+    pub board: Board,
+}
+
+/// One worker's way to all the others.
+///
+/// Its collective calls (`exchange`, `exchange_rows`, `all_gather`, `agree`, `share`) must be made by all workers in the same
+/// order, whatever their data; results of local work that may fail go through [`agree`](Net::agree). A call returns an error
+/// only when the run has ended, and then so do all later ones: pass it on with `?`.
+pub struct Net<'a> {
+    pub(super) worker: &'a mut Worker,
+    pub(super) shared: &'a Shared,
+    /// Collective calls so far, the same number on all workers.
+    pub(super) calls: u64,
+}
+
+impl<'a> Net<'a> {
+    pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
+        Net { worker, shared, calls: 0 }
+    }
+
+    /// Index of this worker, from 0, over all processes: process · workers per process + thread.
+    pub fn index(&self) -> usize {
+        self.worker.index()
+    }
+
+    /// Number of workers of all processes.
+    pub fn peers(&self) -> usize {
+        self.worker.peers()
+    }
+
+    /// Number of this process, from 0.
+    pub fn process(&self) -> usize {
+        self.shared.process
+    }
+
+    /// Number of processes.
+    pub fn processes(&self) -> usize {
+        self.shared.processes
+    }
+
+    /// Number of workers in each process.
+    pub fn workers_per_process(&self) -> usize {
+        self.shared.workers
+    }
+
+    /// Number of connections this process refused while the processes met.
+    pub fn strangers(&self) -> usize {
+        self.shared.strangers
+    }
+
+    /// Returns the error that has ended the run elsewhere. Long local work calls it now and then, so as to end in order:
+    /// a few seconds after the run has ended, a process that is still at work is ended from outside.
+    ///
+    /// # Errors
+    /// The reason, the same on all processes.
+    pub fn check(&self) -> Result<()> {
+        self.shared.stop.check()
+    }
+}
+
+/// Where a worker leaves a value for the other workers of its process.
+#[derive(Default)]
+pub(super) struct Board(Mutex<HashMap<u64, Left>>);
+
+/// A value, and how many workers have yet to find it.
+type Left = (Arc<dyn Any + Send + Sync>, usize);
+
+impl Board {
+    /// Leaves `value` under `call` for `readers` workers.
+    pub fn leave(&self, call: u64, value: Arc<dyn Any + Send + Sync>, readers: usize) {
+        if readers > 0 {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call, (value, readers));
+        }
+    }
+
+    /// Returns what was left under `call`, once for each reader; `None` when nothing has been left yet.
+    pub fn find(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
+        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (value, readers) = board.get_mut(&call)?;
+        let value = Arc::clone(value);
+        *readers -= 1;
+        if *readers == 0 {
+            board.remove(&call);
+        }
+        Some(value)
+    }
+}

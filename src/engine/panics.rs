@@ -1,0 +1,70 @@
+//! Panics of our own code, turned into errors.
+//!
+//! Left to itself a panic of one worker hangs every other one, and prints pages of consequences. Contained, it is one
+//! [`Error::Invariant`] that says where it happened, and ends the run like any other error.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+use crate::error::{Error, Result};
+
+thread_local! {
+    /// What the last panic of this thread said, while it runs contained; `None` outside.
+    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`, and returns a panic in it as [`Error::Invariant`] with its place and message; prints nothing.
+///
+/// Threads that `work` starts are not contained: they print as usual, and a scope that joins them panics in turn.
+pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !note(panic) {
+                before(panic);
+            }
+        }));
+    });
+    let outer = SAID.replace(Some(String::new()));
+    let result = catch_unwind(AssertUnwindSafe(work));
+    let said = SAID.replace(outer).unwrap_or_default();
+    result.map_err(|_| Error::Invariant(said))
+}
+
+/// Keeps what a contained panic says; returns false when the thread is not contained.
+fn note(panic: &PanicHookInfo<'_>) -> bool {
+    SAID.with_borrow_mut(|said| match said {
+        Some(said) => {
+            let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
+            let payload = panic.payload();
+            let message = payload.downcast_ref::<&str>().copied();
+            let message = message.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+            *said = format!("panic at {place}: {}", message.replace('\n', " "));
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_one_line_with_its_place() {
+        let lines = 2;
+        let error = contain(|| panic!("{lines}\nlines")).unwrap_err();
+        assert_eq!(error.exit_code(), 70);
+        let line = error.to_string();
+        assert!(line.contains("panics.rs:") && line.ends_with("2 lines") && !line.contains('\n'), "{line}");
+    }
+
+    #[test]
+    fn a_panic_contained_within_leaves_the_work_around_it_alone() {
+        let inner = contain(|| contain(|| panic!("inner")).is_err());
+        assert!(inner.unwrap());
+        assert!(contain(|| panic!("outer")).unwrap_err().to_string().contains("outer"));
+    }
+}

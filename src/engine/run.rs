@@ -1,0 +1,178 @@
+//! Runs a program on every worker of a cluster.
+//!
+//! One end for all: whatever goes wrong - an error a worker returns, a panic, a peer that dies, freezes or damages its
+//! bytes - stops the run on every process with one error, which [`run`] returns everywhere. The workers unwind in order,
+//! so that temporary files go; only a process whose workers do not notice within seconds is ended from outside.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use timely::communication::allocator::zero_copy::initialize::{CommsGuard, initialize_networking_from_sockets};
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+use timely::communication::initialize::Hooks;
+use timely::worker::Worker;
+use timely::{CommunicationConfig, WorkerConfig};
+
+use super::cluster_file::Cluster;
+use super::handshake::Identity;
+use super::heartbeat::Heartbeat;
+use super::link::Link;
+use super::net::{Board, Net, Shared};
+use super::panics::contain;
+use super::rendezvous::{Meeting, meet};
+use crate::error::{Error, Result};
+
+/// Runs `program` on all workers of process number `process`, together with the other processes of `cluster`, and returns
+/// what this process's workers return, in order.
+///
+/// Processes only work together when their `job_digest` is the same.
+///
+/// # Errors
+/// The error that ended the run, whichever worker of whichever process had it; the same on all processes as far as they
+/// can still be told. A panic of `program` is [`Error::Invariant`].
+///
+/// # Panics
+/// Never; but when a worker does not return within 5 seconds after the run has ended (see [`Net::check`]), the process
+/// prints the error and exits with its code.
+pub fn run<T: Send + 'static>(
+    cluster: &Cluster,
+    process: usize,
+    job_digest: [u8; 32],
+    program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>> {
+    cluster.check_process(process)?;
+    let heartbeat = Heartbeat::start(cluster.deadline);
+    let state = heartbeat.state();
+    let results = contain(|| run_together(cluster, process, job_digest, &heartbeat, program)).and_then(|result| result);
+    if let Err(error) = &results {
+        heartbeat.stop(error.clone());
+    }
+    drop(heartbeat);
+    state.check()?;
+    results
+}
+
+fn run_together<T: Send + 'static>(
+    cluster: &Cluster,
+    process: usize,
+    job_digest: [u8; 32],
+    heartbeat: &Heartbeat,
+    program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>> {
+    let (builders, network, strangers) = connect(cluster, process, job_digest, heartbeat)?;
+    let shared = Shared {
+        stop: heartbeat.state(),
+        process,
+        processes: cluster.processes(),
+        workers: cluster.workers,
+        strangers,
+        board: Board::default(),
+    };
+    let work = move |worker: &mut Worker| work(worker, &shared, &program);
+    let workers = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work)
+        .map_err(|cause| Error::Usage(format!("cannot start {} workers: {cause}; set fewer", cluster.workers)))?;
+    let results: Vec<Result<T>> = workers
+        .join()
+        .into_iter()
+        .map(|joined| joined.unwrap_or_else(|panic| Err(Error::Invariant(format!("a worker ended with {panic}")))))
+        .collect();
+    network.end(heartbeat)?;
+    results.into_iter().collect()
+}
+
+/// Runs the program on one worker; its error is everybody's.
+fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
+    let result = contain(|| program(&mut Net::new(worker, shared))).and_then(|result| result);
+    if let Err(error) = &result {
+        shared.stop.stop(error.clone());
+    }
+    // The tails of the last dataflows: everybody has the rows, not everybody knows yet.
+    let ended = contain(|| {
+        while worker.has_dataflows() && !shared.stop.is_stopped() {
+            worker.step_or_park(Some(Duration::from_millis(20)));
+        }
+        for dataflow in worker.installed_dataflows() {
+            worker.drop_dataflow(dataflow);
+        }
+    });
+    if let Err(error) = ended {
+        shared.stop.stop(error);
+    }
+    result
+}
+
+/// The threads and sockets between this process and the others; none when it is alone.
+struct Network {
+    comms: Option<CommsGuard>,
+    sockets: Vec<TcpStream>,
+}
+
+impl Network {
+    /// Waits until all processes have sent and received everything; if the run was stopped, leaves at once.
+    fn end(mut self, heartbeat: &Heartbeat) -> Result<()> {
+        let Some(comms) = self.comms.take() else { return heartbeat.check() };
+        let (send, ended) = channel();
+        if heartbeat.check().is_ok() {
+            std::thread::spawn(move || {
+                drop(comms);
+                let _ = send.send(());
+            });
+        } else {
+            // Its threads may wait for a peer for ever; they go with the process.
+            std::mem::forget(comms);
+        }
+        loop {
+            let waited = ended.recv_timeout(Duration::from_millis(20));
+            let checked = heartbeat.check();
+            if checked.is_err() {
+                self.sockets.iter().for_each(|socket| drop(socket.shutdown(Shutdown::Both)));
+                return checked;
+            }
+            match waited {
+                Ok(()) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Invariant("a network thread ended with a panic".into()));
+                }
+            }
+        }
+    }
+}
+
+fn connect(
+    cluster: &Cluster,
+    process: usize,
+    job_digest: [u8; 32],
+    heartbeat: &Heartbeat,
+) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
+    let workers = cluster.workers;
+    if cluster.processes() == 1 {
+        let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
+        let (builders, _) = config.try_build().map_err(Error::Invariant)?;
+        return Ok((builders, Network { comms: None, sockets: Vec::new() }, 0));
+    }
+
+    let me = Identity::new(cluster, process, job_digest);
+    let Meeting { sockets: met, strangers } = meet(cluster, &me, heartbeat)?;
+    let broken = |cause: std::io::Error| Error::PeerLost(format!("a connection broke before the run began: {cause}"));
+    let mut sockets = Vec::new();
+    let mut links = Vec::new();
+    for (there, connection) in met.into_iter().enumerate() {
+        links.push(match connection {
+            None => None,
+            Some((socket, session)) => {
+                sockets.push(socket.try_clone().map_err(broken)?);
+                let name = format!("process {there} at {}", cluster.addresses[there]);
+                let keyed = !cluster.key.is_none();
+                Some(Link::new(socket, &session, keyed, (process, there), &name, heartbeat.state()))
+            }
+        });
+    }
+    let hooks = Hooks::default();
+    let local = ProcessBuilder::new_typed_vector(workers, hooks.refill.clone(), hooks.spill.clone());
+    let (builders, comms) =
+        initialize_networking_from_sockets(local, links, process, workers, hooks).map_err(broken)?;
+    let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+    Ok((builders, Network { comms: Some(comms), sockets }, strangers))
+}

@@ -1,0 +1,143 @@
+//! How a run ends before its time: the first error wins, and every thread of the process sees it.
+//!
+//! Workers look at it between steps, the heartbeat passes it on to all other processes, and comm threads that lose a
+//! socket give it a moment to tell the true reason before they blame the peer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// How long a broken socket waits for an orderly reason that is still on its way.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Where a run stands.
+#[derive(Debug, Clone)]
+pub(super) enum Phase {
+    /// At work.
+    Running,
+    /// Every worker of every process came to its end.
+    Over,
+    /// Some process failed; this is what all of them report.
+    Stopped(Error),
+}
+
+/// The state of one run in one process, shared by all its threads.
+#[derive(Debug)]
+pub(super) struct Stop {
+    phase: Mutex<Phase>,
+    changed: Condvar,
+    stopped: AtomicBool,
+}
+
+impl Stop {
+    /// Returns the state of a run that begins.
+    pub fn new() -> Stop {
+        Stop { phase: Mutex::new(Phase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
+    }
+
+    /// Ends the run with `error`, unless it has ended already.
+    pub fn stop(&self, error: Error) {
+        let mut phase = self.lock();
+        if matches!(*phase, Phase::Running) {
+            *phase = Phase::Stopped(error);
+            self.stopped.store(true, Ordering::Release);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Ends the run with `error` unless a better reason arrives within a moment; blocks that long.
+    pub fn stop_unless_explained(&self, error: Error) {
+        if matches!(self.wait(GRACE), Phase::Running) {
+            self.stop(error);
+        }
+    }
+
+    /// Marks the run as done, unless it was stopped.
+    pub fn finish(&self) {
+        let mut phase = self.lock();
+        if matches!(*phase, Phase::Running) {
+            *phase = Phase::Over;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Whether an error has ended the run. One atomic load: cheap enough for inner loops.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Returns the error that has ended the run, if one has.
+    pub fn check(&self) -> Result<()> {
+        if !self.is_stopped() {
+            return Ok(());
+        }
+        match &*self.lock() {
+            Phase::Stopped(error) => Err(error.clone()),
+            Phase::Running | Phase::Over => Ok(()),
+        }
+    }
+
+    /// Waits until the run is no longer running, at most `patience`, and returns where it stands.
+    pub fn wait(&self, patience: Duration) -> Phase {
+        let until = Instant::now() + patience;
+        let mut phase = self.lock();
+        while matches!(*phase, Phase::Running) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            phase = self.changed.wait_timeout(phase, left).unwrap_or_else(|poison| poison.into_inner()).0;
+        }
+        phase.clone()
+    }
+
+    /// No code panics while it holds the lock, so a poisoned one still holds a whole value.
+    fn lock(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn the_first_error_wins() {
+        let stop = Stop::new();
+        assert!(stop.check().is_ok());
+        stop.stop(Error::Handshake("first".into()));
+        stop.stop(Error::PeerLost("second".into()));
+        stop.finish();
+        assert_eq!(stop.check().unwrap_err().to_string(), "rendezvous: first");
+    }
+
+    #[test]
+    fn a_run_that_is_over_cannot_be_stopped() {
+        let stop = Stop::new();
+        stop.finish();
+        stop.stop(Error::PeerLost("late".into()));
+        assert!(stop.check().is_ok() && matches!(stop.wait(Duration::ZERO), Phase::Over));
+    }
+
+    #[test]
+    fn a_reason_that_arrives_within_the_grace_beats_a_broken_socket() {
+        let stop = Arc::new(Stop::new());
+        let broken = Arc::clone(&stop);
+        let socket = std::thread::spawn(move || broken.stop_unless_explained(Error::PeerLost("closed".into())));
+        std::thread::sleep(GRACE / 10);
+        stop.stop(Error::input("a.warc", "missing"));
+        socket.join().unwrap();
+        assert_eq!(stop.check().unwrap_err().exit_code(), 3);
+    }
+
+    #[test]
+    fn a_broken_socket_without_a_reason_ends_the_run_by_itself() {
+        let stop = Stop::new();
+        stop.stop_unless_explained(Error::PeerLost("closed".into()));
+        assert_eq!(stop.check().unwrap_err().exit_code(), 7);
+    }
+}

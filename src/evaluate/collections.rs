@@ -1,0 +1,153 @@
+//! Collections against copies of targets.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::truth::Known;
+use super::{MemberRow, Ratio};
+use crate::ids::DocId;
+
+/// Fewest pages of a counted collection.
+const COUNTED_PAGES: usize = 10;
+
+/// Collections of at least 10 pages in similar clusters of at least 2, and what they show of the targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CollectionCounts {
+    /// Counted collections.
+    pub collections: u64,
+    /// Those that correspond to a target.
+    pub corresponding: u64,
+    /// Targets with a corresponding collection.
+    pub targets_found: u64,
+    /// Targets in all.
+    pub targets: u64,
+    /// Target pages in corresponding collections.
+    pub pages_covered: u64,
+    /// Target pages in all.
+    pub pages: u64,
+    /// Copies with at least 80 % of their pages in one counted collection.
+    pub copies_whole: u64,
+    /// Copies that a corresponding collection is of.
+    pub copies_found: u64,
+    /// Copies in all.
+    pub copies: u64,
+    /// Similar clusters whose counted collections hold more than one target.
+    pub mixed: u64,
+    /// Similar clusters with a counted collection.
+    pub clusters: u64,
+}
+
+impl CollectionCounts {
+    /// Counted collections that do not correspond to a target.
+    pub fn problem_share(&self) -> Ratio {
+        Ratio { part: self.collections - self.corresponding, whole: self.collections }
+    }
+
+    /// Target pages inside corresponding collections.
+    pub fn coverage(&self) -> Ratio {
+        Ratio { part: self.pages_covered, whole: self.pages }
+    }
+
+    /// Corresponding collections by copies found; 1 when no copy is in pieces.
+    pub fn collections_a_copy(&self) -> Ratio {
+        Ratio { part: self.corresponding, whole: self.copies_found }
+    }
+}
+
+/// One collection of the run.
+struct Collection<'a> {
+    members: &'a [MemberRow],
+    /// The copy that at least 90 % of its pages are of.
+    copy: Option<u32>,
+    /// Known target pages, by copy.
+    of_copies: BTreeMap<u32, u64>,
+}
+
+impl<'a> Collection<'a> {
+    fn new(known: &Known, members: &'a [MemberRow]) -> Collection<'a> {
+        let mut of_copies = BTreeMap::new();
+        for page in members.iter().filter_map(|member| known.target_page(member.doc_id)) {
+            *of_copies.entry(page.copy).or_insert(0) += 1;
+        }
+        let copy = of_copies.iter().find(|&(_, &pages)| 10 * pages >= 9 * members.len() as u64).map(|(&copy, _)| copy);
+        Collection { members, copy, of_copies }
+    }
+
+    fn is_counted(&self) -> bool {
+        self.members.len() >= COUNTED_PAGES
+    }
+
+    /// Returns the targets it holds: the one that at least 90 % of its target pages are of, or else all.
+    fn targets(&self, known: &Known) -> BTreeSet<u32> {
+        let mut targets = BTreeMap::new();
+        for (&copy, &pages) in &self.of_copies {
+            *targets.entry(known.copies[copy as usize].target).or_insert(0) += pages;
+        }
+        let all: u64 = targets.values().sum();
+        match targets.iter().find(|&(_, &pages)| 10 * pages >= 9 * all) {
+            Some((&target, _)) => BTreeSet::from([target]),
+            None => targets.into_keys().collect(),
+        }
+    }
+}
+
+/// Counts collections; returns for each copy of the truth too whether it is found.
+pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, Vec<bool>) {
+    let mut members = members.to_vec();
+    members.sort_unstable_by_key(|row| (row.similar_cluster, row.collection, row.doc_id));
+    members.dedup();
+
+    let copies = &known.copies;
+    let target = |copy: u32| copies[copy as usize].target;
+    let mut counts = CollectionCounts::default();
+    let mut found = vec![false; copies.len()];
+    let mut most_in_one = vec![0; copies.len()];
+    let mut covered: HashSet<DocId> = HashSet::new();
+    for cluster in members.chunk_by(|a, b| a.similar_cluster == b.similar_cluster) {
+        let all: Vec<Collection> =
+            cluster.chunk_by(|a, b| a.collection == b.collection).map(|rows| Collection::new(known, rows)).collect();
+        if all.len() < 2 {
+            continue;
+        }
+        let mut copies_of: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for copy in all.iter().filter_map(|collection| collection.copy) {
+            copies_of.entry(target(copy)).or_default().insert(copy);
+        }
+        let mut targets = BTreeSet::new();
+        for collection in all.iter().filter(|collection| collection.is_counted()) {
+            counts.collections += 1;
+            targets.append(&mut collection.targets(known));
+            for (&copy, &pages) in &collection.of_copies {
+                most_in_one[copy as usize] = pages.max(most_in_one[copy as usize]);
+            }
+            // A set of two copies of the target has one besides this collection's own.
+            if let Some(copy) = collection.copy.filter(|&copy| copies_of[&target(copy)].len() > 1) {
+                counts.corresponding += 1;
+                found[copy as usize] = true;
+                let pages = collection.members.iter().map(|member| member.doc_id);
+                covered.extend(pages.filter(|&doc_id| known.target_page(doc_id).is_some()));
+            }
+        }
+        counts.clusters += u64::from(all.iter().any(Collection::is_counted));
+        counts.mixed += u64::from(targets.len() > 1);
+    }
+
+    let in_collections = || copies.iter().zip(&found).filter(|(copy, _)| copy.is_collection());
+    let targets_of = |found_only: bool| {
+        let chosen = in_collections().filter(|&(_, &found)| found || !found_only);
+        chosen.map(|(copy, _)| copy.target).collect::<HashSet<_>>().len() as u64
+    };
+    counts.targets = targets_of(false);
+    counts.targets_found = targets_of(true);
+    counts.copies = in_collections().count() as u64;
+    counts.copies_found = in_collections().filter(|&(_, &found)| found).count() as u64;
+    counts.copies_whole = copies
+        .iter()
+        .zip(most_in_one)
+        .filter(|(copy, most)| copy.is_collection() && 10 * most >= 8 * copy.pages)
+        .count() as u64;
+    counts.pages = in_collections().map(|(copy, _)| copy.pages).sum();
+    let is_page =
+        |doc_id: &&DocId| known.target_page(**doc_id).is_some_and(|page| copies[page.copy as usize].is_collection());
+    counts.pages_covered = covered.iter().filter(is_page).count() as u64;
+    (counts, found)
+}

@@ -1,0 +1,106 @@
+//! Trivial clusters against pages that are copies of each other.
+
+use super::truth::Known;
+use super::{ClusterRow, Ratio};
+use crate::ids::DocId;
+
+/// Pairs of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PairCounts {
+    /// In one trivial cluster, both pages known.
+    pub predicted: u64,
+    /// Of target pages with equal target and page.
+    pub actual: u64,
+    /// Both.
+    pub hits: u64,
+}
+
+impl PairCounts {
+    /// True ones among the predicted.
+    pub fn precision(&self) -> Ratio {
+        Ratio { part: self.hits, whole: self.predicted }
+    }
+
+    /// Predicted ones among the true.
+    pub fn recall(&self) -> Ratio {
+        Ratio { part: self.hits, whole: self.actual }
+    }
+}
+
+/// Trivial clusters, and groups of copies of one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClusterCounts {
+    /// Of at least two known pages.
+    pub clusters: u64,
+    /// Those whose known pages are all copies of one page.
+    pub pure: u64,
+    /// Groups of at least two copies of one page.
+    pub groups: u64,
+    /// Those that lie in one cluster.
+    pub whole: u64,
+}
+
+/// Returns the cluster of each known page; of a page in several the smallest.
+pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
+    let mut cluster_of = vec![None; known.pages.len()];
+    for row in rows {
+        if let Some(&at) = known.place.get(&row.doc_id) {
+            let smallest = cluster_of[at].map_or(row.cluster, |other: DocId| other.min(row.cluster));
+            cluster_of[at] = Some(smallest);
+        }
+    }
+    cluster_of
+}
+
+/// Counts pairs and clusters by the sizes of groups.
+pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts, ClusterCounts) {
+    let (mut pairs, mut counts) = (PairCounts::default(), ClusterCounts::default());
+    let mut rows: Vec<(Option<u32>, Option<DocId>)> = known
+        .pages
+        .iter()
+        .zip(cluster_of)
+        .map(|(page, &cluster)| (page.target_page.map(|target_page| target_page.name), cluster))
+        .collect();
+
+    rows.sort_unstable();
+    for copies in rows.chunk_by(|a, b| a.0 == b.0).filter(|copies| copies[0].0.is_some()) {
+        pairs.actual += pairs_of(copies);
+        counts.groups += u64::from(copies.len() > 1);
+        counts.whole +=
+            u64::from(copies.len() > 1 && copies[0].1.is_some() && copies[0].1 == copies[copies.len() - 1].1);
+    }
+
+    rows.retain(|(_, cluster)| cluster.is_some());
+    rows.sort_unstable_by_key(|&(name, cluster)| (cluster, name));
+    for cluster in rows.chunk_by(|a, b| a.1 == b.1) {
+        pairs.predicted += pairs_of(cluster);
+        counts.clusters += u64::from(cluster.len() > 1);
+        for copies in cluster.chunk_by(|a, b| a.0 == b.0).filter(|copies| copies[0].0.is_some()) {
+            pairs.hits += pairs_of(copies);
+            counts.pure += u64::from(copies.len() > 1 && copies.len() == cluster.len());
+        }
+    }
+    (pairs, counts)
+}
+
+fn pairs_of<T>(group: &[T]) -> u64 {
+    let size = group.len() as u64;
+    size * (size - 1) / 2
+}
+
+/// Returns for each known page whether it is in the cluster of the same page of the primary copy; `None` where there
+/// is no such page, or it is of the primary copy itself.
+pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
+    let mut primary = std::collections::HashMap::new();
+    let is_primary = |copy: u32| known.copies[copy as usize].is_primary;
+    for (page, &cluster) in known.pages.iter().zip(cluster_of) {
+        if let Some(of) = page.target_page.filter(|of| is_primary(of.copy)) {
+            primary.entry(of.name).or_insert(cluster);
+        }
+    }
+    let beside = |(page, cluster): (&super::truth::KnownPage, &Option<DocId>)| {
+        let of = page.target_page.filter(|of| !is_primary(of.copy))?;
+        primary.get(&of.name).map(|primary| cluster.is_some() && cluster == primary)
+    };
+    known.pages.iter().zip(cluster_of).map(beside).collect()
+}

@@ -1,0 +1,235 @@
+//! What an evaluation says, as numbers, as rows and as a table for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::truth::Known;
+use super::{ClusterCounts, CollectionCounts, PairCounts};
+
+/// A part of a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ratio {
+    /// How many.
+    pub part: u64,
+    /// Of how many.
+    pub whole: u64,
+}
+
+impl Ratio {
+    /// Returns the quotient; `None` of nothing.
+    pub fn value(self) -> Option<f64> {
+        (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
+    }
+}
+
+/// Copies of one variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VariantCounts {
+    /// Pages in the cluster of the same page of the primary copy, among those whose primary copy has it.
+    pub recall: Ratio,
+    /// Copies found, among all of the variant; a copy's variant is that of its first page.
+    pub copies: Ratio,
+}
+
+/// A run measured against the truth; see [the module](super) for the definitions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Pages of the run.
+    pub pages: u64,
+    /// Rows of the truth.
+    pub truth: u64,
+    /// Pages in both.
+    pub known: u64,
+    /// Pages of the truth that the run does not have.
+    pub missing: u64,
+    /// Further truth rows of a URL, not used.
+    pub repeated: u64,
+    /// Pairs of known pages.
+    pub pairs: PairCounts,
+    /// Trivial clusters of known pages.
+    pub clusters: ClusterCounts,
+    /// Collections.
+    pub collections: CollectionCounts,
+    /// By variant of target pages.
+    pub variants: BTreeMap<String, VariantCounts>,
+}
+
+/// One figure, as `--json` prints it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Row {
+    /// What is measured.
+    pub what: String,
+    /// Our figure; `None` when there is nothing to measure.
+    pub ours: Option<f64>,
+    /// The paper's figure.
+    pub published: Option<f64>,
+    /// What is to be reached.
+    pub reach: Option<f64>,
+    /// Unit of the figures.
+    pub unit: String,
+    /// Whether ours meets `reach`.
+    pub holds: Option<bool>,
+}
+
+impl Report {
+    /// Pages of the run of which the truth says nothing; pairs with them are ignored.
+    pub fn unknown(&self) -> u64 {
+        self.pages - self.known
+    }
+
+    /// Returns the report as rows, always in the same order; nothing is published or to be reached.
+    pub fn rows(&self) -> Vec<Row> {
+        let Report { pairs, clusters, collections: c, .. } = self;
+        let count = |what: &str, count: u64, unit: &str| row(what, Some(count as f64), unit);
+        let share = |what: &str, ratio: Ratio| row(what, ratio.value(), "share");
+        let scores = |what: &str, precision: Ratio, recall: Ratio| {
+            let f1 = precision
+                .value()
+                .zip(recall.value())
+                .map(|(p, r)| if p + r > 0.0 { 2.0 * p * r / (p + r) } else { 0.0 });
+            [
+                share(&format!("{what} precision"), precision),
+                share(&format!("{what} recall"), recall),
+                row(&format!("{what} F1"), f1, "share"),
+            ]
+        };
+
+        let mut rows = vec![
+            count("known pages", self.known, "pages"),
+            count("pages not in the truth", self.unknown(), "pages"),
+            count("truth pages not in the run", self.missing, "pages"),
+            count("repeated truth rows", self.repeated, "rows"),
+            count("true pairs", pairs.actual, "pairs"),
+            count("predicted pairs", pairs.predicted, "pairs"),
+        ];
+        rows.extend(scores("pair", pairs.precision(), pairs.recall()));
+        rows.push(count("trivial clusters of 2 and more", clusters.clusters, "clusters"));
+        let pure = Ratio { part: clusters.pure, whole: clusters.clusters };
+        rows.extend(scores("cluster", pure, Ratio { part: clusters.whole, whole: clusters.groups }));
+        rows.extend([
+            count("collections of 10 and more pages", c.collections, "collections"),
+            count("corresponding collections", c.corresponding, "collections"),
+            share("problem share", c.problem_share()),
+            count("targets found", c.targets_found, "targets"),
+            count("targets", c.targets, "targets"),
+            share("coverage", c.coverage()),
+            count("whole copies", c.copies_whole, "copies"),
+            count("copies found", c.copies_found, "copies"),
+            count("copies", c.copies, "copies"),
+            row("collections a copy", c.collections_a_copy().value(), "collections"),
+            count("mixed clusters", c.mixed, "clusters"),
+            count("similar clusters", c.clusters, "clusters"),
+        ]);
+        let corresponding = Ratio { part: c.corresponding, whole: c.collections };
+        rows.extend(scores("collection", corresponding, Ratio { part: c.copies_found, whole: c.copies }));
+        for (variant, counts) in &self.variants {
+            rows.push(share(&format!("recall of {variant} pages"), counts.recall));
+            rows.push(count(&format!("{variant} copies found"), counts.copies.part, "copies"));
+            rows.push(count(&format!("{variant} copies"), counts.copies.whole, "copies"));
+        }
+        rows
+    }
+}
+
+fn row(what: &str, ours: Option<f64>, unit: &str) -> Row {
+    Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
+}
+
+/// Returns rows as a table for people: aligned columns, one that no row fills left out, `-` where a row has nothing
+/// to say.
+pub fn table(rows: &[Row]) -> String {
+    let number = |value: Option<f64>| match value {
+        None => "-".to_owned(),
+        Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.4}"),
+    };
+    let holds = |holds: Option<bool>| holds.map_or("-", |holds| if holds { "yes" } else { "no" }).to_owned();
+    let column = |head: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
+        std::iter::once(head.to_owned()).chain(rows.iter().map(cell)).collect()
+    };
+    let mut columns = vec![
+        column("what", &|row| row.what.clone()),
+        column("ours", &|row| number(row.ours)),
+        column("published", &|row| number(row.published)),
+        column("reach", &|row| number(row.reach)),
+        column("unit", &|row| row.unit.clone()),
+        column("holds", &|row| holds(row.holds)),
+    ];
+    columns
+        .retain(|column| matches!(column[0].as_str(), "what" | "ours") || column[1..].iter().any(|cell| cell != "-"));
+
+    let mut out = String::new();
+    for line in 0..=rows.len() {
+        let mut text = String::new();
+        for column in &columns {
+            let width = column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            let cell = &column[line];
+            let _ = match column[0].as_str() {
+                "ours" | "published" | "reach" => write!(text, "{cell:>width$}  "),
+                _ => write!(text, "{cell:<width$}  "),
+            };
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Counts by variant; `beside_primary` is by known page, `copies_found` by copy.
+pub(super) fn by_variant(
+    known: &Known,
+    beside_primary: &[Option<bool>],
+    copies_found: &[bool],
+) -> BTreeMap<String, VariantCounts> {
+    let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
+    for (page, beside) in known.pages.iter().zip(beside_primary) {
+        if let Some(beside) = beside {
+            let recall = &mut variants.entry(page.variant.to_owned()).or_default().recall;
+            recall.whole += 1;
+            recall.part += u64::from(*beside);
+        }
+    }
+    for (copy, &found) in known.copies.iter().zip(copies_found).filter(|(copy, _)| copy.is_collection()) {
+        let copies = &mut variants.entry(copy.variant.to_owned()).or_default().copies;
+        copies.whole += 1;
+        copies.part += u64::from(found);
+    }
+    variants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned_and_leaves_out_empty_columns() {
+        let rows =
+            [row("pair recall", Some(0.5), "share"), row("pairs", Some(120.0), "pairs"), row("F1", None, "share")];
+        let expected = "what           ours  unit\npair recall  0.5000  share\n\
+                        pairs           120  pairs\nF1                -  share\n";
+        assert_eq!(table(&rows), expected);
+        let rows = [Row { published: Some(2.0), reach: Some(1.0), holds: Some(false), ..row("x", Some(0.25), "s") }];
+        assert_eq!(
+            table(&rows),
+            "what    ours  published  reach  unit  holds\nx     0.2500          2      1  s     no\n"
+        );
+    }
+
+    #[test]
+    fn a_ratio_of_nothing_has_no_value() {
+        assert_eq!(Ratio { part: 0, whole: 0 }.value(), None);
+        assert_eq!(Ratio { part: 1, whole: 4 }.value(), Some(0.25));
+        let rows = Report::default().rows();
+        let f1 = rows.iter().find(|row| row.what == "pair F1").unwrap();
+        assert_eq!(f1.ours, None);
+    }
+
+    #[test]
+    fn a_row_in_json_has_the_fields_of_the_contract() {
+        let json = serde_json::to_string(&row("pair recall", Some(0.5), "share")).unwrap();
+        assert_eq!(
+            json,
+            r#"{"what":"pair recall","ours":0.5,"published":null,"reach":null,"unit":"share","holds":null}"#
+        );
+    }
+}

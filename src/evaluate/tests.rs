@@ -1,0 +1,391 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn truth_row(url: &str, target: &str, version: &str, page: &str, variant: &str) -> TruthRow {
+    let [url, target, version, page, variant] = [url, target, version, page, variant].map(str::to_owned);
+    TruthRow { url, target, version, page, variant }
+}
+
+/// A crawl of two targets: `a` in three copies of 12 pages, `b` in two of 10, two unrelated pages, a hub.
+fn truth() -> Vec<TruthRow> {
+    let mut truth = Vec::new();
+    for (host, target, version, variant, pages) in [
+        ("www.a", "a", "2", "primary", 12),
+        ("m1", "a", "2", "exact", 12),
+        ("m2", "a", "1", "version", 12),
+        ("www.b", "b", "1", "primary", 10),
+        ("m1", "b", "1", "exact", 10),
+    ] {
+        for page in 0..pages {
+            truth.push(truth_row(
+                &format!("http://{host}/{target}/{page}"),
+                target,
+                version,
+                &page.to_string(),
+                variant,
+            ));
+        }
+    }
+    truth.push(truth_row("http://s/1", "s", "-", "1", "single"));
+    truth.push(truth_row("http://s/2", "s", "-", "1", "single"));
+    truth.push(truth_row("http://s/", "s", "-", "", "hub"));
+    truth
+}
+
+fn pages(truth: &[TruthRow]) -> Vec<PageRow> {
+    (100..).zip(truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect()
+}
+
+/// Every page with all its copies in one cluster.
+fn perfect_clusters(truth: &[TruthRow]) -> Vec<ClusterRow> {
+    let mut first = BTreeMap::new();
+    (100..)
+        .zip(truth)
+        .filter(|(_, row)| !["single", "hub"].contains(&row.variant.as_str()))
+        .map(|(doc_id, row)| ClusterRow { cluster: *first.entry((&row.target, &row.page)).or_insert(doc_id), doc_id })
+        .collect()
+}
+
+/// The pages from..to, by place in the truth, as one collection.
+fn collection(similar_cluster: u64, collection: u64, places: std::ops::Range<u64>) -> Vec<MemberRow> {
+    places.map(|place| MemberRow { similar_cluster, collection, doc_id: 100 + place }).collect()
+}
+
+#[test]
+fn a_perfect_run_scores_one_throughout() {
+    let truth = truth();
+    let members = [
+        collection(1, 1, 0..12),
+        collection(1, 2, 12..24),
+        collection(1, 3, 24..36),
+        collection(2, 1, 36..46),
+        collection(2, 2, 46..56),
+    ];
+    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members.concat(), &truth);
+    assert_eq!(report.pairs, PairCounts { predicted: 46, actual: 46, hits: 46 });
+    assert_eq!(report.clusters, ClusterCounts { clusters: 22, pure: 22, groups: 22, whole: 22 });
+    let expected = CollectionCounts {
+        collections: 5,
+        corresponding: 5,
+        targets_found: 2,
+        targets: 2,
+        pages_covered: 56,
+        pages: 56,
+        copies_whole: 5,
+        copies_found: 5,
+        copies: 5,
+        mixed: 0,
+        clusters: 2,
+    };
+    assert_eq!(report.collections, expected);
+    assert_eq!(report.collections.collections_a_copy().value(), Some(1.0));
+    let full = |part| Ratio { part, whole: part };
+    assert_eq!(report.variants["exact"], VariantCounts { recall: full(22), copies: full(2) });
+    assert_eq!(report.variants["version"], VariantCounts { recall: full(12), copies: full(1) });
+    assert_eq!(report.variants["primary"].copies, full(2));
+    assert!(
+        report
+            .rows()
+            .iter()
+            .filter(|row| row.unit == "share")
+            .all(|row| [None, Some(1.0), Some(0.0)].contains(&row.ours))
+    );
+}
+
+#[test]
+fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
+    let truth = truth();
+    let clusters = [ClusterRow { cluster: 156, doc_id: 156 }, ClusterRow { cluster: 156, doc_id: 157 }];
+    let report = evaluate(&pages(&truth), &clusters, &[], &truth);
+    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 46, hits: 0 });
+    assert_eq!((report.clusters.clusters, report.clusters.pure), (1, 0));
+}
+
+#[test]
+fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
+    let truth = truth();
+    let mut pages = pages(&truth);
+    let clusters = perfect_clusters(&truth);
+    pages.retain(|page| page.doc_id != 100);
+    pages.push(PageRow { doc_id: 900, url: "http://elsewhere/".into() });
+    let more = [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
+    let report = evaluate(&pages, &more, &[], &truth);
+    assert_eq!((report.unknown(), report.missing, report.known), (1, 1, 58));
+    assert_eq!(report.pairs, PairCounts { predicted: 44, actual: 44, hits: 44 });
+}
+
+#[test]
+fn throwing_everything_together_is_told_by_mixed_clusters() {
+    let truth = truth();
+    let members = [
+        collection(1, 1, 0..12),
+        collection(1, 2, 12..24),
+        collection(1, 3, 24..36),
+        collection(1, 4, 36..46),
+        collection(1, 5, 46..56),
+    ];
+    let report = evaluate(&pages(&truth), &[], &members.concat(), &truth).collections;
+    assert_eq!((report.corresponding, report.targets_found, report.mixed, report.clusters), (5, 2, 1, 1));
+    let two_heaps = [collection(1, 1, 0..56), collection(1, 2, 56..58)].concat();
+    let report = evaluate(&pages(&truth), &[], &two_heaps, &truth).collections;
+    assert_eq!((report.collections, report.corresponding, report.mixed), (1, 0, 1));
+}
+
+#[test]
+fn a_stray_page_in_ten_neither_spoils_a_collection_nor_mixes_its_cluster() {
+    let truth = truth();
+    let strayed =
+        |first: u64| [collection(1, first, first..first + 9), collection(1, first, 40 + first / 12..41 + first / 12)];
+    let members = [strayed(0), strayed(12)].concat().concat();
+    let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
+    assert_eq!((report.collections, report.corresponding, report.mixed), (2, 2, 0));
+    assert_eq!((report.copies_found, report.copies_whole, report.pages_covered), (2, 0, 20));
+    let members = [members, collection(1, 0, 50..51)].concat();
+    let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
+    assert_eq!((report.collections, report.corresponding, report.mixed), (2, 0, 1), "9 of 11 are too few");
+}
+
+#[test]
+fn a_collection_needs_ten_pages_and_a_sibling_of_another_copy() {
+    let truth = truth();
+    let count = |members: &[Vec<MemberRow>]| {
+        let report = evaluate(&pages(&truth), &[], &members.concat(), &truth).collections;
+        (report.collections, report.corresponding)
+    };
+    assert_eq!(count(&[collection(1, 1, 0..12)]), (0, 0), "alone in its cluster");
+    assert_eq!(count(&[collection(1, 1, 0..9), collection(1, 2, 12..21)]), (0, 0), "nine pages");
+    assert_eq!(count(&[collection(1, 1, 0..12), collection(1, 2, 12..15)]), (1, 1), "a small sibling is one");
+    assert_eq!(count(&[collection(1, 1, 0..10), collection(1, 2, 10..12)]), (1, 0), "two pieces of one copy");
+    assert_eq!(count(&[collection(1, 1, 0..12), collection(1, 2, 36..46)]), (2, 0), "another target");
+    assert_eq!(count(&[collection(1, 1, 0..12), collection(2, 1, 12..24)]), (0, 0), "another cluster");
+}
+
+#[test]
+fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
+    let truth = [
+        truth_row("http://s1/n", "near-0", "0", "text", "near"),
+        truth_row("http://s2/n", "near-0", "1", "text", "near"),
+        truth_row("http://s3/n", "near-0", "2", "text", "near"),
+    ];
+    let clusters = [ClusterRow { cluster: 100, doc_id: 100 }, ClusterRow { cluster: 100, doc_id: 101 }];
+    let report = evaluate(&pages(&truth), &clusters, &[], &truth);
+    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 3, hits: 1 });
+    assert_eq!(report.collections, CollectionCounts::default());
+    assert_eq!(report.variants["near"].recall, Ratio { part: 1, whole: 2 });
+}
+
+#[test]
+fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
+    let synth = crate::synth::Synth::parse("synth://?pages=3000&seed=2").unwrap();
+    let mut text = Vec::new();
+    synth.truth_tsv(&mut text).unwrap();
+    let truth = read_truth("truth.tsv", std::str::from_utf8(&text).unwrap()).unwrap();
+    assert_eq!(truth.len() as u64, synth.len());
+    let (mut targets, mut copies) = (BTreeMap::new(), BTreeMap::new());
+    let mut members = Vec::new();
+    for (doc_id, row) in
+        (100..).zip(&truth).filter(|(_, row)| !["single", "hub", "near"].contains(&row.variant.as_str()))
+    {
+        let (next, host) = (targets.len() as u64, row.url.split('/').nth(2).unwrap());
+        let similar_cluster = *targets.entry(&row.target).or_insert(next);
+        let next = copies.len() as u64;
+        let collection = *copies.entry((&row.target, &row.version, host)).or_insert(next);
+        members.push(MemberRow { similar_cluster, collection, doc_id });
+    }
+    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members, &truth);
+    assert_eq!((report.missing, report.repeated, report.unknown()), (0, 0, 0));
+    assert_eq!(report.pairs.precision().value().zip(report.pairs.recall().value()), Some((1.0, 1.0)));
+    assert_eq!(report.collections.targets_found, targets.len() as u64);
+    // A partial copy may have fewer pages than are counted; all else is found.
+    assert_eq!(report.collections.problem_share().value(), Some(0.0));
+    assert!(report.collections.coverage().value().unwrap() > 0.97);
+    assert_eq!(report.variants["exact"].copies.value(), Some(1.0));
+}
+
+/// The definitions read off one by one, over all pairs of pages.
+fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], truth: &[TruthRow]) -> Report {
+    let known: Vec<(u64, &TruthRow)> = truth
+        .iter()
+        .filter_map(|row| pages.iter().find(|page| page.url == row.url).map(|page| (page.doc_id, row)))
+        .collect();
+    let is_target = |row: &TruthRow| row.variant != "single" && row.variant != "hub";
+    let same_page =
+        |a: &TruthRow, b: &TruthRow| is_target(a) && is_target(b) && a.target == b.target && a.page == b.page;
+    let cluster = |doc: u64| clusters.iter().find(|row| row.doc_id == doc).map(|row| row.cluster);
+    let together = |a: u64, b: u64| cluster(a).is_some() && cluster(a) == cluster(b);
+    let copy =
+        |row: &TruthRow| (row.target.clone(), row.version.clone(), row.url.split('/').nth(2).unwrap().to_owned());
+    type Copy = (String, String, String);
+
+    let mut pairs = PairCounts::default();
+    for (at, (a, a_row)) in known.iter().enumerate() {
+        for (b, b_row) in &known[at + 1..] {
+            pairs.predicted += u64::from(together(*a, *b));
+            pairs.actual += u64::from(same_page(a_row, b_row));
+            pairs.hits += u64::from(together(*a, *b) && same_page(a_row, b_row));
+        }
+    }
+    let mut counts = ClusterCounts::default();
+    for name in known.iter().filter_map(|(doc, _)| cluster(*doc)).collect::<BTreeSet<_>>() {
+        let rows: Vec<_> = known.iter().filter(|(doc, _)| cluster(*doc) == Some(name)).collect();
+        counts.clusters += u64::from(rows.len() > 1);
+        counts.pure += u64::from(rows.len() > 1 && rows.iter().all(|row| same_page(row.1, rows[0].1)));
+    }
+    for (at, (_, row)) in known.iter().enumerate() {
+        let group: Vec<_> = known.iter().filter(|other| same_page(other.1, row)).collect();
+        if group.len() > 1 && group[0].0 == known[at].0 {
+            counts.groups += 1;
+            counts.whole += u64::from(group.iter().all(|other| together(other.0, group[0].0)));
+        }
+    }
+
+    let rows_of =
+        |doc: u64| known.iter().find(|known| known.0 == doc).map(|known| known.1).filter(|row| is_target(row));
+    let mut collections: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
+    for row in members {
+        collections.entry((row.similar_cluster, row.collection)).or_default().insert(row.doc_id);
+    }
+    let all_copies: BTreeSet<Copy> =
+        known.iter().filter(|known| is_target(known.1)).map(|known| copy(known.1)).collect();
+    let share = |docs: &BTreeSet<u64>, of: &Copy| {
+        docs.iter().filter(|doc| rows_of(**doc).is_some_and(|row| copy(row) == *of)).count()
+    };
+    let of = |docs: &BTreeSet<u64>| all_copies.iter().find(|copy| 10 * share(docs, copy) >= 9 * docs.len()).cloned();
+    let siblings = |similar: u64| collections.iter().filter(move |(key, _)| key.0 == similar).map(|(_, docs)| docs);
+    let counted: Vec<(u64, &BTreeSet<u64>)> = collections
+        .iter()
+        .filter(|(key, docs)| docs.len() >= 10 && siblings(key.0).count() >= 2)
+        .map(|(key, docs)| (key.0, docs))
+        .collect();
+    let corresponding: Vec<(Copy, &BTreeSet<u64>)> = counted
+        .iter()
+        .filter_map(|(similar, docs)| {
+            let own = of(docs)?;
+            let twin = siblings(*similar).any(|other| of(other).is_some_and(|other| other.0 == own.0 && other != own));
+            twin.then_some((own, *docs))
+        })
+        .collect();
+    let found: BTreeSet<&Copy> = corresponding.iter().map(|(copy, _)| copy).collect();
+    let held = |docs: &BTreeSet<u64>| {
+        let targets: Vec<&String> = docs.iter().filter_map(|&doc| rows_of(doc)).map(|row| &row.target).collect();
+        let main = |target: &&String| targets.iter().filter(|other| *other == target).count() * 10 >= targets.len() * 9;
+        let main: BTreeSet<&String> = targets.iter().copied().filter(main).collect();
+        if main.is_empty() { targets.into_iter().collect() } else { main }
+    };
+    let similar: BTreeSet<u64> = counted.iter().map(|(similar, _)| *similar).collect();
+    let size = |of: &Copy| known.iter().filter(|known| is_target(known.1) && copy(known.1) == *of).count();
+    let whole = |of: &&Copy| counted.iter().any(|(_, docs)| 10 * share(docs, of) >= 8 * size(of));
+    let covered = |doc: u64| corresponding.iter().any(|(_, docs)| docs.contains(&doc));
+    let mixed = |similar: &&u64| {
+        let targets: BTreeSet<_> =
+            counted.iter().filter(|(of, _)| of == *similar).flat_map(|(_, docs)| held(docs)).collect();
+        targets.len() > 1
+    };
+
+    let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
+    let primary = |target: &str| {
+        let of_target = || known.iter().map(|known| known.1).filter(|row| is_target(row) && row.target == target);
+        // A copy's variant is that of its first page.
+        let first_of = |of: &Copy| of_target().find(|row| copy(row) == *of).unwrap().variant == "primary";
+        of_target().map(copy).find(first_of).or_else(|| of_target().map(copy).next()).unwrap()
+    };
+    for (doc, row) in known.iter().filter(|known| is_target(known.1)) {
+        let primary = primary(&row.target);
+        if copy(row) == primary {
+            continue;
+        }
+        if let Some(other) = known.iter().find(|other| same_page(other.1, row) && copy(other.1) == primary) {
+            let recall = &mut variants.entry(row.variant.clone()).or_default().recall;
+            recall.whole += 1;
+            recall.part += u64::from(together(*doc, other.0));
+        }
+    }
+    for of in &all_copies {
+        let first = known.iter().find(|known| is_target(known.1) && copy(known.1) == *of).unwrap().1;
+        let copies = &mut variants.entry(first.variant.clone()).or_default().copies;
+        copies.whole += 1;
+        copies.part += u64::from(found.contains(of));
+    }
+
+    Report {
+        pages: pages.len() as u64,
+        truth: truth.len() as u64,
+        known: known.len() as u64,
+        missing: (truth.len() - known.len()) as u64,
+        repeated: 0,
+        pairs,
+        clusters: counts,
+        collections: CollectionCounts {
+            collections: counted.len() as u64,
+            corresponding: corresponding.len() as u64,
+            targets_found: found.iter().map(|copy| &copy.0).collect::<BTreeSet<_>>().len() as u64,
+            targets: all_copies.iter().map(|copy| &copy.0).collect::<BTreeSet<_>>().len() as u64,
+            pages_covered: known.iter().filter(|known| is_target(known.1) && covered(known.0)).count() as u64,
+            pages: known.iter().filter(|known| is_target(known.1)).count() as u64,
+            copies_whole: all_copies.iter().filter(whole).count() as u64,
+            copies_found: found.len() as u64,
+            copies: all_copies.len() as u64,
+            mixed: similar.iter().filter(mixed).count() as u64,
+            clusters: similar.len() as u64,
+        },
+        variants,
+    }
+}
+
+prop_compose! {
+    /// A truth of up to 80 pages in few copies, and a run that puts most copies into one collection, with noise.
+    fn crawl()(
+        rows in prop::collection::vec((0..2u8, 0..2u8, 0..40usize, 0..20u8, 0..5u8), 1..80),
+        in_run in prop::collection::vec(prop::bool::weighted(0.95), 80),
+        clusters in prop::collection::vec(prop::option::weighted(0.9, 0..8u64), 80),
+        homes in prop::collection::vec((0..2u64, 0..3u64), 8),
+        noise in prop::collection::vec(prop::option::weighted(0.06, (0..3u64, 0..3u64)), 80),
+        unknown in 0..3u64,
+    ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<TruthRow>) {
+        let (mut pages, mut cluster_rows, mut members, mut truth) = (vec![], vec![], vec![], vec![]);
+        for (at, (target, version, variant, page, host)) in rows.into_iter().enumerate() {
+            let word = ["single", "hub"].get(variant).unwrap_or(&["primary", "version", "exact", "real"][variant % 4]);
+            let host = u8::from(host == 0);
+            let row = truth_row(
+                &format!("http://h{host}/{at}"), &format!("t{target}"), &format!("{version}"), &page.to_string(), word,
+            );
+            let doc_id = at as u64 * 7 % 83;
+            if in_run[at] {
+                pages.push(PageRow { doc_id, url: row.url.clone() });
+                cluster_rows.extend(clusters[at].map(|cluster| ClusterRow { cluster, doc_id }));
+                let home = homes[usize::from(target * 4 + version * 2 + host)];
+                let (similar_cluster, collection) = noise[at].unwrap_or(home);
+                members.push(MemberRow { similar_cluster, collection, doc_id });
+            }
+            truth.push(row);
+        }
+        for doc_id in 200..200 + unknown {
+            pages.push(PageRow { doc_id, url: format!("http://u/{doc_id}") });
+            cluster_rows.push(ClusterRow { cluster: doc_id % 8, doc_id });
+            members.push(MemberRow { similar_cluster: 0, collection: doc_id % 3, doc_id });
+        }
+        (pages, cluster_rows, members, truth)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn counting_by_groups_equals_the_definitions_over_all_pairs((pages, clusters, members, truth) in crawl()) {
+        prop_assert_eq!(evaluate(&pages, &clusters, &members, &truth), reference(&pages, &clusters, &members, &truth));
+    }
+
+    #[test]
+    fn the_order_of_the_runs_rows_does_not_matter((mut pages, mut clusters, mut members, truth) in crawl()) {
+        let report = evaluate(&pages, &clusters, &members, &truth);
+        pages.reverse();
+        clusters.reverse();
+        members.reverse();
+        members.extend(members.clone());
+        prop_assert_eq!(evaluate(&pages, &clusters, &members, &truth), report);
+    }
+}

@@ -1,0 +1,232 @@
+//! The truth about a crawl: its file, and its join with the pages of a run.
+
+use std::collections::{HashMap, HashSet};
+
+use super::PageRow;
+use crate::error::{Error, Result};
+use crate::ids::DocId;
+
+/// What is true of one page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TruthRow {
+    /// Its URL.
+    pub url: String,
+    /// What it is a page of.
+    pub target: String,
+    /// Version of the target.
+    pub version: String,
+    /// Which page of the target.
+    pub page: String,
+    /// How the copy was made; `single` and `hub` are no target pages.
+    pub variant: String,
+}
+
+/// Reads a truth table: tab-separated lines under a line with column names.
+///
+/// The columns `url`, `target`, `version`, `page` and `variant` may stand anywhere among others. Version and page may
+/// be empty; empty lines are skipped. `file` is only named in errors.
+///
+/// # Errors
+/// [`Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
+pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
+    let mut lines = (1..).zip(text.lines());
+    let (_, names) =
+        lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
+    let names: Vec<&str> = names.trim_start_matches('\u{feff}').split('\t').collect();
+    let column = |name: &str| {
+        let mut at = (0..names.len()).filter(|&at| names[at] == name);
+        match (at.next(), at.next()) {
+            (Some(at), None) => Ok(at),
+            (None, _) => Err(Error::input(file, format!("line 1 names no column {name}; it has {}", names.join(", ")))),
+            _ => Err(Error::input(file, format!("line 1 names the column {name} twice"))),
+        }
+    };
+    let [url, target, version, page, variant] =
+        [column("url")?, column("target")?, column("version")?, column("page")?, column("variant")?];
+
+    let mut rows = Vec::new();
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
+        let fields: Vec<&str> = text.split('\t').collect();
+        let field = |at: usize, may_be_empty: bool| match fields.get(at) {
+            Some(field) if may_be_empty || !field.is_empty() => Ok((*field).to_owned()),
+            Some(_) => Err(Error::input(file, format!("line {line}, column {}: empty", names[at]))),
+            None => Err(Error::input(
+                file,
+                format!(
+                    "line {line}, column {}: not there; the line has {} of {} fields",
+                    names[at],
+                    fields.len(),
+                    names.len()
+                ),
+            )),
+        };
+        rows.push(TruthRow {
+            url: field(url, false)?,
+            target: field(target, false)?,
+            version: field(version, true)?,
+            page: field(page, true)?,
+            variant: field(variant, false)?,
+        });
+    }
+    Ok(rows)
+}
+
+/// The pages that are in the run and in the truth, names as numbers in the order in which the truth has them first.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    pub(super) pages: Vec<KnownPage<'a>>,
+    /// Place in `pages` by doc id.
+    pub(super) place: HashMap<DocId, usize>,
+    pub(super) copies: Vec<TargetCopy<'a>>,
+    pub(super) missing: u64,
+    pub(super) repeated: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct KnownPage<'a> {
+    pub(super) variant: &'a str,
+    /// `None` for pages of no target.
+    pub(super) target_page: Option<TargetPage>,
+}
+
+/// What a target page is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TargetPage {
+    /// Number of its (target, page): equal for copies of each other.
+    pub(super) name: u32,
+    /// Place in [`Known::copies`].
+    pub(super) copy: u32,
+}
+
+/// One (target, version, host).
+#[derive(Debug)]
+pub(super) struct TargetCopy<'a> {
+    pub(super) target: u32,
+    /// Variant of its first page.
+    pub(super) variant: &'a str,
+    pub(super) pages: u64,
+    /// The copy that others of the target are compared with.
+    pub(super) is_primary: bool,
+}
+
+impl TargetCopy<'_> {
+    /// Whether the copy is one of a collection, not of a text by itself.
+    pub(super) fn is_collection(&self) -> bool {
+        self.variant != "near"
+    }
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(pages: &[PageRow], truth: &'a [TruthRow]) -> Known<'a> {
+        let doc_ids: HashMap<&str, DocId> = pages.iter().map(|page| (page.url.as_str(), page.doc_id)).collect();
+        let mut known = Known { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
+        let (mut seen, mut targets, mut names, mut copies) =
+            (HashSet::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        for row in truth {
+            if !seen.insert(row.url.as_str()) {
+                known.repeated += 1;
+                continue;
+            }
+            let Some(&doc_id) = doc_ids.get(row.url.as_str()) else {
+                known.missing += 1;
+                continue;
+            };
+            let variant = row.variant.as_str();
+            let target_page = (!matches!(variant, "single" | "hub")).then(|| {
+                let target = number(&mut targets, row.target.as_str());
+                let name = number(&mut names, (target, row.page.as_str()));
+                let copy = number(&mut copies, (target, row.version.as_str(), host(&row.url)));
+                if copy as usize == known.copies.len() {
+                    known.copies.push(TargetCopy { target, variant, pages: 0, is_primary: false });
+                }
+                known.copies[copy as usize].pages += 1;
+                TargetPage { name, copy }
+            });
+            known.place.insert(doc_id, known.pages.len());
+            known.pages.push(KnownPage { variant, target_page });
+        }
+        known.choose_primaries(targets.len());
+        known
+    }
+
+    fn choose_primaries(&mut self, targets: usize) {
+        let mut chosen: Vec<Option<usize>> = vec![None; targets];
+        for (at, copy) in self.copies.iter().enumerate() {
+            let chosen = &mut chosen[copy.target as usize];
+            if chosen.is_none_or(|best| copy.variant == "primary" && self.copies[best].variant != "primary") {
+                *chosen = Some(at);
+            }
+        }
+        for at in chosen.into_iter().flatten() {
+            self.copies[at].is_primary = true;
+        }
+    }
+
+    /// Returns the target page that a page of the run is.
+    pub(super) fn target_page(&self, doc_id: DocId) -> Option<TargetPage> {
+        self.pages[*self.place.get(&doc_id)?].target_page
+    }
+}
+
+fn number<K: std::hash::Hash + Eq>(numbers: &mut HashMap<K, u32>, key: K) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(key).or_insert(next)
+}
+
+/// Returns the authority of a URL.
+fn host(url: &str) -> &str {
+    url.split('/').nth(2).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_found_by_name_among_others() {
+        let rows =
+            read_truth("t.tsv", "linked\tpage\turl\tvariant\tversion\ttarget\n1\t\thttp://a/\thub\t\tx\textra\r\n\n")
+                .unwrap();
+        let [url, target, variant] = ["http://a/", "x", "hub"].map(str::to_owned);
+        assert_eq!(rows, [TruthRow { url, target, version: String::new(), page: String::new(), variant }]);
+    }
+
+    #[test]
+    fn errors_name_file_line_and_column() {
+        let names = "url\ttarget\tversion\tpage\tvariant\n";
+        for (text, expected) in [
+            (String::new(), "input t.tsv: is empty"),
+            (
+                "url\ttarget\tversion\tpage\n".into(),
+                "line 1 names no column variant; it has url, target, version, page",
+            ),
+            ("url\turl\ttarget\tversion\tpage\tvariant\n".into(), "line 1 names the column url twice"),
+            (format!("{names}http://a/\tx\t1\tp\n"), "line 2, column variant: not there; the line has 4 of 5 fields"),
+            (format!("{names}\nhttp://a/\t\t1\tp\thub\n"), "line 3, column target: empty"),
+        ] {
+            let message = read_truth("t.tsv", &text).unwrap_err().to_string();
+            assert!(message.contains(expected) && message.contains("t.tsv"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_primary_copy_is_the_one_called_so_else_the_first() {
+        let row = |url: &str, target: &str, variant: &str| TruthRow {
+            url: url.into(),
+            target: target.into(),
+            version: "1".into(),
+            page: "p".into(),
+            variant: variant.into(),
+        };
+        let truth = [
+            row("http://a/", "x", "exact"),
+            row("http://b/", "x", "primary"),
+            row("http://c/", "y", "real"),
+            row("http://d/", "y", "real"),
+        ];
+        let pages: Vec<PageRow> =
+            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect();
+        let known = Known::new(&pages, &truth);
+        assert_eq!(known.copies.iter().map(|copy| copy.is_primary).collect::<Vec<_>>(), [false, true, true, false]);
+    }
+}

@@ -1,0 +1,44 @@
+//! The digest of a job: equal digests, equal answers.
+
+use sha2::{Digest as _, Sha256};
+
+use super::settings::Job;
+
+/// SHA-256 over the settings that change the answer, and over this program's recipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Digest of a job: every setting but those of effort and the place of the output.
+    pub fn of(job: &Job) -> Digest {
+        let mut tree = serde_json::to_value(job).expect("a job is plain values");
+        let top = tree.as_object_mut().expect("a job is a table");
+        top.remove("effort");
+        top["output"].as_object_mut().expect("output is a table").remove("url");
+        let mut hash = Sha256::new();
+        hash.update(tree.to_string());
+        hash.update(crate::chunks::Recipe::new(&job.chunks).name());
+        Digest(hash.finalize().into())
+    }
+
+    /// Lower-case hexadecimal.
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effort_and_place_leave_the_digest_alone_and_answers_change_it() {
+        let job = Job::default();
+        let mut other = job.clone();
+        other.effort.shard_bytes *= 2;
+        other.output.url = "elsewhere".into();
+        assert_eq!(Digest::of(&job), Digest::of(&other));
+        other.overlap.min_shared += 1;
+        assert_ne!(Digest::of(&job), Digest::of(&other));
+    }
+}

@@ -1,0 +1,197 @@
+//! Default, then job file, then `--set`: one tree of values laid over another, unknown keys refused.
+
+use toml::{Table, Value};
+
+use super::settings::{Job, Unit};
+use crate::error::{Error, Result};
+
+/// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings laid over it, in order.
+///
+/// `file` names the job file in messages.
+///
+/// # Errors
+/// [`Error::Setting`] for an unknown key (naming the nearest known one), a value of the wrong type or out of range.
+pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
+    let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
+    let mut given: Table = text.parse().map_err(|cause: toml::de::Error| Error::Setting {
+        file: file.into(),
+        setting: "the file".into(),
+        got: cause.message().into(),
+        must_be: "TOML".into(),
+    })?;
+    if let Some(name) = given.remove("preset") {
+        lay_over(&mut tree, preset(&name, file)?, "", file)?;
+    }
+    lay_over(&mut tree, given, "", file)?;
+    for set in sets {
+        lay_over(&mut tree, parse_set(set)?, "", "--set")?;
+    }
+    let job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
+        file: file.into(),
+        setting: "a setting".into(),
+        got: cause.message().into(),
+        must_be: "of the type that `webtwin check` shows".into(),
+    })?;
+    validate(&job, file)?;
+    Ok(job)
+}
+
+/// Settings under a name, laid over the defaults before the rest of the job file: the papers' own definitions of similar
+/// pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
+const PRESETS: [(&str, &str); 4] = [
+    ("crawl", ""),
+    ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
+    ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
+    ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
+];
+
+fn preset(name: &Value, file: &str) -> Result<Table> {
+    let found = PRESETS.iter().find(|(known, _)| name.as_str() == Some(known));
+    let Some(&(name, text)) = found else {
+        return Err(Error::Setting {
+            file: file.into(),
+            setting: "preset".into(),
+            got: name.to_string(),
+            must_be: format!("one of {}", PRESETS.map(|(name, _)| name).join(", ")),
+        });
+    };
+    let mut table: Table = text.parse().expect("presets are TOML");
+    if name != "crawl" {
+        let paper = "min_resemblance = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
+        let paper: Table = paper.parse().expect("presets are TOML");
+        table.get_mut("overlap").and_then(Value::as_table_mut).expect("presets set T").extend(paper);
+    }
+    Ok(table)
+}
+
+/// `a.b=VALUE` as a table; a VALUE that is no TOML value is taken as a string.
+fn parse_set(set: &str) -> Result<Table> {
+    let (key, value) = set
+        .split_once('=')
+        .ok_or_else(|| Error::Usage(format!("--set {set}: write KEY=VALUE, for example overlap.min_shared=15")))?;
+    let value = value.trim();
+    let parsed = format!("v = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("v"));
+    let mut value = parsed.unwrap_or_else(|| Value::String(value.into()));
+    let mut table = Table::new();
+    for part in key.trim().rsplit('.') {
+        table = Table::new();
+        table.insert(part.into(), value);
+        value = Value::Table(table.clone());
+    }
+    Ok(table)
+}
+
+fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<()> {
+    for (key, value) in given {
+        let name = format!("{prefix}{key}");
+        let Some(known) = tree.get_mut(&key) else {
+            let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
+            return Err(Error::Setting {
+                file: file.into(),
+                setting: name,
+                got: "unknown".into(),
+                must_be: format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
+            });
+        };
+        *known = match (&mut *known, value) {
+            (Value::Table(inner), Value::Table(value)) => {
+                lay_over(inner, value, &format!("{name}."), file)?;
+                continue;
+            }
+            (Value::Float(_), Value::Integer(whole)) => Value::Float(whole as f64),
+            (known, value) if known.type_str() == value.type_str() => value,
+            (known, value) => {
+                return Err(Error::Setting {
+                    file: file.into(),
+                    setting: name,
+                    got: format!("{value} ({})", value.type_str()),
+                    must_be: format!("of type {}", known.type_str()),
+                });
+            }
+        };
+    }
+    Ok(())
+}
+
+fn validate(job: &Job, file: &str) -> Result<()> {
+    let refuse = |setting: &str, got: String, must_be: &str| {
+        Err(Error::Setting { file: file.into(), setting: setting.into(), got, must_be: must_be.into() })
+    };
+    let whole = matches!(job.chunks.unit, Unit::Document | Unit::ShingleParagraphs);
+    if job.chunks.count == 0 || (whole && job.chunks.count != 1) {
+        return refuse("chunks.count", job.chunks.count.to_string(), "at least 1, and 1 for this unit");
+    }
+    if whole && job.chunks.sliding {
+        return refuse("chunks.sliding", "true".into(), "false for this unit");
+    }
+    if job.chunks.wrap != 0 && (job.chunks.unit != Unit::Lines || job.chunks.wrap < 16) {
+        return refuse("chunks.wrap", job.chunks.wrap.to_string(), "0, or at least 16 columns with unit = \"lines\"");
+    }
+    if job.chunks.bits != 32 && job.chunks.bits != 64 {
+        return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
+    }
+    if job.overlap.min_shared == 0 {
+        return refuse("overlap.min_shared", "0".into(), "at least 1");
+    }
+    if !(0.0..=1.0).contains(&job.overlap.min_resemblance) {
+        return refuse("overlap.min_resemblance", job.overlap.min_resemblance.to_string(), "between 0 and 1");
+    }
+    if !(0.0..=1.0).contains(&job.input.max_bad) {
+        return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
+    }
+    if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
+        return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
+    }
+    if job.clusters.min_size == 0 {
+        return refuse("clusters.min_size", "0".into(), "at least 1");
+    }
+    if job.effort.shard_bytes < 64 << 10 {
+        return refuse("effort.shard_bytes", job.effort.shard_bytes.to_string(), "at least 65536 bytes");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Guard, MergeCondition};
+
+    #[test]
+    fn file_overrides_default_and_set_overrides_file() {
+        let text = "[overlap]\nmin_shared = 15\n[clusters]\nmerge = \"exact\"";
+        let job = resolve("j.toml", text, &["overlap.min_shared=25".into(), "output.url=out".into()]).unwrap();
+        assert_eq!(job.overlap.min_shared, 25);
+        assert_eq!(job.clusters.merge, MergeCondition::Exact);
+        assert_eq!(job.output.url, "out");
+    }
+
+    #[test]
+    fn the_papers_setting_is_one_line_and_can_be_overridden() {
+        let job = resolve("j.toml", "preset = \"four-line\"\n[overlap]\nmin_shared = 20", &[]).unwrap();
+        assert_eq!((job.chunks.count, job.chunks.bits, job.overlap.min_shared), (4, 32, 20));
+        assert_eq!((job.overlap.min_resemblance, job.overlap.template_pages, job.overlap.guard), (0.0, 0, Guard::None));
+        assert!(resolve("j.toml", "preset = \"six-line\"", &[]).unwrap_err().to_string().contains("four-line"));
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_known_one() {
+        let error = resolve("j.toml", "[overlap]\nmin_share = 3", &[]).unwrap_err().to_string();
+        assert!(error.contains("overlap.min_share ") && error.contains("perhaps overlap.min_shared"), "{error}");
+    }
+
+    #[test]
+    fn wrong_types_and_ranges_are_refused() {
+        for (text, word) in [
+            ("[overlap]\nmin_shared = \"x\"", "integer"),
+            ("[overlap]\nmin_resemblance = 1.5", "between 0 and 1"),
+            ("[chunks]\nunit = \"verses\"", "verses"),
+            ("[chunks]\nwrap = 5", "16"),
+            ("[output]\npartitions = 12", "power of two"),
+            ("kind = [", "TOML"),
+        ] {
+            let error = resolve("j.toml", text, &[]).unwrap_err();
+            assert!(error.to_string().contains(word), "{text}: {error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

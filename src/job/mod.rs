@@ -1,0 +1,12 @@
+//! What to compute: job files, their defaults, and the digest by which runs are told apart.
+//!
+//! A job file never says where the work is done (that is the cluster file's business), so the same job under any
+//! cluster gives the same bytes.
+
+mod digest;
+mod merge;
+mod settings;
+
+pub use digest::Digest;
+pub use merge::resolve;
+pub use settings::*;

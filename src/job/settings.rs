@@ -1,0 +1,205 @@
+//! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
+//!
+//! The defaults stand here and nowhere else; `jobs/README.md` is checked against them by a test.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pages::record::Limits;
+
+/// A job with every setting resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// What is computed; the only kind so far is `replicas`.
+    pub kind: Kind,
+    /// Where the crawl is and how it is read.
+    pub input: Input,
+    /// Where the result goes.
+    pub output: Output,
+    /// How text is cut in chunks.
+    pub chunks: Chunks,
+    /// When two pages are similar.
+    pub overlap: Overlap,
+    /// How similar pages grow to collections.
+    pub clusters: Clusters,
+    /// Settings that change how much work is done at once, never the answer.
+    pub effort: Effort,
+}
+
+/// What a job computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Pages to similar pages, trivial clusters, collections and the avoid list.
+    Replicas,
+}
+
+/// Where the crawl is and how it is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
+    pub urls: Vec<String>,
+    /// URL under which the files of a directory of HTML are taken to stand.
+    pub base: String,
+    /// Largest share of bad records in one file.
+    pub max_bad: f64,
+    /// Field names of JSONL and Parquet rows, first match wins.
+    pub fields: Fields,
+    /// Bounds on a single record.
+    pub limits: Limits,
+}
+
+/// Field or column names of JSONL and Parquet rows; of each list the first one present counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fields {
+    /// The page's URL.
+    pub url: Vec<String>,
+    /// Its HTML.
+    pub html: Vec<String>,
+    /// Its text, where there is no HTML.
+    pub text: Vec<String>,
+    /// When it was fetched.
+    pub time: Vec<String>,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        Fields {
+            url: names(&["url", "uri"]),
+            html: names(&["html"]),
+            text: names(&["text", "content"]),
+            time: names(&["fetch_time", "date", "timestamp"]),
+        }
+    }
+}
+
+/// Where the result goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Folder, as a path or a store URL.
+    pub url: String,
+    /// Virtual partitions, a power of two; each table has at most one file a partition.
+    pub partitions: u32,
+    /// Whether the `fprint_docid` table is written; it has a row for every chunk of every page.
+    pub fprint_docid: bool,
+}
+
+/// What a chunk is a piece of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// The whole text.
+    Document,
+    /// Lines of text.
+    Lines,
+    /// Sentences: up to a full stop, or 150 characters (\[PBZ06\] section 3).
+    Sentences,
+    /// Paragraphs: text between empty lines.
+    Paragraphs,
+    /// Words between white space.
+    Words,
+    /// Three sentences without overlap (\[PBZ06\] Def. 1).
+    ShingleParagraphs,
+}
+
+/// How text is cut in chunks; together a named recipe, see [`crate::chunks::Recipe`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunks {
+    /// What is counted.
+    pub unit: Unit,
+    /// Units a chunk; for documents and shingle paragraphs it has no meaning and is 1.
+    pub count: u32,
+    /// Whether a chunk starts at every unit, instead of every `count` units.
+    pub sliding: bool,
+    /// Columns at which lines are wrapped before they are counted; 0 leaves them as they are.
+    pub wrap: u32,
+    /// Width of a fingerprint: 64, or the papers' 32.
+    pub bits: u32,
+    /// A page with less text than this, in bytes, says too little to be a copy of anything.
+    pub min_text: u32,
+}
+
+/// What keeps single-link clusters from chaining.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// Every similar pair joins its clusters, as in \[CSG00\].
+    None,
+    /// A pair joins only if each page is the other's best match on the other's host.
+    MutualBest,
+}
+
+/// When two pages are similar.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// T: fingerprints two pages must share at least.
+    pub min_shared: u32,
+    /// Shared fingerprints as a share of those of the larger page, at least; 0 turns it off.
+    pub min_resemblance: f64,
+    /// Chunks that are added to those of the larger page for this, all of them different: so few chunks must agree better
+    /// than many to be believed.
+    pub doubt: u32,
+    /// A chunk on more pages of one host than this is site furniture and does not count there; 0 turns the filter off.
+    pub template_pages: u32,
+    /// A chunk on more pages than this does not count; 0 turns the limit off.
+    pub max_documents: u32,
+    /// What keeps clusters from chaining.
+    pub guard: Guard,
+}
+
+/// When two trivial clusters may be joined (\[CSG00\] sections 3.1 and 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeCondition {
+    /// |Ri| = s = d = |Rj|.
+    Exact,
+    /// |Ri| = s >= d = |Rj|: mirrors that link to pages they do not carry.
+    Extended,
+}
+
+/// How similar pages grow to collections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clusters {
+    /// Which trivial clusters may be joined.
+    pub merge: MergeCondition,
+    /// Whether a collection must stand on one host, as crawling needs it.
+    pub single_site: bool,
+    /// Pages of the smallest collection that is reported.
+    pub min_size: u32,
+}
+
+/// Settings of effort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Bytes of input that one work item covers.
+    pub shard_bytes: u64,
+    /// Memory a process may use, in bytes; 0 sets no bound.
+    pub memory_bytes: u64,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Job {
+            kind: Kind::Replicas,
+            input: Input {
+                urls: Vec::new(),
+                base: "http://localhost/".into(),
+                max_bad: 0.01,
+                fields: Fields::default(),
+                limits: Limits::default(),
+            },
+            output: Output { url: String::new(), partitions: 16, fprint_docid: false },
+            chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
+            overlap: Overlap {
+                min_shared: 1,
+                min_resemblance: 0.4,
+                doubt: 1,
+                template_pages: 6,
+                max_documents: 1000,
+                guard: Guard::MutualBest,
+            },
+            clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
+            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0 },
+        }
+    }
+}

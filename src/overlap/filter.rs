@@ -1,0 +1,65 @@
+//! Which chunks count: not those of a site's template, nor those all over the crawl.
+
+use super::FPrintDocId;
+use crate::ids::HostId;
+use crate::job::Overlap;
+
+/// Why a chunk does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It counts.
+    Counts,
+    /// It stands on more than `template_pages` pages of one host: menus, footers, banners.
+    Template,
+    /// It stands on more than `max_documents` pages.
+    Frequent,
+}
+
+/// Decides for one chunk, given the rows of all pages that have it (a run of equal fingerprints).
+///
+/// A chunk that is furniture on one host does not count on any: mirrors carry the furniture of their original.
+///
+/// # Cost
+/// A sort of the run's hosts; `scratch` is reused between runs.
+pub fn judge(run: &[FPrintDocId], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
+    let few = settings.template_pages as usize;
+    if few > 0 && run.len() > few {
+        scratch.clear();
+        scratch.extend(run.iter().map(|row| hosts[row.doc as usize]));
+        scratch.sort_unstable();
+        if scratch.windows(few + 1).any(|window| window[0] == window[few]) {
+            return Verdict::Template;
+        }
+    }
+    if settings.max_documents > 0 && run.len() > settings.max_documents as usize {
+        return Verdict::Frequent;
+    }
+    Verdict::Counts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::Job;
+
+    proptest! {
+        #[test]
+        fn a_template_chunk_stands_on_more_pages_of_one_host_than_allowed(
+            hosts in prop::collection::vec(0u32..4, 1..20), template_pages in 0u32..6, max_documents in 0u32..20
+        ) {
+            let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
+            let run: Vec<_> = (0..hosts.len() as u32).map(|doc| FPrintDocId::new(9, doc)).collect();
+            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == host).count()).max().unwrap();
+            let want = if template_pages > 0 && most > template_pages as usize {
+                Verdict::Template
+            } else if max_documents > 0 && hosts.len() > max_documents as usize {
+                Verdict::Frequent
+            } else {
+                Verdict::Counts
+            };
+            prop_assert_eq!(judge(&run, &hosts, &settings, &mut Vec::new()), want);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for the dataflow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::filter::{Verdict, judge};
+use super::guard::{Match, best_on_each_host};
+use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
+use crate::ids::HostId;
+use crate::job::{Guard, Overlap};
+
+/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host.
+///
+/// Pairs come ascending. Time and space are those of the cross product of each fingerprint's pages.
+pub fn similar_pairs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<SimilarPair> {
+    let mut table = fprint_docid.to_vec();
+    table.sort_unstable_by_key(FPrintDocId::key);
+    let mut chunks = vec![0u32; hosts.len()];
+    let mut shared = BTreeMap::new();
+    for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
+        if judge(run, hosts, settings, &mut Vec::new()) != Verdict::Counts {
+            continue;
+        }
+        for (at, left) in run.iter().enumerate() {
+            chunks[left.doc as usize] += 1;
+            for right in &run[at + 1..] {
+                *shared.entry((left.doc, right.doc)).or_insert(0u32) += 1;
+            }
+        }
+    }
+    shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a as usize], chunks[b as usize], settings));
+    let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
+    match settings.guard {
+        Guard::None => pairs.collect(),
+        Guard::MutualBest => {
+            let mut matches: Vec<Match> = pairs
+                .clone()
+                .flat_map(|SimilarPair { a, b, value }| {
+                    let larger = chunks[a as usize].max(chunks[b as usize]);
+                    [(a, b), (b, a)].map(|(from, to)| Match {
+                        from,
+                        host: hosts[to as usize],
+                        to,
+                        shared: value,
+                        larger,
+                    })
+                })
+                .collect();
+            let mut votes = BTreeSet::new();
+            best_on_each_host(&mut matches, |page| hosts[page as usize], |best| _ = votes.insert((best.from, best.to)));
+            pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Rank;
+
+    fn paper(min_shared: u32) -> Overlap {
+        Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
+    }
+
+    fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
+        let rows = |(doc, fprints): (usize, &&[u64])| -> Vec<_> {
+            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Rank)).collect()
+        };
+        pages.iter().enumerate().flat_map(rows).collect()
+    }
+
+    /// \[SGM98\] section 2: "<di, dj, F>, if documents di and dj share F fingerprints in common", F >= T.
+    #[test]
+    fn overlap_holds_the_pairs_with_at_least_t_shared_fingerprints() {
+        let pages = table(&[&[1, 2, 3], &[2, 3, 4], &[3, 4, 5], &[9]]);
+        let pair = |a, b, value| SimilarPair { a, b, value };
+        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(2)), [pair(0, 1, 2), pair(1, 2, 2)]);
+        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(1)).len(), 3);
+        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(3)), []);
+    }
+
+    #[test]
+    fn resemblance_is_held_against_the_larger_page() {
+        let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
+        let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
+        let found: Vec<_> = similar_pairs(&pages, &[0; 3], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        assert_eq!(found, [(0, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn the_guard_keeps_the_best_match_on_each_host_only() {
+        // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
+        let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
+        let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
+        let found: Vec<_> = similar_pairs(&pages, &[0, 1, 1], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        assert_eq!(found, [(0, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn furniture_joins_nothing() {
+        let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
+        let settings = Overlap { template_pages: 2, ..paper(1) };
+        assert_eq!(similar_pairs(&pages, &[0, 0, 0], &settings), []);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 1], &settings).len(), 3);
+    }
+}

@@ -1,0 +1,290 @@
+//! Bytes to characters, by the web's rules.
+//!
+//! In: a body and the charset its transport named. Out: its text, and how often U+FFFD stands for bytes that were none.
+//! The encoding is, in this order: that of a byte order mark; the transport's; that of `<meta>` or the XML declaration
+//! within the first 1024 bytes; UTF-8 if the body is valid UTF-8; a guess by the frequencies of bytes.
+//!
+//! # Source
+//! WHATWG HTML section 13.2.3.2 ("determining the character encoding") and the Encoding standard, whose labels and
+//! decoders are `encoding_rs`. So UTF-16 in a `<meta>` is UTF-8, `iso-8859-1` is windows-1252, UTF-7 is unknown, and
+//! charsets that hide markup (`hz-gb-2312`) decode to one U+FFFD.
+//!
+//! # Deviations
+//! - The guess does not look at the page's top-level domain: mirrors of a page must read alike wherever they stand.
+//! - The guess is made on 64 KiB from the first byte beyond ASCII, so that its cost does not grow with the page.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+
+use super::html::tokenizer::attributes;
+
+/// Bytes in which a `<meta>` is looked for.
+const PRESCAN_BYTES: usize = 1024;
+
+/// Bytes on which an undeclared encoding is guessed.
+const GUESS_BYTES: usize = 64 << 10;
+
+/// Decodes bodies one after another into one buffer; valid UTF-8 is not even copied.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: String,
+}
+
+/// A decoded body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded<'a> {
+    /// The characters, without a byte order mark.
+    pub text: &'a str,
+    /// Times U+FFFD was put in for bytes that are no character; one that the body itself has is not counted.
+    pub replaced: u64,
+}
+
+impl Decoder {
+    /// Decodes HTML; with `markup` false, `<meta>` means nothing and the body is plain text.
+    pub fn decode<'a>(&'a mut self, body: &'a [u8], transport: Option<&str>, markup: bool) -> Decoded<'a> {
+        let (encoding, body) = encoding_of(body, transport, markup);
+        if encoding == UTF_8
+            && let Ok(text) = std::str::from_utf8(body)
+        {
+            return Decoded { text, replaced: 0 };
+        }
+        let mut decoder = encoding.new_decoder_without_bom_handling();
+        self.buffer.clear();
+        let (mut replaced, mut rest) = (0, body);
+        loop {
+            self.buffer.reserve(rest.len().clamp(64, 64 << 10));
+            let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut self.buffer, true);
+            rest = &rest[read..];
+            match result {
+                DecoderResult::InputEmpty => break,
+                DecoderResult::OutputFull => {}
+                DecoderResult::Malformed(..) => {
+                    self.buffer.push('\u{fffd}');
+                    replaced += 1;
+                }
+            }
+        }
+        Decoded { text: &self.buffer, replaced }
+    }
+}
+
+/// The encoding of a body, and the body without its byte order mark.
+fn encoding_of<'a>(body: &'a [u8], transport: Option<&str>, markup: bool) -> (&'static Encoding, &'a [u8]) {
+    if let Some((encoding, mark)) = Encoding::for_bom(body) {
+        return (encoding, &body[mark..]);
+    }
+    let declared = transport.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let head = &body[..body.len().min(PRESCAN_BYTES)];
+    let declared = declared.or_else(|| if markup { meta(head).or_else(|| xml_declaration(head)) } else { None });
+    (declared.unwrap_or_else(|| guess(body)), body)
+}
+
+fn guess(body: &[u8]) -> &'static Encoding {
+    let Err(error) = std::str::from_utf8(body) else { return UTF_8 };
+    // What comes before is ASCII or valid UTF-8; a guess needs to see that too, if it is not ASCII.
+    let beyond_ascii = body[..error.valid_up_to()].iter().position(|byte| !byte.is_ascii());
+    let from = beyond_ascii.unwrap_or(error.valid_up_to()).saturating_sub(1);
+    let sample = &body[from..body.len().min(from + GUESS_BYTES)];
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(sample, from + sample.len() == body.len());
+    detector.guess(None, Utf8Detection::Allow)
+}
+
+/// The encoding that a `<meta>` in `head` declares (the standard's "prescan a byte stream").
+fn meta(head: &[u8]) -> Option<&'static Encoding> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr(b'<', &head[at..])? + 1;
+        let rest = &head[at..];
+        if rest.starts_with(b"!--") {
+            at += 1 + memchr::memmem::find(&rest[1..], b"-->")? + 3;
+        } else if rest.len() > 4
+            && rest[..4].eq_ignore_ascii_case(b"meta")
+            && (rest[4] == b'/' || rest[4].is_ascii_whitespace())
+        {
+            at += 4;
+            if let Some(encoding) = declaration(head, &mut at)? {
+                return Some(encoding);
+            }
+        } else {
+            let name = usize::from(rest.first() == Some(&b'/'));
+            match rest.get(name)? {
+                letter if letter.is_ascii_alphabetic() => {
+                    at += rest.iter().position(|byte| *byte == b'>' || byte.is_ascii_whitespace())?;
+                    attributes(head, &mut at, |_, _| ())?;
+                }
+                _ if name == 1 || matches!(rest[0], b'!' | b'?') => at += memchr::memchr(b'>', rest)?,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What one `<meta>` declares, from the end of its name; `None` when the head ends within it.
+fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>> {
+    let (mut pragma, mut content, mut charset) = (false, None, None);
+    attributes(head, at, |name, value| {
+        let value = &head[value];
+        if name.eq_ignore_ascii_case(b"http-equiv") {
+            pragma |= value.eq_ignore_ascii_case(b"content-type");
+        } else if name.eq_ignore_ascii_case(b"content") {
+            content = content.or_else(|| charset_parameter(value));
+        } else if name.eq_ignore_ascii_case(b"charset") {
+            charset = charset.or(Some(value));
+        }
+    })?;
+    let label = charset.or(if pragma { content } else { None });
+    Some(label.and_then(Encoding::for_label).map(|encoding| match encoding {
+        // Whoever can read this <meta> byte by byte is not reading UTF-16.
+        utf16 if utf16 == UTF_16LE || utf16 == UTF_16BE => UTF_8,
+        user if user == X_USER_DEFINED => WINDOWS_1252,
+        encoding => encoding,
+    }))
+}
+
+/// The label after `charset=` in a `content` attribute.
+fn charset_parameter(content: &[u8]) -> Option<&[u8]> {
+    let mut rest = content;
+    loop {
+        let at = rest.windows(7).position(|window| window.eq_ignore_ascii_case(b"charset"))?;
+        rest = rest[at + 7..].trim_ascii_start();
+        if let Some(value) = rest.strip_prefix(b"=") {
+            return quoted(value.trim_ascii_start(), |byte| byte == b';' || byte.is_ascii_whitespace());
+        }
+    }
+}
+
+/// The encoding named by `<?xml … encoding="…"?>` at the very start.
+fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
+    let declaration = &head[..memchr::memchr(b'>', head)?];
+    let rest = declaration.strip_prefix(b"<?xml")?;
+    let rest = rest[memchr::memmem::find(rest, b"encoding")? + 8..].trim_ascii_start();
+    let value = rest.strip_prefix(b"=")?.trim_ascii_start();
+    let label = quoted(value, |_| true)?;
+    Encoding::for_label(label)
+        .map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+}
+
+/// A value in quotes, or without them up to a byte that `ends` it; `None` when its quote is not closed.
+fn quoted(value: &[u8], ends: impl Fn(u8) -> bool) -> Option<&[u8]> {
+    match value.first()? {
+        quote @ (b'"' | b'\'') => Some(&value[1..][..memchr::memchr(*quote, &value[1..])?]),
+        _ => Some(&value[..value.iter().position(|&byte| ends(byte)).unwrap_or(value.len())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{EUC_JP, GB18030, SHIFT_JIS, WINDOWS_1251};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn html(body: &[u8], transport: Option<&str>) -> (String, u64) {
+        let mut decoder = Decoder::default();
+        let decoded = decoder.decode(body, transport, true);
+        (decoded.text.to_owned(), decoded.replaced)
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_stronger_than_the_transport_and_the_transport_than_meta() {
+        assert_eq!(html(b"\xef\xbb\xbf\xc3\xa9", Some("windows-1252")), ("é".into(), 0));
+        assert_eq!(html(b"\xff\xfeh\0i\0", Some("utf-8")), ("hi".into(), 0));
+        assert_eq!(html(b"\xfe\xff\0h\0i", None), ("hi".into(), 0));
+        assert_eq!(html(b"<meta charset=utf-8>\xe9", Some("ISO-8859-1")).0, "<meta charset=utf-8>é");
+        assert_eq!(html(b"h\0i\0", Some("utf-16")), ("hi".into(), 0));
+    }
+
+    #[test]
+    fn a_charset_that_lies_is_believed_and_the_damage_counted() {
+        assert_eq!(html("é".as_bytes(), Some("iso-8859-1")), ("Ã©".into(), 0));
+        assert_eq!(
+            html(b"caf\xe9 \xef\xbf\xbd \xff\xff", Some("utf-8")),
+            ("caf\u{fffd} \u{fffd} \u{fffd}\u{fffd}".into(), 3)
+        );
+        assert_eq!(html(b"anything", Some("hz-gb-2312")), ("\u{fffd}".into(), 1));
+    }
+
+    #[test]
+    fn labels_nobody_knows_are_passed_over() {
+        assert_eq!(html("é".as_bytes(), Some("utf-7")), ("é".into(), 0));
+        assert_eq!(
+            html(b"<meta charset=none><meta charset=koi8-r>\xc1", Some("binary")).0,
+            "<meta charset=none><meta charset=koi8-r>а"
+        );
+    }
+
+    #[test]
+    fn meta_is_read_as_the_prescan_reads_it() {
+        let of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
+        for (head, expected) in [
+            ("<meta charset=shift_jis>", Some("Shift_JIS")),
+            ("<META/CHARSET = 'euc-jp' >", Some("EUC-JP")),
+            ("<meta http-equiv=Content-Type content='text/html; charset=gb2312'>", Some("GBK")),
+            ("<meta content='text/html; charset=\"gb18030\"' http-equiv=content-type>", Some("gb18030")),
+            ("<meta http-equiv=content-type content='charset charset = koi8-r; x'>", Some("KOI8-R")),
+            ("<meta content='text/html; charset=gb2312'>", None),
+            ("<meta http-equiv=refresh content='text/html; charset=gb2312'>", None),
+            ("<meta charset=utf-16le>", Some("UTF-8")),
+            ("<meta charset=x-user-defined>", Some("windows-1252")),
+            ("<meta charset=utf-7>", None),
+            ("<!-- <meta charset=big5> --><meta charset=euc-kr>", Some("EUC-KR")),
+            ("<!--><meta charset=big5>", Some("Big5")),
+            ("<p title='<meta charset=big5>'>", None),
+            ("</p title='<meta charset=big5>'><meta charset=euc-kr>", Some("EUC-KR")),
+            ("<!doctype html><?php ?><1 <meta charset=big5>", Some("Big5")),
+            ("<meta charset=big5", None),
+            ("<metacharset=big5>", None),
+            ("<", None),
+            ("</", None),
+            ("<meta", None),
+        ] {
+            assert_eq!(of(head), expected, "{head}");
+        }
+        let late = format!("{}<meta charset=big5>", " ".repeat(1024));
+        assert_eq!(encoding_of(late.as_bytes(), None, true).0, UTF_8);
+        assert_eq!(encoding_of(b"<meta charset=big5>", None, false).0, UTF_8);
+        assert_eq!(xml_declaration(b"<?xml version='1.0' encoding=\"EUC-JP\"?>"), Some(EUC_JP));
+        assert_eq!(xml_declaration(b"<?xml version='1.0'?> encoding='EUC-JP'>"), None);
+    }
+
+    #[test]
+    fn an_undeclared_encoding_is_guessed() {
+        for (encoding, text) in [
+            (
+                WINDOWS_1252,
+                "Übergrößenträger müssen über Äcker gehen, außer früh; c’est déjà l’été, où l’on fête Noël.",
+            ),
+            (WINDOWS_1251, "Съешь же ещё этих мягких французских булок, да выпей чаю."),
+            (SHIFT_JIS, "日本語の文字コードには、いくつかの種類があります。これはテストです。"),
+            (GB18030, "他们的语言是中文，这个页面没有声明编码，所以只好猜测。"),
+        ] {
+            let (body, _, lossy) = encoding.encode(text);
+            assert!(!lossy);
+            assert_eq!(html(&body, None), (text.to_owned(), 0), "{}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn a_guess_on_a_long_page_cuts_no_character_in_two() {
+        for shift in 0..4 {
+            let text =
+                format!("{}{}", "x".repeat(shift), "日本語の文字コードには、いくつかの種類があります。".repeat(4000));
+            let (body, _, _) = SHIFT_JIS.encode(&text);
+            assert_eq!(html(&body, None), (text, 0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_equals_that_of_encoding_rs(
+            body in proptest::collection::vec(any::<u8>(), 0..200),
+            label in prop_oneof!["utf-8", "shift_jis", "gb18030", "utf-16le", "windows-1252", "iso-2022-jp", "big5", "euc-kr"],
+        ) {
+            let (text, _, bad) = Encoding::for_label(label.as_bytes()).unwrap().decode(&body);
+            let (ours, replaced) = html(&body, Some(&label));
+            prop_assert_eq!(&ours, &text);
+            prop_assert_eq!(replaced > 0, bad);
+        }
+    }
+}

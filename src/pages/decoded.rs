@@ -1,0 +1,111 @@
+//! A file as a stream of its decoded bytes.
+
+use std::io::{self, BufReader, Read};
+
+use super::record::{Limits, ReadAt, Reason};
+use crate::error::Error;
+
+/// How a file as a whole is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Gzip, one member or several.
+    Gzip,
+    /// Zstandard, one frame or several.
+    Zstd,
+}
+
+impl Compression {
+    /// Tells by the first bytes.
+    pub fn of(head: &[u8]) -> Compression {
+        match head {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Reads a file from an offset on. A failure of the store comes through as an [`io::Error`] that holds our [`Error`].
+pub(crate) struct FileReader<'a> {
+    file: &'a dyn ReadAt,
+    next: u64,
+}
+
+impl<'a> FileReader<'a> {
+    pub(crate) fn from(file: &'a dyn ReadAt, offset: u64) -> FileReader<'a> {
+        FileReader { file, next: offset }
+    }
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(self.next, into.len()).map_err(io::Error::other)?;
+        self.next += bytes.len() as u64;
+        into[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+}
+
+/// Decoded bytes of a file, from its beginning.
+pub(crate) struct Decoded<'a> {
+    stream: Stream<'a>,
+    yielded: u64,
+    ratio: u64,
+}
+
+enum Stream<'a> {
+    Plain(FileReader<'a>),
+    Gzip(flate2::bufread::MultiGzDecoder<BufReader<FileReader<'a>>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<FileReader<'a>>>),
+}
+
+impl<'a> Decoded<'a> {
+    pub(crate) fn new(file: &'a dyn ReadAt, compression: Compression, limits: &Limits) -> io::Result<Decoded<'a>> {
+        let input = FileReader::from(file, 0);
+        let buffered = |input| BufReader::with_capacity(256 << 10, input);
+        let stream = match compression {
+            Compression::None => Stream::Plain(input),
+            Compression::Gzip => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(input))),
+            Compression::Zstd => Stream::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(input))?),
+        };
+        Ok(Decoded { stream, yielded: 0, ratio: limits.ratio })
+    }
+
+    fn encoded(&self) -> u64 {
+        match &self.stream {
+            Stream::Plain(input) => input.next,
+            Stream::Gzip(decoder) => decoder.get_ref().get_ref().next,
+            Stream::Zstd(decoder) => decoder.get_ref().get_ref().next,
+        }
+    }
+}
+
+impl Read for Decoded<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = match &mut self.stream {
+            Stream::Plain(input) => input.read(into),
+            Stream::Gzip(decoder) => decoder.read(into),
+            Stream::Zstd(decoder) => decoder.read(into),
+        }?;
+        self.yielded += count as u64;
+        if self.yielded > 1 << 20 && self.yielded / self.ratio > self.encoded() {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands beyond limits.ratio"));
+        }
+        Ok(count)
+    }
+}
+
+/// Tells a failure of the run, which ends it, from damage of the content, which is a refusal.
+pub(crate) fn sort_out(error: io::Error) -> Result<(Reason, String), Error> {
+    let (kind, text) = (error.kind(), error.to_string());
+    match error.into_inner().map(|inner| inner.downcast::<Error>()) {
+        Some(Ok(failure)) => Err(*failure),
+        _ => Ok(match kind {
+            io::ErrorKind::UnexpectedEof => (Reason::Truncated, "the compressed data ends before its end mark".into()),
+            io::ErrorKind::FileTooLarge => (Reason::DecodedTooLarge, text),
+            _ => (Reason::BadCompression, text),
+        }),
+    }
+}

@@ -1,0 +1,277 @@
+//! What an input is, told by its content; its name is asked only when the content does not tell.
+
+use std::io::Read;
+
+use super::decoded::{Compression, Decoded, sort_out};
+use super::record::{Limits, ReadAt};
+use crate::error::{Error, Result};
+
+/// Bytes of a file, and decoded bytes, that are looked at.
+const HEAD: usize = 64 << 10;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Kind {
+    /// Nothing in it, and no records.
+    Empty,
+    /// WARC or WET, not compressed.
+    WarcPlain,
+    /// WARC or WET in gzip, a member a record or otherwise.
+    WarcGzip,
+    /// WARC or WET in zstd.
+    WarcZstd,
+    /// A JSON object a line.
+    Jsonl(Compression),
+    /// Parquet.
+    Parquet,
+    /// One page of HTML.
+    HtmlFile,
+}
+
+/// Returns what a file is.
+///
+/// # Errors
+/// [`Error::Input`] for anything else, saying what it looks like and what to do; [`Error::Storage`] when the store fails.
+///
+/// # Cost
+/// Reads the first 64 KiB.
+pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
+    let refuse = |reason: &str| Err(Error::input(name, reason));
+    if file.is_empty() {
+        return match ends_in(name, &[".parquet"]) {
+            true => refuse("bad_parquet: the file is empty; was it written to the end?"),
+            false => Ok(Kind::Empty),
+        };
+    }
+    let raw = file.read_at(0, HEAD)?;
+    if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
+        return Ok(Kind::Parquet);
+    }
+    // A WARC in zstd begins with its dictionary, without which nothing decodes.
+    if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
+        return Ok(Kind::WarcZstd);
+    }
+    let compression = Compression::of(&raw);
+    let head = decoded_head(file, compression)?;
+    if head.is_empty() && compression != Compression::None {
+        // Its first member is damaged, or nothing but empty members fit in the head.
+        return match head_of_later_member(&raw)
+            .map_or_else(|| by_name(name, compression), |head| of_head(&head, compression))
+        {
+            Some(kind) => Ok(kind),
+            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Kind::Empty),
+            None => refuse("its compressed data is damaged from the start; fetch it again"),
+        };
+    }
+    if Compression::of(&head) != Compression::None && compression != Compression::None {
+        return refuse("compressed twice (gzip in gzip, or the like); decompress it once and run again");
+    }
+    if let Some(what) = looks_like(&head) {
+        return refuse(what);
+    }
+    match of_head(&head, compression).or_else(|| by_name(name, compression)) {
+        Some(Kind::HtmlFile) if compression != Compression::None => {
+            refuse("a compressed HTML page; decompress it, or give WARC, JSONL or Parquet")
+        }
+        Some(Kind::HtmlFile) if is_crawl_name(name) => {
+            refuse("not_warc: an HTML page under the name of a crawl file, perhaps a failed download; fetch it again")
+        }
+        Some(kind) => Ok(kind),
+        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Kind::Empty),
+        None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
+    }
+}
+
+/// Whether a file begins as HTML does.
+pub fn is_html(head: &[u8]) -> bool {
+    let start = trim(head);
+    let begins = |tag: &&str| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag.as_bytes());
+    let tags = ["<!doctype html", "<html", "<head", "<body", "<title", "<!--"];
+    tags.iter().any(|tag| begins(&tag))
+        || (begins(&"<?xml") && start.windows(5).take(1024).any(|tag| tag.eq_ignore_ascii_case(b"<html")))
+}
+
+/// What the decoded head says.
+fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
+    let warc = match compression {
+        Compression::None => Kind::WarcPlain,
+        Compression::Gzip => Kind::WarcGzip,
+        Compression::Zstd => Kind::WarcZstd,
+    };
+    let start = trim(head);
+    if start.starts_with(b"WARC/") {
+        return Some(warc);
+    }
+    if start.starts_with(b"{") {
+        return Some(Kind::Jsonl(compression));
+    }
+    if is_html(head) {
+        return Some(Kind::HtmlFile);
+    }
+    // A first record that is damaged does not make the rest another format.
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.find_map(|line| {
+        let line = trim(line);
+        match line.starts_with(b"WARC/1.") {
+            true => Some(warc),
+            false => line.starts_with(b"{\"").then_some(Kind::Jsonl(compression)),
+        }
+    })
+}
+
+/// What the name says, for content that says nothing.
+fn by_name(name: &str, compression: Compression) -> Option<Kind> {
+    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    ends_in(bare, &[".jsonl", ".ndjson", ".json"]).then_some(Kind::Jsonl(compression))
+}
+
+/// Things that people give by mistake.
+fn looks_like(head: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 10] = [
+        (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
+        (b"\xff\xfe", "not_utf8: UTF-16; convert it to UTF-8"),
+        (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
+        (b"{\0", "not_utf8: UTF-16; convert it to UTF-8"),
+        (b"\0{", "not_utf8: UTF-16; convert it to UTF-8"),
+        (b"PK\x03\x04", "a zip archive; unpack it"),
+        (b"BZh", "compressed with bzip2; recompress it with gzip or zstd"),
+        (b"\xfd7zXZ\0", "compressed with xz; recompress it with gzip or zstd"),
+        (b"filedesc://", "an ARC file, the forerunner of WARC; convert it with `warcio recompress`"),
+        (b"%PDF-", "a PDF"),
+    ];
+    known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
+}
+
+/// Whether the name is that of a file that holds many pages.
+fn is_crawl_name(name: &str) -> bool {
+    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    bare.len() < name.len() || ends_in(bare, &[".warc", ".wet", ".wat", ".jsonl", ".ndjson", ".json", ".parquet"])
+}
+
+fn ends_in(name: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+fn trim(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
+}
+
+fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let read = Decoded::new(file, compression, &Limits::default())
+        .and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
+    match read.map_err(sort_out) {
+        Err(Err(failure)) => Err(failure),
+        // Damage further on is for the reader to report.
+        Ok(_) | Err(Ok(_)) => Ok(head),
+    }
+}
+
+fn decodes_to_nothing(file: &dyn ReadAt, compression: Compression) -> Result<bool> {
+    let read = Decoded::new(file, compression, &Limits::default()).and_then(|mut stream| stream.read(&mut [0]));
+    match read.map_err(sort_out) {
+        Ok(count) => Ok(count == 0),
+        Err(Ok(_)) => Ok(false),
+        Err(Err(failure)) => Err(failure),
+    }
+}
+
+/// Decodes the first member after the first one that yields anything.
+fn head_of_later_member(raw: &[u8]) -> Option<Vec<u8>> {
+    let starts = memchr::memmem::find_iter(raw, b"\x1f\x8b\x08").filter(|&start| start > 0);
+    starts.into_iter().find_map(|start| {
+        let mut head = Vec::new();
+        // The head cuts the member short, so the end of this is an error more often than not.
+        drop(flate2::bufread::GzDecoder::new(&raw[start..]).take(1 << 10).read_to_end(&mut head));
+        (!head.is_empty()).then_some(head)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::pages::memory::Memory;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    fn found(bytes: &[u8], name: &str) -> Result<Kind> {
+        detect(&Memory(bytes.to_vec()), name)
+    }
+
+    #[test]
+    fn the_content_tells_whatever_the_name_says() {
+        let warc = b"WARC/1.0\r\nWARC-Type: warcinfo\r\n";
+        let line = b"{\"url\":\"http://a/\",\"text\":\"x\"}\n";
+        let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+        let mut first_damaged = gzip(b"x");
+        first_damaged[3..].fill(0xff);
+        first_damaged.extend(gzip(warc));
+        for (what, bytes, name, kind) in [
+            ("plain", warc.to_vec(), "x.warc.gz", Kind::WarcPlain),
+            ("gzip named .warc (9)", gzip(warc), "x.warc", Kind::WarcGzip),
+            ("an empty member first (12)", [gzip(b""), gzip(warc)].concat(), "x", Kind::WarcGzip),
+            ("a damaged member first", first_damaged, "x", Kind::WarcGzip),
+            ("garbage first", [b"\x01\x02garbage\n", &warc[..]].concat(), "x", Kind::WarcPlain),
+            ("zstd", zstd(warc), "x", Kind::WarcZstd),
+            ("zstd with a dictionary", b"\x5d\x2a\x4d\x18\x04\0\0\0dict".to_vec(), "x", Kind::WarcZstd),
+            (
+                "zstd after a skippable frame",
+                [b"\x50\x2a\x4d\x18\x01\0\0\0x", &zstd(warc)[..]].concat(),
+                "x",
+                Kind::WarcZstd,
+            ),
+            ("jsonl", line.to_vec(), "x.warc", Kind::Jsonl(Compression::None)),
+            ("jsonl.gz", gzip(line), "x", Kind::Jsonl(Compression::Gzip)),
+            ("jsonl.zst", zstd(line), "x", Kind::Jsonl(Compression::Zstd)),
+            ("byte order mark", [b"\xef\xbb\xbf\r\n ", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
+            ("an array first (123)", [b"[1,2]\n", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
+            ("all lines bad (132)", b"no json here\n".repeat(50), "x.jsonl", Kind::Jsonl(Compression::None)),
+            ("parquet", b"PAR1".to_vec(), "x", Kind::Parquet),
+            ("html", b"\n <!DOCTYPE html>".to_vec(), "x", Kind::HtmlFile),
+            ("xhtml", b"<?xml version='1.0'?>\n<html>".to_vec(), "x", Kind::HtmlFile),
+            ("empty (11)", Vec::new(), "x.warc.gz", Kind::Empty),
+            ("an empty member only", gzip(b""), "x", Kind::Empty),
+            ("blank lines only", b"\r\n\n".to_vec(), "x", Kind::Empty),
+        ] {
+            assert_eq!(found(&bytes, name).unwrap(), kind, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_for_what_it_is() {
+        let line = "{\"url\":\"http://a/\",\"text\":\"x\"}\n";
+        for (what, bytes, name, words) in [
+            ("gzip in gzip (10)", gzip(&gzip(b"WARC/1.0")), "x.warc.gz", "compressed twice"),
+            ("HTML instead of WARC (13)", b"<html>404</html>".to_vec(), "x.warc.gz", "not_warc: an HTML page"),
+            (
+                "LFS pointer (14)",
+                b"version https://git-lfs.github.com/spec/v1\noid".to_vec(),
+                "x.warc.gz",
+                "git lfs pull",
+            ),
+            ("UTF-16 with a mark (133)", [b"\xff\xfe", &utf16(line)[..]].concat(), "x.jsonl", "not_utf8"),
+            ("UTF-16 without", utf16(line), "x.jsonl", "not_utf8"),
+            ("empty Parquet (142)", Vec::new(), "x.parquet", "bad_parquet"),
+            ("zip", b"PK\x03\x04".to_vec(), "x", "zip"),
+            ("xz", b"\xfd7zXZ\0".to_vec(), "x", "xz"),
+            ("ARC", gzip(b"filedesc://a.arc 0.0.0.0"), "x.arc.gz", "ARC"),
+            ("compressed HTML", gzip(b"<html>"), "x", "compressed HTML"),
+            ("noise", b"\x01\x02\x03".to_vec(), "x.warc", "not_warc"),
+            ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),
+        ] {
+            let error = found(&bytes, name).unwrap_err();
+            assert_eq!(error.exit_code(), 3, "{what}");
+            assert!(error.to_string().contains(words) && error.to_string().contains(name), "{what}: {error}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Elements by name: how their content is tokenized, where their text breaks, and which attribute links.
+//!
+//! Looked up once a tag, so names are packed into an integer and found in a table made at compile time.
+
+/// Separation of two words of text, from weakest to strongest.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    /// The words are one.
+    #[default]
+    None,
+    /// White space.
+    Space,
+    /// The end of a line.
+    Line,
+    /// An empty line.
+    Paragraph,
+}
+
+/// How the content of an element is tokenized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Text, character references and tags.
+    Data,
+    /// Text and character references up to its end tag.
+    Escapable,
+    /// Text up to its end tag.
+    Raw,
+    /// As `Raw`, but a script within a comment within a script does not end it.
+    Script,
+    /// Text up to the end of the page.
+    Plain,
+}
+
+/// What else an element means to its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing.
+    Usual,
+    /// Its content is not shown.
+    Hidden,
+    /// Its content is the title.
+    Title,
+    /// Its lines are kept.
+    Preformatted,
+    /// It breaks a line where it stands.
+    Break,
+    /// Its content is neither shown nor linked, tags and all.
+    Template,
+    /// SVG or MathML, in which a tag may close itself.
+    Foreign,
+    /// Its attribute is the base of all links.
+    Base,
+    /// Its attribute is a link.
+    Link,
+}
+
+/// An element, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Element {
+    /// What separates its text from the text before and after it.
+    pub gap: Gap,
+    /// How its content is tokenized.
+    pub content: Content,
+    /// What else it means.
+    pub role: Role,
+    /// The attribute with a URL, lower case; empty if there is none.
+    pub attribute: &'static str,
+}
+
+const USUAL: Element = Element { gap: Gap::None, content: Content::Data, role: Role::Usual, attribute: "" };
+const BLOCK: Element = Element { gap: Gap::Paragraph, ..USUAL };
+const LINK: Element = Element { role: Role::Link, attribute: "href", ..USUAL };
+const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..USUAL };
+const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
+
+/// Names that mean the same, and what they mean. The first row is for all names that are not here.
+static ELEMENTS: [(&str, Element); 20] = [
+    ("", USUAL),
+    ("td th rt", Element { gap: Gap::Space, ..USUAL }),
+    (
+        "li dt dd tr thead tbody tfoot option optgroup select legend summary noscript",
+        Element { gap: Gap::Line, ..USUAL },
+    ),
+    ("p div h1 h2 h3 h4 h5 h6 ul ol dl table hr blockquote section article aside header footer main nav form", BLOCK),
+    ("html head body frameset hgroup search address center figure figcaption caption details dialog fieldset", BLOCK),
+    ("dir menu", BLOCK),
+    ("br", Element { role: Role::Break, ..USUAL }),
+    ("pre listing", PREFORMATTED),
+    ("textarea", Element { content: Content::Escapable, ..PREFORMATTED }),
+    ("xmp", Element { content: Content::Raw, ..PREFORMATTED }),
+    ("plaintext", Element { content: Content::Plain, ..PREFORMATTED }),
+    ("title", Element { content: Content::Escapable, role: Role::Title, ..USUAL }),
+    ("script", Element { content: Content::Script, ..HIDDEN }),
+    ("style noembed noframes", HIDDEN),
+    ("iframe", Element { attribute: "src", ..HIDDEN }),
+    ("frame", Element { attribute: "src", ..LINK }),
+    ("a area", LINK),
+    ("base", Element { role: Role::Base, ..LINK }),
+    ("template", Element { role: Role::Template, ..USUAL }),
+    ("svg math", Element { role: Role::Foreign, ..USUAL }),
+];
+
+/// A tag name read so far: its bytes, lower case, packed into an integer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name(u128);
+
+impl Name {
+    /// No bytes yet.
+    pub const EMPTY: Name = Name(0);
+
+    /// The name with one byte more. Only the last 16 count; none that matters is longer than 10.
+    #[inline(always)]
+    pub const fn with(self, byte: u8) -> Name {
+        Name(self.0 << 8 | byte.to_ascii_lowercase() as u128)
+    }
+
+    /// What elements of this name mean.
+    #[inline(always)]
+    pub fn element(self) -> &'static Element {
+        let mut slot = self.slot();
+        while TABLE[slot].0 != self.0 && TABLE[slot].0 != 0 {
+            slot = (slot + 1) % SLOTS;
+        }
+        &ELEMENTS[TABLE[slot].1 as usize].1
+    }
+
+    #[inline(always)]
+    const fn slot(self) -> usize {
+        let folded = self.0 as u64 ^ (self.0 >> 64) as u64;
+        (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
+    }
+}
+
+const SLOTS: usize = 256;
+
+/// Open addressing with linear probing; an empty slot has name 0 and leads to row 0 of [`ELEMENTS`].
+static TABLE: [(u128, u8); SLOTS] = {
+    let mut table = [(0, 0); SLOTS];
+    let mut row = 1;
+    while row < ELEMENTS.len() {
+        let names = ELEMENTS[row].0.as_bytes();
+        let (mut at, mut name) = (0, Name::EMPTY);
+        while at <= names.len() {
+            if at == names.len() || names[at] == b' ' {
+                let mut slot = name.slot();
+                while table[slot].0 != 0 {
+                    slot = (slot + 1) % SLOTS;
+                }
+                table[slot] = (name.0, row as u8);
+                name = Name::EMPTY;
+            } else {
+                name = name.with(names[at]);
+            }
+            at += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(name: &str) -> &'static Element {
+        name.bytes().fold(Name::EMPTY, Name::with).element()
+    }
+
+    #[test]
+    fn every_name_finds_its_own_row_in_any_case() {
+        for (names, expected) in &ELEMENTS[1..] {
+            for name in names.split(' ') {
+                assert_eq!(element(name), expected, "{name}");
+                assert_eq!(element(&name.to_uppercase()), expected, "{name}");
+                assert!(
+                    name.len() <= 16
+                        && ELEMENTS.iter().flat_map(|row| row.0.split(' ')).filter(|n| *n == name).count() == 1
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn other_names_mean_nothing() {
+        for name in
+            ["", "b", "h7", "hr2", "scripts", "x-script", "blockquot", "a\0", "\0", "custom-element-of-a-long-name"]
+        {
+            assert_eq!(element(name), &USUAL, "{name}");
+        }
+    }
+}

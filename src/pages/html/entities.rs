@@ -1,0 +1,188 @@
+//! Character references: `&eacute;`, `&#233;`, `&#xE9;`, and the names that were once written without `;`.
+//!
+//! # Source
+//! WHATWG HTML section 13.2.5.72 to 13.2.5.80; `entities.txt` is its table of names, sorted by bytes: name, `*` if it
+//! may lack its `;`, and the code points it stands for.
+
+use std::sync::LazyLock;
+
+/// Longest name in the table, and longest that may lack its `;`.
+const LONGEST: usize = 31;
+const LONGEST_LEGACY: usize = 6;
+
+struct Entity {
+    name: &'static str,
+    legacy: bool,
+    characters: String,
+}
+
+static NAMED: LazyLock<Vec<Entity>> = LazyLock::new(|| {
+    let entity = |line: &'static str| {
+        let (name, points) = line.split_once(' ')?;
+        let characters = points.split(' ').map(|point| char::from_u32(u32::from_str_radix(point, 16).ok()?));
+        let characters = characters.collect::<Option<String>>()?;
+        Some(Entity { name: name.trim_end_matches('*'), legacy: name.ends_with('*'), characters })
+    };
+    include_str!("entities.txt").lines().map(|line| entity(line).expect("a line is a name and code points")).collect()
+});
+
+/// What the code points 0x80 to 0x9F mean in a numeric reference: what they are in windows-1252.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
+    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// Where a reference stands; in an attribute, `&copy=1` and `&copyright` are no references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Text, or the content of a title or textarea.
+    Text,
+    /// The value of an attribute.
+    Attribute,
+}
+
+/// Reads the reference that `text` begins with (its first byte is `&`) and appends what it stands for.
+///
+/// Returns the bytes read; an `&` that begins no reference stands for itself.
+pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
+    let rest = &text.as_bytes()[1..];
+    let read = match rest.first() {
+        Some(b'#') => numeric(&rest[1..]).map(|(length, character)| {
+            out.push(character);
+            1 + length
+        }),
+        Some(letter) if letter.is_ascii_alphabetic() => named(&text[1..], place).map(|(length, characters)| {
+            out.push_str(characters);
+            length
+        }),
+        _ => None,
+    };
+    1 + read.unwrap_or_else(|| {
+        out.push('&');
+        0
+    })
+}
+
+/// Writes `value`, an attribute's, into `out` with its references decoded.
+pub(super) fn decode_attribute(value: &str, out: &mut String) {
+    let mut rest = value;
+    while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        rest = &rest[decode(rest, Place::Attribute, out)..];
+    }
+    out.push_str(rest);
+}
+
+/// Reads what follows `&#`.
+fn numeric(rest: &[u8]) -> Option<(usize, char)> {
+    let (radix, prefix) = if let Some(b'x' | b'X') = rest.first() { (16, 1) } else { (10, 0) };
+    let mut length = prefix;
+    let mut point = 0u32;
+    while let Some(digit) = rest.get(length).and_then(|&byte| char::from(byte).to_digit(radix)) {
+        // A code point out of range stays out of range.
+        point = point.saturating_mul(radix).saturating_add(digit);
+        length += 1;
+    }
+    if length == prefix {
+        return None;
+    }
+    let character = match point {
+        0 => '\u{fffd}',
+        0x80..=0x9f => WINDOWS_1252[point as usize - 0x80],
+        _ => char::from_u32(point).unwrap_or('\u{fffd}'),
+    };
+    Some((length + usize::from(rest.get(length) == Some(&b';')), character))
+}
+
+/// Reads what follows `&`: the longest name there is.
+fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
+    let bytes = rest.as_bytes();
+    let name = bytes.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    if bytes.get(name) == Some(&b';')
+        && let Some(entity) = find(&rest[..name])
+    {
+        return Some((name + 1, &entity.characters));
+    }
+    let legacy = |length: usize| find(&rest[..length]).filter(|entity| entity.legacy);
+    let entity = (2..=name.min(LONGEST_LEGACY)).rev().find_map(legacy)?;
+    let length = entity.name.len();
+    let goes_on = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=');
+    (place == Place::Text || !goes_on).then_some((length, entity.characters.as_str()))
+}
+
+fn find(name: &str) -> Option<&'static Entity> {
+    let table = &*NAMED;
+    table.binary_search_by(|entity| entity.name.cmp(name)).ok().map(|at| &table[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decoded(text: &str, place: Place) -> String {
+        let (mut out, mut at) = (String::new(), 0);
+        while at < text.len() {
+            if text[at..].starts_with('&') {
+                at += decode(&text[at..], place, &mut out);
+            } else {
+                let character = text[at..].chars().next().unwrap();
+                out.push(character);
+                at += character.len_utf8();
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_within_its_bounds() {
+        assert_eq!((NAMED.len(), NAMED.iter().filter(|entity| entity.legacy).count()), (2125, 106));
+        assert!(NAMED.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(NAMED.iter().all(|entity| entity.name.len() <= LONGEST && !entity.characters.is_empty()));
+        assert!(
+            NAMED.iter().filter(|entity| entity.legacy).all(|entity| (2..=LONGEST_LEGACY).contains(&entity.name.len()))
+        );
+        for entity in &*NAMED {
+            assert_eq!(decoded(&format!("&{};", entity.name), Place::Attribute), entity.characters);
+        }
+    }
+
+    #[test]
+    fn references_in_text() {
+        for (text, expected) in [
+            ("&lt;p&gt; &amp;amp; &quot;&apos;", "<p> &amp; \"'"),
+            ("&eacute;&Eacute;&Alpha;&rarr;&euro;&hellip;&NotEqualTilde;", "éÉΑ→€…≂̸"),
+            ("&CounterClockwiseContourIntegral;", "∳"),
+            ("&notit; &notin; &not; &noti", "¬it; ∉ ¬ ¬i"),
+            ("AT&T &copy2 &eacutee &frac12x &Ntilde&amp", "AT&T ©2 ée ½x Ñ&"),
+            ("&alpha &EACUTE; &nosuch; & &; &&lt;&", "&alpha &EACUTE; &nosuch; & &; &<&"),
+            ("&#65;&#x42;&#X43&#068.", "ABCD."),
+            ("&#128;&#x99;&#150;&#x81;", "€™–\u{81}"),
+            ("&#0;&#xD800;&#x110000;&#99999999999999999999;", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+            ("&#; &#x; &#xg; &#a", "&#; &#x; &#xg; &#a"),
+            ("&ampé &é", "&é &é"),
+        ] {
+            assert_eq!(decoded(text, Place::Text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn queries_in_attributes_are_no_references_unless_they_end_like_one() {
+        let value = "/a?b=1&copy=2&amp;c=3&lt4&sect&para;&notin&times";
+        let mut out = String::new();
+        decode_attribute(value, &mut out);
+        assert_eq!(out, "/a?b=1&copy=2&c=3&lt4§¶&notin×");
+        assert_eq!(decoded(value, Place::Attribute), out);
+    }
+
+    proptest! {
+        #[test]
+        fn at_least_the_ampersand_and_at_most_the_text_is_read(text in "&[#xXa-zA-Z0-9;=é]{0,40}") {
+            let mut out = String::new();
+            let read = decode(&text, Place::Text, &mut out);
+            prop_assert!(read >= 1 && text.is_char_boundary(read) && !out.is_empty());
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! References of a page to doc ids of their targets.
+//!
+//! In: values of `href` and `src`, as written, in the order of the page. Out: doc ids of the canonical URLs they lead to,
+//! each once. References that lead to no http(s) URL are no links.
+//!
+//! # Cost
+//! A page repeats most of its references, and most of the others are plain (`../a/b.html`, `http://host/path`): the
+//! former are known by their hash, the latter put together without parsing the base again. The `url` crate has the last
+//! word on everything else, and on this shortcut in the tests.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::entities;
+use crate::ids::{DocId, doc_id};
+use crate::pages::url::{CanonicalUrl, LONGEST};
+
+/// References remembered within a page; a forgotten one costs time only.
+const REMEMBERED: usize = 1024;
+
+/// Collects the links of one page after another.
+#[derive(Debug)]
+pub(super) struct Links {
+    limit: usize,
+    too_many: bool,
+    /// Targets in the order of the page, and the same as a set.
+    targets: Vec<DocId>,
+    known: HashSet<DocId, BuildHasherDefault<AsItIs>>,
+    /// Hashes of references as written, each in the place its low bits say. Every page has its own seed, so that those
+    /// of earlier pages mean nothing.
+    seen: Box<[u64; REMEMBERED]>,
+    seed: u64,
+    reference: String,
+    target: String,
+}
+
+impl Links {
+    /// At most `limit` links a page.
+    pub(super) fn new(limit: u32) -> Links {
+        Links {
+            limit: limit as usize,
+            too_many: false,
+            targets: Vec::new(),
+            known: HashSet::default(),
+            seen: Box::new([0; REMEMBERED]),
+            seed: 0,
+            reference: String::new(),
+            target: String::new(),
+        }
+    }
+
+    /// Forgets the links of the page before.
+    pub(super) fn clear(&mut self) {
+        self.too_many = false;
+        self.targets.clear();
+        self.known.clear();
+        self.seed += 1;
+    }
+
+    /// Whether there was a link more than the limit.
+    pub(super) fn too_many(&self) -> bool {
+        self.too_many
+    }
+
+    /// The links so far without `page` itself, ascending.
+    pub(super) fn sorted(&mut self, page: DocId) -> &[DocId] {
+        self.targets.retain(|&target| target != page);
+        self.targets.sort_unstable();
+        &self.targets
+    }
+
+    /// Adds the target of the value of an attribute, character references as written.
+    pub(super) fn add(&mut self, value: &str, base: &Base) {
+        if self.too_many {
+            return;
+        }
+        self.reference.clear();
+        let reference = if value.contains('&') {
+            entities::decode_attribute(value, &mut self.reference);
+            &self.reference
+        } else {
+            value
+        };
+        let reference = without_fragment(reference);
+        let hash = xxh3_64_with_seed(reference.as_bytes(), self.seed);
+        let seen = &mut self.seen[hash as usize % REMEMBERED];
+        if *seen == hash {
+            return;
+        }
+        *seen = hash;
+        let Some(target) = base.target(reference, &mut self.target) else { return };
+        if self.known.contains(&target) {
+            return;
+        }
+        if self.targets.len() == self.limit {
+            self.too_many = true;
+            return;
+        }
+        self.known.insert(target);
+        self.targets.push(target);
+    }
+}
+
+/// A hash set of hashes.
+#[derive(Debug, Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("doc ids are written as u64")
+    }
+}
+
+/// What the references of a page are relative to.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    url: CanonicalUrl,
+    /// Length of scheme, host and port.
+    origin: usize,
+    /// Length up to and with the last `/` of the path.
+    directory: usize,
+    /// Length up to the query.
+    path: usize,
+}
+
+impl Base {
+    pub(super) fn new(url: CanonicalUrl) -> Base {
+        let (origin, path) = (url.origin().len(), url.without_query().len());
+        let directory = url.without_query().rfind('/').expect("the path of an http URL begins with /") + 1;
+        Base { url, origin, directory, path }
+    }
+
+    /// The base that `<base href>` with this value makes of this one; itself if the value leads nowhere.
+    pub(super) fn rebased(&self, value: &str) -> Base {
+        let mut reference = String::new();
+        entities::decode_attribute(value, &mut reference);
+        self.url.join(&reference).map_or_else(|_| self.clone(), Base::new)
+    }
+
+    /// The doc id a reference without fragment leads to, if it leads to an http(s) URL; `buffer` is for its use.
+    fn target(&self, reference: &str, buffer: &mut String) -> Option<DocId> {
+        if reference.len() > LONGEST {
+            return None;
+        }
+        if self.put_together(reference, buffer) {
+            return Some(doc_id(buffer));
+        }
+        match scheme(reference) {
+            Some(scheme) if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") => None,
+            _ => self.url.join(reference).ok().map(|url| doc_id(url.as_str())),
+        }
+    }
+
+    /// Resolves a reference of plain characters into `out`; false if it is not plain.
+    fn put_together(&self, reference: &str, out: &mut String) -> bool {
+        let base = self.url.as_str();
+        let (path, query) = match memchr::memchr(b'?', reference.as_bytes()) {
+            Some(at) => reference.split_at(at),
+            None => (reference, ""),
+        };
+        if !path.bytes().all(|byte| PLAIN[byte as usize] & PATH != 0)
+            || !query.bytes().all(|byte| PLAIN[byte as usize] & QUERY != 0)
+        {
+            return false;
+        }
+        out.clear();
+        let root;
+        if let Some(rest) = path.strip_prefix("http://").or_else(|| path.strip_prefix("https://")) {
+            let host = &rest[..rest.find('/').unwrap_or(rest.len())];
+            if !is_plain_host(host) {
+                return false;
+            }
+            root = path.len() - rest.len() + host.len();
+            out.push_str(&path[..root]);
+            out.push('/');
+            append_path(rest[host.len()..].strip_prefix('/').unwrap_or(""), root, out);
+        } else if scheme(path).is_some() || path.starts_with("//") {
+            return false;
+        } else if let Some(path) = path.strip_prefix('/') {
+            out.push_str(&base[..=self.origin]);
+            append_path(path, self.origin, out);
+        } else if path.is_empty() {
+            out.push_str(if query.is_empty() { base } else { &base[..self.path] });
+        } else {
+            out.push_str(&base[..self.directory]);
+            append_path(path, self.origin, out);
+        }
+        out.push_str(query);
+        true
+    }
+}
+
+/// Appends the segments of `path` to `out`, which ends with `/` and whose first `/` of the path is at `root`.
+fn append_path(path: &str, root: usize, out: &mut String) {
+    let mut segments = path.split('/').peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            "." => {}
+            ".." => {
+                let parent = out[root..out.len() - 1].rfind('/').map_or(root, |at| root + at);
+                out.truncate(parent + 1);
+            }
+            _ => {
+                out.push_str(segment);
+                if segments.peek().is_some() {
+                    out.push('/');
+                }
+            }
+        }
+    }
+}
+
+/// Whether a host is already as the `url` crate would write it: a name of lower case letters, digits and hyphens in
+/// ASCII that is no address, without user, port, or dot at its end.
+fn is_plain_host(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or("");
+    host.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
+        && last.starts_with(|first: char| first.is_ascii_lowercase())
+        && !host.contains("xn--")
+}
+
+/// The scheme of an absolute reference.
+fn scheme(reference: &str) -> Option<&str> {
+    let reference = reference.trim_start_matches(|character| character <= ' ');
+    let end = reference
+        .bytes()
+        .position(|byte| !matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'.'))?;
+    (reference.as_bytes()[end] == b':' && reference.as_bytes()[0].is_ascii_alphabetic()).then_some(&reference[..end])
+}
+
+fn without_fragment(reference: &str) -> &str {
+    memchr::memchr(b'#', reference.as_bytes()).map_or(reference, |at| &reference[..at])
+}
+
+/// A byte that the `url` crate leaves as it is in a path, and in a query.
+const PATH: u8 = 1;
+const QUERY: u8 = 2;
+
+/// A `%` is plain in no path, since `%2e` is a dot.
+static PLAIN: [u8; 256] = {
+    let mut plain = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        plain[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => PATH | QUERY,
+            b'-' | b'.' | b'_' | b'~' | b'/' | b':' | b'@' | b'!' | b'$' | b'&' | b'(' | b')' => PATH | QUERY,
+            b'*' | b'+' | b',' | b';' | b'=' => PATH | QUERY,
+            b'%' | b'?' => QUERY,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    plain
+};
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn base(url: &str) -> Base {
+        Base::new(CanonicalUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn odd_references_lead_where_a_browser_goes() {
+        let base = base("http://example.com/a/b?q");
+        for (reference, expected) in [
+            ("", Some("http://example.com/a/b?q")),
+            ("  c ", Some("http://example.com/a/c")),
+            ("?x=1&y", Some("http://example.com/a/b?x=1&y")),
+            ("//other.example", Some("http://other.example/")),
+            ("../../../etc/passwd", Some("http://example.com/etc/passwd")),
+            ("/x/%2e%2E/y", Some("http://example.com/y")),
+            ("..", Some("http://example.com/")),
+            ("c//../d/.", Some("http://example.com/a/c/d/")),
+            ("\\c\\d", Some("http://example.com/c/d")),
+            ("http:c", Some("http://example.com/a/c")),
+            ("https:c", Some("https://c/")),
+            ("HTTP://EXAMPLE.org", Some("http://example.org/")),
+            ("http://example.org", Some("http://example.org/")),
+            ("http://example.org?x", Some("http://example.org/?x")),
+            ("http://example.org:80/..", Some("http://example.org/")),
+            ("http://example.org:8080", Some("http://example.org:8080/")),
+            ("http://me:pw@example.org/", Some("http://example.org/")),
+            ("http://bücher.example/", Some("http://xn--bcher-kva.example/")),
+            ("http://[::0:1]/", Some("http://[::1]/")),
+            ("http://0x7f.1/", Some("http://127.0.0.1/")),
+            ("http://example.org./", Some("http://example.org/")),
+            ("ht\ntp://example.org/\ta", Some("http://example.org/a")),
+            ("a\0b", Some("http://example.com/a/a%00b")),
+            ("d:e", None),
+            ("./d:e", Some("http://example.com/a/d:e")),
+            ("/wiki/File:A_(b)", Some("http://example.com/wiki/File:A_(b)")),
+            ("javascript:void(0)", None),
+            (" java\nscript:void(0)", None),
+            ("data:text/html,x", None),
+            ("mailto:a@example.com", None),
+            ("blob:http://example.com/1", None),
+            ("ftp://example.com/", None),
+            ("file:///etc/passwd", None),
+            ("about:blank", None),
+            ("http://", None),
+            ("http:///", None),
+            ("http://1.2.3.999/", None),
+        ] {
+            assert_eq!(base.target(reference, &mut String::new()), expected.map(doc_id), "{reference:?}");
+        }
+        let long =
+            |reference: &str, length| base.target(&format!("{reference}{}", "a".repeat(length)), &mut String::new());
+        assert!(long("http://a.example/", 8000).is_some() && long("http://\u{e9}.example/", 8000).is_some());
+        assert!(long("http://a.example/", 70_000).is_none() && long("http://\u{e9}.example/", 70_000).is_none());
+        let long_label = format!("http://{}.example/", "a".repeat(300));
+        assert_eq!(long(&long_label, 0), base.url.join(&long_label).ok().map(|url| doc_id(url.as_str())));
+    }
+
+    #[test]
+    fn the_first_links_are_kept_when_there_are_too_many() {
+        let base = base("http://example.com/");
+        let mut links = Links::new(2);
+        for reference in ["a", "./a#x", "mailto:x", "b", "a", "b?"] {
+            assert!(!links.too_many());
+            links.add(reference, &base);
+        }
+        assert!(links.too_many());
+        let mut expected = [doc_id("http://example.com/a"), doc_id("http://example.com/b")];
+        expected.sort_unstable();
+        assert_eq!(links.sorted(0), expected);
+        links.clear();
+        links.add("a&#x23;?", &base);
+        assert!(!links.too_many());
+        assert_eq!(links.sorted(0), [doc_id("http://example.com/a")]);
+        assert!(links.sorted(doc_id("http://example.com/a")).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn references_put_together_equal_those_the_url_crate_parses(
+            base in "https?://[a-c]{1,2}\\.x(:81)?(/[a.]{0,2}){0,4}(\\?[a/]{0,2})?",
+            reference in prop_oneof![
+                "[a./?:]{0,10}",
+                "/?((\\.|\\.\\.|a|)/){0,5}(\\.{0,2}|b)(\\?[a%&=/?:]{0,3})?",
+                "(https?:)?//[a-c0-2x.-]{0,8}(/[a.%-]{0,3}){0,3}(\\?x)?",
+                "[ -~é]{0,12}",
+            ],
+        ) {
+            let base = self::base(&base);
+            let reference = without_fragment(&reference);
+            let parsed = base.url.join(reference);
+            let mut ours = String::new();
+            if base.put_together(reference, &mut ours) {
+                prop_assert_eq!(parsed.as_ref().map(CanonicalUrl::as_str), Ok(ours.as_str()));
+            }
+            prop_assert_eq!(base.target(reference, &mut ours), parsed.ok().map(|url| doc_id(url.as_str())));
+        }
+    }
+}

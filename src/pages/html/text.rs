@@ -1,0 +1,256 @@
+//! Text as it is compared: lines of words, paragraphs of lines.
+//!
+//! In: words and breaks as they come. Out: words with one space between them, lines ended by `\n` except for the last,
+//! one empty line between paragraphs, and no other white space anywhere.
+
+use super::elements::Gap;
+use super::entities::{self, Place};
+
+/// Writes text; a separation is only written when a word follows it, and only the strongest of several.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    out: String,
+    gap: Gap,
+    /// Preformatted elements that are open: within them, the ends of lines count.
+    preformatted: u32,
+    character: String,
+}
+
+impl Lines {
+    pub(super) fn clear(&mut self) {
+        self.out.clear();
+        self.gap = Gap::None;
+        self.preformatted = 0;
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.out
+    }
+
+    /// Separates what comes next by at least `gap`.
+    #[inline(always)]
+    pub(super) fn separate(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    /// Ends a line. Ending a line that has nothing on it makes an empty line, which ends a paragraph.
+    pub(super) fn end_line(&mut self) {
+        self.separate(if self.gap < Gap::Line { Gap::Line } else { Gap::Paragraph });
+    }
+
+    /// From here on, the ends of lines in the text count.
+    pub(super) fn enter_preformatted(&mut self) {
+        self.preformatted += 1;
+    }
+
+    /// Undoes one [`Lines::enter_preformatted`], if there is one.
+    pub(super) fn leave_preformatted(&mut self) {
+        self.preformatted = self.preformatted.saturating_sub(1);
+    }
+
+    /// Appends text as it is.
+    pub(super) fn push(&mut self, text: &str) {
+        self.append::<false>(text);
+    }
+
+    /// Appends text with its character references decoded.
+    pub(super) fn push_escaped(&mut self, text: &str) {
+        self.append::<true>(text);
+    }
+
+    #[inline(always)]
+    fn append<const ESCAPED: bool>(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let class_at = |at: usize| bytes.get(at).map(|&byte| CLASS[byte as usize]);
+        let mut at = 0;
+        while let Some(class) = class_at(at) {
+            match class {
+                SPACE => {
+                    let from = at;
+                    while class_at(at) == Some(SPACE) {
+                        at += 1;
+                    }
+                    self.space(&bytes[from..at]);
+                }
+                NUL => at += 1,
+                AMPERSAND if ESCAPED => {
+                    let mut character = std::mem::take(&mut self.character);
+                    character.clear();
+                    at += entities::decode(&text[at..], Place::Text, &mut character);
+                    self.push(&character);
+                    self.character = character;
+                }
+                WIDE if wide_space(&bytes[at..]) > 0 => {
+                    self.separate(Gap::Space);
+                    at += wide_space(&bytes[at..]);
+                }
+                _ => {
+                    // Words with single spaces between them are copied as one.
+                    let from = at;
+                    at += 1;
+                    loop {
+                        at += plain_length(&bytes[at..]);
+                        while class_at(at) == Some(WORD) {
+                            at += 1;
+                        }
+                        match class_at(at) {
+                            Some(SPACE) if bytes[at] == b' ' && class_at(at + 1) == Some(WORD) => at += 2,
+                            Some(WIDE) if wide_space(&bytes[at..]) == 0 => at += 1,
+                            Some(AMPERSAND) if !ESCAPED => at += 1,
+                            _ => break,
+                        }
+                    }
+                    let end = at - usize::from(bytes[at - 1] == b' ');
+                    self.word(&text[from..end]);
+                    if end < at {
+                        self.separate(Gap::Space);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a run of white space.
+    #[inline(always)]
+    fn space(&mut self, run: &[u8]) {
+        self.separate(Gap::Space);
+        if self.preformatted > 0 {
+            for (at, byte) in run.iter().enumerate() {
+                if *byte == b'\n' || (*byte == b'\r' && run.get(at + 1) != Some(&b'\n')) {
+                    self.end_line();
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: &str) {
+        if !self.out.is_empty() {
+            match self.gap {
+                Gap::None => {}
+                Gap::Space => self.out.push(' '),
+                Gap::Line => self.out.push('\n'),
+                Gap::Paragraph => self.out.push_str("\n\n"),
+            }
+        }
+        self.gap = Gap::None;
+        self.out.push_str(word);
+    }
+}
+
+/// Length of a run of printable ASCII without `&` and without two spaces in a row; it may stop short of the last bytes.
+#[inline(always)]
+fn plain_length(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(window) = bytes[length..].first_chunk::<17>() {
+        // Sixteen bytes at a time, without a branch between them, compile to vector instructions.
+        let mut odd = [0u8; 16];
+        for (at, odd) in odd.iter_mut().enumerate() {
+            let (byte, next) = (window[at], window[at + 1]);
+            *odd = u8::from(byte.wrapping_sub(b' ') >= 0x60) | u8::from(byte == b'&') | u8::from((byte | next) == b' ');
+        }
+        let odd = u128::from_le_bytes(odd);
+        if odd != 0 {
+            return length + odd.trailing_zeros() as usize / 8;
+        }
+        length += 16;
+    }
+    length
+}
+
+/// Length of the white space beyond ASCII that `bytes` begins with; 0 if it is none.
+fn wide_space(bytes: &[u8]) -> usize {
+    match bytes {
+        [0xc2, 0x85 | 0xa0, ..] => 2,
+        [0xe1, 0x9a, 0x80, ..] | [0xe2, 0x81, 0x9f, ..] | [0xe3, 0x80, 0x80, ..] => 3,
+        [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// A byte within a word.
+const WORD: u8 = 0;
+const SPACE: u8 = 1;
+/// A NUL, which a page cannot have.
+const NUL: u8 = 2;
+const AMPERSAND: u8 = 3;
+/// First byte of white space beyond ASCII, and of other characters.
+const WIDE: u8 = 4;
+
+static CLASS: [u8; 256] = {
+    let mut class = [WORD; 256];
+    class[0] = NUL;
+    class[b' ' as usize] = SPACE;
+    let mut control = b'\t';
+    while control <= b'\r' {
+        class[control as usize] = SPACE;
+        control += 1;
+    }
+    class[b'&' as usize] = AMPERSAND;
+    class[0xc2] = WIDE;
+    class[0xe1] = WIDE;
+    class[0xe2] = WIDE;
+    class[0xe3] = WIDE;
+    class
+};
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(text: &str, preformatted: bool) -> String {
+        let mut lines = Lines::default();
+        if preformatted {
+            lines.enter_preformatted();
+        }
+        lines.push(text);
+        lines.as_str().to_owned()
+    }
+
+    #[test]
+    fn white_space_beyond_ascii_is_what_char_says() {
+        for point in 0x80..=0x10ffff {
+            let Some(character) = char::from_u32(point) else { continue };
+            let text = character.to_string();
+            let expected = if character.is_whitespace() { text.len() } else { 0 };
+            assert_eq!(wide_space(text.as_bytes()), expected, "{point:x}");
+            assert!(expected == 0 || CLASS[text.as_bytes()[0] as usize] == WIDE, "{point:x}");
+        }
+    }
+
+    #[test]
+    fn an_empty_line_ends_a_paragraph_however_it_is_made() {
+        assert_eq!(plain("\r\n a \r\n\r\n\r\n b\tc\u{a0}\nd \0\n", true), "a\n\nb c\nd");
+        assert_eq!(plain("a\rb\r\rc", true), "a\nb\n\nc");
+        assert_eq!(plain("a\r\n\r\nb &amp;", false), "a b &amp;");
+    }
+
+    proptest! {
+        #[test]
+        fn text_is_its_words(
+            parts in proptest::collection::vec(
+                prop_oneof!["[a-c& \t\n\r\u{b}\u{0}\u{a0}é\u{2009}\u{3000}あ\u{85}\u{7f}]{0,8}", "([!-~é]{1,9} ){1,5}"],
+                0..8
+            ),
+            cut in 0usize..100,
+        ) {
+            let text = parts.concat();
+            let words = |line: &str| line.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(plain(&text, false), words(&text));
+
+            let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+            let lines = lines.split('\n').map(words).collect::<Vec<_>>().join("\n");
+            let paragraphs = lines.split("\n\n").map(|p| p.trim_matches('\n')).filter(|p| !p.is_empty());
+            prop_assert_eq!(plain(&text, true), paragraphs.collect::<Vec<_>>().join("\n\n"));
+
+            // Cut anywhere but within a character or a line's end, it is the same text.
+            let cut = (0..=cut.min(text.len())).rev().find(|&cut| text.is_char_boundary(cut) && !text[..cut].ends_with('\r')).unwrap();
+            let mut lines = Lines::default();
+            lines.push(&text[..cut]);
+            lines.push(&text[cut..]);
+            prop_assert_eq!(lines.as_str(), plain(&text, false));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A folder of HTML files, as mirroring programs leave it: a file a page, its URL the base and the path below the folder.
+
+use url::{Position, Url};
+
+use super::detect::is_html;
+use super::record::{Form, Found, Limits, RawPage, ReadAt, Reason, Refused, Sink};
+use crate::error::{Error, Result};
+use crate::storage::expand::has_page_ending;
+use crate::storage::location::{Listed, Location};
+use crate::storage::open::open_pinned;
+
+/// Reads some files of a folder, each one record.
+///
+/// A file is a page if its name says so or its content looks like HTML; others are refused as no text. Files have no fetch
+/// time: the disk's dates tell when they were copied.
+///
+/// # Errors
+/// Those of the store and of the sink; [`Error::Input`] when a file changed since it was listed.
+pub fn read_files(folder: &Location, files: &[Listed], base: &str, limits: &Limits, sink: &mut Sink<'_>) -> Result<()> {
+    let base = parse_base(base)?;
+    for listed in files {
+        let relative = relative(folder, &listed.location);
+        let refuse = |reason, detail| Found::Refused(Refused { offset: 0, reason, detail });
+        if listed.stamp.bytes > limits.record_bytes {
+            let detail =
+                format!("{relative}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
+            sink(refuse(Reason::RecordTooLarge, detail))?;
+            continue;
+        }
+        let file = open_pinned(&listed.location, &listed.stamp)?;
+        if !has_page_ending(relative) && !is_html(&file.read_at(0, 1024)?) {
+            sink(refuse(Reason::NotText, format!("{relative}: no HTML")))?;
+            continue;
+        }
+        let body = file.read_at(0, listed.stamp.bytes as usize)?;
+        sink(Found::Page(RawPage {
+            url: url_of(&base, relative),
+            fetch_time: 0,
+            status: 200,
+            mime: "text/html".into(),
+            charset: None,
+            length: body.len() as u64,
+            body,
+            form: Form::Html,
+            offset: 0,
+            mended: None,
+        }))?;
+    }
+    Ok(())
+}
+
+/// Reads the base of a folder's URLs.
+///
+/// # Errors
+/// [`Error::Setting`] unless it is an http(s) URL.
+pub fn parse_base(base: &str) -> Result<Url> {
+    match Url::parse(base) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        _ => Err(Error::Setting {
+            file: "the job".into(),
+            setting: "input.base".into(),
+            got: base.into(),
+            must_be: "an http or https URL".into(),
+        }),
+    }
+}
+
+/// Path of a file below its folder; of a file that was given by itself, the path as given.
+fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
+    let name = match folder == file {
+        true => file
+            .name()
+            .split_once("://")
+            .map_or(file.name(), |(_, rest)| rest.split_once('/').map_or(rest, |(_, key)| key)),
+        false => &file.name()[folder.name().len()..],
+    };
+    name.trim_start_matches('/')
+}
+
+/// Every byte that has a meaning in URLs, or none, is percent-encoded, so different files have different URLs. (`Url` would drop
+/// tabs and newlines.)
+fn url_of(base: &Url, relative: &str) -> String {
+    let mut url = base[..Position::AfterPath].trim_end_matches('/').to_string();
+    for segment in relative.split('/').filter(|segment| !matches!(*segment, "." | ".." | "")) {
+        url.push('/');
+        for byte in segment.bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => url.push(byte.into()),
+                _ if b"-._~!$&'()*+,;=:@".contains(&byte) => url.push(byte.into()),
+                _ => url.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(folder: &Location, limits: &Limits) -> Vec<Found> {
+        let mut found = Vec::new();
+        read_files(folder, &folder.list(None).unwrap(), "http://base.example/sub/", limits, &mut |one| {
+            found.push(one);
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    #[test]
+    fn a_file_is_a_page_whose_url_is_base_and_path() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Location::parse(&format!("{}/", temporary.path().display())).unwrap();
+        for (name, body) in [
+            ("a b.html", "<p>"),
+            ("dir/index.php?id=3#x.HTM", "<p>"),
+            ("dir/50%2F.xhtml", "<p>"),
+            ("dir/no-ending", "<!DOCTYPE html><p>"),
+            ("empty.html", ""),
+            ("image.png", "\u{1}PNG"),
+            ("large.html", "0123456789012345678901234567890"),
+            ("line\nbreak.html", "<p>"),
+            ("ü.html", "<p>"),
+        ] {
+            folder.join(name).unwrap().put(body.as_bytes()).unwrap();
+        }
+        let found = read(&folder, &Limits { record_bytes: 30, ..Limits::default() });
+        let told: Vec<String> = found
+            .into_iter()
+            .map(|one| match one {
+                Found::Page(page) => page.url,
+                Found::Refused(refused) => format!("{} {}", refused.reason.word(), refused.detail),
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "http://base.example/sub/a%20b.html",
+                "http://base.example/sub/dir/50%252F.xhtml",
+                "http://base.example/sub/dir/index.php%3Fid=3%23x.HTM",
+                "http://base.example/sub/dir/no-ending",
+                "http://base.example/sub/empty.html",
+                "not_text image.png: no HTML",
+                "record_too_large large.html: 31 bytes; limits.record_bytes is 30",
+                "http://base.example/sub/line%0Abreak.html",
+                "http://base.example/sub/%C3%BC.html",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_given_by_itself_keeps_its_whole_path() {
+        for (name, url) in [
+            ("/data/site/./a.html", "http://h/data/site/a.html"),
+            ("../site/a.html", "http://h/site/a.html"),
+            ("a.html", "http://h/a.html"),
+        ] {
+            let file = Location::parse(name).unwrap();
+            assert_eq!(url_of(&parse_base("http://h").unwrap(), relative(&file, &file)), url);
+        }
+    }
+
+    #[test]
+    fn a_base_that_is_no_web_address_is_a_wrong_setting() {
+        for base in ["", "/a", "file:///a", "example.org"] {
+            assert_eq!(parse_base(base).unwrap_err().exit_code(), 2, "{base}");
+        }
+    }
+}

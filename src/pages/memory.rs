@@ -1,0 +1,17 @@
+//! A file in memory, for tests of readers.
+
+use super::record::ReadAt;
+use crate::error::Result;
+
+pub(crate) struct Memory(pub(crate) Vec<u8>);
+
+impl ReadAt for Memory {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let from = (offset as usize).min(self.0.len());
+        Ok(self.0[from..from.saturating_add(length).min(self.0.len())].to_vec())
+    }
+}

@@ -1,0 +1,484 @@
+//! Parquet crawls: a row a page, with columns for the URL and HTML or text. A row group is what one worker reads.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Type as Physical};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::file::reader::FileReader;
+use parquet::schema::types::{ColumnDescPtr, Type};
+
+use super::fetch_time;
+use super::record::{Form, Found, Limits, RawPage, ReadAt, Reason, Refused, Sink};
+use crate::error::{Error, Result};
+use crate::job::Fields;
+use crate::storage::parquet_file::{Fault, ParquetFile, next_values, rows_of, ticks};
+
+/// Rows decoded at once: enough to amortise the calls, few enough that large pages do not pile up.
+const BATCH: usize = 64;
+
+/// A Parquet file whose columns have been found and checked.
+pub struct ParquetRows {
+    file: ParquetFile,
+    url: usize,
+    html: Option<usize>,
+    text: Option<usize>,
+    time: Option<usize>,
+}
+
+impl ParquetRows {
+    /// Opens a file and finds its columns; of several names in the settings the first that exists counts.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the footer is damaged (`bad_parquet`), when there is no column for the URL or none for HTML or
+    /// text, or when one has a type that cannot be used, naming both types; [`Error::Storage`] when the store fails.
+    pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
+        let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
+        let find = |names: &[String], must_be: &str, fits: fn(&ColumnDescPtr) -> bool| {
+            find(&file, names, must_be, fits).map_err(|reason| Error::input(name, reason))
+        };
+        let bytes: fn(&ColumnDescPtr) -> bool = |column| column.physical_type() == Physical::BYTE_ARRAY;
+        let url = find(&fields.url, "a string", bytes)?;
+        let html = find(&fields.html, "a string or binary", bytes)?;
+        let text = find(&fields.text, "a string", bytes)?;
+        let time = find(&fields.time, "a timestamp, a date, a whole number or a string", |column| {
+            matches!(column.physical_type(), Physical::INT64 | Physical::INT96 | Physical::BYTE_ARRAY)
+                || column.physical_type() == Physical::INT32
+        })?;
+        let missing = |names: String| {
+            let schema = file.reader.metadata().file_metadata().schema();
+            let has: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+            Error::input(name, format!("has no column {names}, a string; it has {}; see input.fields", has.join(", ")))
+        };
+        let url = url.ok_or_else(|| missing(fields.url.join(" or ")))?;
+        if html.is_none() && text.is_none() {
+            return Err(missing([fields.html.join(" or "), fields.text.join(" or ")].join(" or ")));
+        }
+        Ok(ParquetRows { file, url, html, text, time })
+    }
+
+    /// Number of row groups.
+    pub fn groups(&self) -> usize {
+        self.file.reader.metadata().num_row_groups()
+    }
+
+    /// Reads the rows of some row groups, in order; a record's offset is its row number in the file, from 0.
+    ///
+    /// # Errors
+    /// Those of the file and of the sink. A group that does not decode is refused from the row where that shows.
+    ///
+    /// # Cost
+    /// Memory is a data page of each column and 64 rows.
+    pub fn read_groups(&self, groups: Range<u64>, limits: &Limits, sink: &mut Sink<'_>) -> Result<()> {
+        let groups = groups.start as usize..self.groups().min(groups.end as usize);
+        let mut row: u64 = (0..groups.start).map(|group| rows_of(&self.file, group) as u64).sum();
+        for group in groups {
+            let end = row + rows_of(&self.file, group) as u64;
+            match self.read_group(group, &mut row, end, limits, sink) {
+                Ok(()) => {}
+                Err(Fault::Run(error)) => return Err(error),
+                Err(Fault::Content(reason)) => sink(Found::Refused(Refused {
+                    offset: row,
+                    reason: Reason::BadParquet,
+                    detail: format!("{} rows of row group {group} cannot be read: {reason}", end - row),
+                }))?,
+            }
+            row = end;
+        }
+        Ok(())
+    }
+
+    fn read_group(
+        &self,
+        group: usize,
+        row: &mut u64,
+        end: u64,
+        limits: &Limits,
+        sink: &mut Sink<'_>,
+    ) -> std::result::Result<(), Fault> {
+        let mut url = Some(self.column(group, self.url)?);
+        let open = |leaf: Option<usize>| leaf.map(|leaf| self.column(group, leaf)).transpose();
+        let (mut html, mut text, mut time) = (open(self.html)?, open(self.text)?, open(self.time)?);
+        while *row < end {
+            let rows = BATCH.min((end - *row) as usize);
+            let batch = self.file.guard(|| {
+                let urls = strings(&mut url, rows)?;
+                let html = strings(&mut html, rows)?;
+                let texts = strings(&mut text, rows)?;
+                let times = times(&mut time, rows)?;
+                Ok(urls.into_iter().zip(html).zip(texts.into_iter().zip(times)))
+            })?;
+            for ((url, html), (text, time)) in batch {
+                sink(found(*row, url, html, text, time, limits)).map_err(Fault::Run)?;
+                *row += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn column(&self, group: usize, leaf: usize) -> std::result::Result<OpenColumn, Fault> {
+        let column = self.file.reader.metadata().file_metadata().schema_descr().column(leaf);
+        Ok(OpenColumn { reader: self.file.column(group, leaf)?, column })
+    }
+}
+
+struct OpenColumn {
+    reader: ColumnReader,
+    column: ColumnDescPtr,
+}
+
+/// Finds the first of `names` among the top-level columns.
+fn find(
+    file: &ParquetFile,
+    names: &[String],
+    must_be: &str,
+    fits: fn(&ColumnDescPtr) -> bool,
+) -> std::result::Result<Option<usize>, String> {
+    let metadata = file.reader.metadata().file_metadata();
+    let fields = metadata.schema().get_fields();
+    let Some(name) = names.iter().find(|name| fields.iter().any(|field| field.name() == name.as_str())) else {
+        return Ok(None);
+    };
+    let wrong = |is: String| Err(format!("column {name} is {is}, but must be {must_be}; see input.fields"));
+    let columns = metadata.schema_descr().columns();
+    let flat = |column: &&ColumnDescPtr| column.path().parts() == [name.clone()] && column.max_rep_level() == 0;
+    match columns.iter().enumerate().find(|(_, column)| flat(column)) {
+        Some((leaf, column)) if fits(column) => Ok(Some(leaf)),
+        Some((_, column)) => wrong(column.physical_type().to_string()),
+        None => {
+            let group = fields
+                .iter()
+                .find(|field| field.name() == name.as_str())
+                .is_some_and(|field| matches!(**field, Type::GroupType { .. }));
+            wrong(if group { "a group" } else { "a list" }.into())
+        }
+    }
+}
+
+fn strings(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Result<Vec<Option<ByteArray>>> {
+    let Some(OpenColumn { reader: ColumnReader::ByteArrayColumnReader(reader), column }) = column else {
+        return Ok(vec![None; rows]);
+    };
+    next_values(reader, column.max_def_level() > 0, rows)
+}
+
+/// Fetch times: `None` where there is none, `Some(None)` where it cannot be read.
+fn times(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Result<Vec<Option<Option<i64>>>> {
+    let Some(OpenColumn { reader, column }) = column else {
+        return Ok(vec![None; rows]);
+    };
+    let nullable = column.max_def_level() > 0;
+    let logical = column.logical_type_ref();
+    Ok(match reader {
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            let read = |text: ByteArray| std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse);
+            next_values(reader, nullable, rows)?.into_iter().map(|text| text.map(read)).collect()
+        }
+        ColumnReader::Int64ColumnReader(reader) => {
+            let ticks = ticks(logical);
+            let timestamp = matches!(logical, Some(LogicalType::Timestamp(_)));
+            let read = |number: i64| if timestamp { number.div_euclid(ticks) } else { fetch_time::of_number(number) };
+            next_values(reader, nullable, rows)?
+                .into_iter()
+                .map(|number| number.map(|number| Some(read(number))))
+                .collect()
+        }
+        ColumnReader::Int32ColumnReader(reader) => {
+            let unit = if matches!(logical, Some(LogicalType::Date)) { 86_400 } else { 1 };
+            let read = |number: i32| Some(i64::from(number) * unit);
+            next_values(reader, nullable, rows)?.into_iter().map(|number| number.map(read)).collect()
+        }
+        ColumnReader::Int96ColumnReader(reader) => {
+            let values = next_values(reader, nullable, rows)?;
+            values.into_iter().map(|value| value.map(|value| Some(value.to_seconds()))).collect()
+        }
+        _ => vec![None; rows],
+    })
+}
+
+fn found(
+    row: u64,
+    url: Option<ByteArray>,
+    html: Option<ByteArray>,
+    text: Option<ByteArray>,
+    time: Option<Option<i64>>,
+    limits: &Limits,
+) -> Found {
+    let refuse = |reason, detail: &str| Found::Refused(Refused { offset: row, reason, detail: detail.to_string() });
+    let Some(url) = url else { return refuse(Reason::BadField, "the URL is null") };
+    let Ok(url) = std::str::from_utf8(url.data()) else { return refuse(Reason::NotUtf8, "the URL is no UTF-8") };
+    let (body, form) = match (html, text) {
+        (Some(html), _) => (html, Form::Html),
+        (None, Some(text)) => (text, Form::Text),
+        (None, None) => return refuse(Reason::BadField, "both HTML and text are null or missing"),
+    };
+    if body.len() as u64 > limits.record_bytes {
+        let detail = format!("{} bytes; limits.record_bytes is {}", body.len(), limits.record_bytes);
+        return refuse(Reason::RecordTooLarge, &detail);
+    }
+    let body = body.data().to_vec();
+    Found::Page(RawPage {
+        url: url.to_string(),
+        fetch_time: time.flatten().unwrap_or(0),
+        status: 200,
+        mime: String::new(),
+        // A binary column may hold a page as it came, in any charset; what is UTF-8 throughout is taken as that.
+        charset: std::str::from_utf8(&body).is_ok().then(|| "utf-8".into()),
+        length: body.len() as u64,
+        body,
+        form,
+        offset: row,
+        mended: matches!(time, Some(None)).then_some(Reason::BadDate),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+    use crate::pages::memory::Memory;
+
+    enum Data {
+        Texts(Vec<Option<String>>),
+        Longs(Vec<Option<i64>>),
+        Ints(Vec<Option<i32>>),
+        Doubles(Vec<Option<f64>>),
+    }
+
+    /// A file with a row group for every entry of `groups`.
+    fn parquet(schema: &str, groups: &[Vec<Data>]) -> Vec<u8> {
+        let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut file = SerializedFileWriter::new(Vec::new(), Arc::clone(&schema), properties).unwrap();
+        for group in groups {
+            let mut out = file.next_row_group().unwrap();
+            for (column, field) in group.iter().zip(schema.get_fields()) {
+                let mut writer = out.next_column().unwrap().unwrap();
+                macro_rules! write {
+                    ($kind:ty, $values:expr) => {{
+                        let levels: Vec<i16> = $values.iter().map(|value| i16::from(value.is_some())).collect();
+                        let levels = field.is_optional().then_some(&levels[..]);
+                        let values: Vec<_> = $values.iter().flatten().cloned().map(Into::into).collect();
+                        writer.typed::<$kind>().write_batch(&values, levels, None).unwrap();
+                    }};
+                }
+                match column {
+                    Data::Texts(values) => {
+                        write!(ByteArrayType, values.iter().map(|v| v.as_deref()).collect::<Vec<_>>())
+                    }
+                    Data::Longs(values) => write!(Int64Type, values),
+                    Data::Ints(values) => write!(Int32Type, values),
+                    Data::Doubles(values) => write!(DoubleType, values),
+                }
+                writer.close().unwrap();
+            }
+            out.close().unwrap();
+        }
+        file.into_inner().unwrap()
+    }
+
+    fn texts(prefix: &str, rows: Range<usize>) -> Data {
+        Data::Texts(rows.map(|row| Some(format!("{prefix}{row}"))).collect())
+    }
+
+    fn three_groups() -> Vec<u8> {
+        let group =
+            |rows: Range<usize>| vec![texts("http://h.example/", rows.clone()), texts("some words of page ", rows)];
+        parquet(
+            "required binary url (UTF8); required binary text (UTF8);",
+            &[group(0..100), group(100..300), group(300..301)],
+        )
+    }
+
+    fn open(bytes: Vec<u8>) -> Result<ParquetRows> {
+        ParquetRows::open(Arc::new(Memory(bytes)), "x.parquet", &Fields::default())
+    }
+
+    fn read(rows: &ParquetRows, groups: Range<u64>) -> Vec<Found> {
+        let mut found = Vec::new();
+        rows.read_groups(groups, &Limits { record_bytes: 1000, ..Limits::default() }, &mut |one| {
+            found.push(one);
+            Ok(())
+        })
+        .unwrap();
+        found
+    }
+
+    fn refused(found: &Found) -> Option<(u64, Reason)> {
+        match found {
+            Found::Refused(refused) => Some((refused.offset, refused.reason)),
+            Found::Page(_) => None,
+        }
+    }
+
+    #[test]
+    fn row_groups_read_apart_give_the_file_in_order() {
+        let rows = open(three_groups()).unwrap();
+        assert_eq!(rows.groups(), 3);
+        let apart: Vec<Found> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
+        assert_eq!(apart.len(), 301);
+        assert_eq!(read(&rows, 0..3), apart);
+        let Found::Page(page) = &apart[150] else { panic!() };
+        assert_eq!((page.url.as_str(), page.offset, page.form), ("http://h.example/150", 150, Form::Text));
+        assert_eq!(page.body, b"some words of page 150");
+    }
+
+    /// Bad-input ids 140-144.
+    #[test]
+    fn files_that_only_begin_like_parquet_are_refused_whole() {
+        let mut huge =
+            [b"PAR1".to_vec(), vec![0; 100], 0xffff_fff0u32.to_le_bytes().to_vec(), b"PAR1".to_vec()].concat();
+        for (what, bytes) in [
+            ("140 no footer", [b"PAR1".to_vec(), vec![0; 500]].concat()),
+            ("141 huge footer length", huge.clone()),
+            ("142 empty", Vec::new()),
+            ("143 magic only", b"PAR1".to_vec()),
+            ("143 magic twice", b"PAR1PAR1".to_vec()),
+            (
+                "144 garbage footer",
+                [b"PAR1".to_vec(), vec![0x7f; 300], 200u32.to_le_bytes().to_vec(), b"PAR1".to_vec()].concat(),
+            ),
+        ] {
+            let error = open(bytes).err().unwrap();
+            assert_eq!(error.exit_code(), 3, "{what}");
+            assert!(error.to_string().contains("bad_parquet"), "{what}: {error}");
+        }
+        // A footer length that the file could hold, but that is more than is read.
+        huge.splice(4..4, std::iter::repeat_n(0, 70 << 20));
+        let tail = huge.len() - 8;
+        huge[tail..tail + 4].copy_from_slice(&(69u32 << 20).to_le_bytes());
+        assert!(open(huge).err().unwrap().to_string().contains("more than"));
+    }
+
+    /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names them.
+    #[test]
+    fn a_missing_column_or_another_type_is_named_at_open() {
+        let url = || texts("http://a/", 0..1);
+        for (what, schema, columns, words) in [
+            ("145 no url", "required binary text (UTF8);", vec![url()], &["no column url or uri", "it has text"][..]),
+            ("145 no body", "required binary url (UTF8);", vec![url()], &["no column html or text or content"]),
+            (
+                "146 text is a number",
+                "required binary url (UTF8); required int64 text;",
+                vec![url(), Data::Longs(vec![Some(1)])],
+                &["column text is INT64", "must be a string"],
+            ),
+            (
+                "146 time is a fraction",
+                "required binary url (UTF8); required binary text (UTF8); required double date;",
+                vec![url(), url(), Data::Doubles(vec![Some(1.0)])],
+                &["column date is DOUBLE", "must be a timestamp"],
+            ),
+        ] {
+            let error = open(parquet(schema, &[columns])).err().unwrap();
+            assert_eq!(error.exit_code(), 3, "{what}");
+            for word in words {
+                assert!(error.to_string().contains(word), "{what}: {error}");
+            }
+        }
+        let nested = "required binary url (UTF8); required group text { required binary x (UTF8); }";
+        assert!(open(parquet(nested, &[])).err().unwrap().to_string().contains("column text is a group"));
+        let list = "required binary url (UTF8); repeated binary text (UTF8);";
+        assert!(open(parquet(list, &[])).err().unwrap().to_string().contains("column text is a list"));
+    }
+
+    /// Bad-input ids 147, 148.
+    #[test]
+    fn nulls_cost_their_row_and_no_rows_are_no_error() {
+        let schema = "optional binary url (UTF8); optional binary html; optional binary text (UTF8); optional int64 date (TIMESTAMP(MICROS,true));";
+        let some = |text: &str| Some(text.to_string());
+        let long = "x".repeat(1001);
+        let rows = open(parquet(
+            schema,
+            &[vec![
+                Data::Texts(vec![some("a"), None, some("c"), some("d"), some("e")]),
+                Data::Texts(vec![some("<p>"), some("<p>"), None, None, Some(long)]),
+                Data::Texts(vec![some("t"), some("t"), some("t"), None, None]),
+                Data::Longs(vec![Some(1_555_754_400_000_000), None, None, Some(1), None]),
+            ]],
+        ))
+        .unwrap();
+        let found = read(&rows, 0..1);
+        let bad: Vec<_> = found.iter().filter_map(refused).collect();
+        assert_eq!(bad, [(1, Reason::BadField), (3, Reason::BadField), (4, Reason::RecordTooLarge)]);
+        let Found::Page(page) = &found[0] else { panic!() };
+        assert_eq!((page.form, page.fetch_time), (Form::Html, 1_555_754_400));
+        let Found::Page(page) = &found[2] else { panic!() };
+        assert_eq!((page.form, page.fetch_time, page.mended), (Form::Text, 0, None));
+        assert_eq!(read(&open(parquet(schema, &[])).unwrap(), 0..0), []);
+    }
+
+    #[test]
+    fn every_kind_of_fetch_time_is_read() {
+        let text = |date: &str| Data::Texts(vec![Some(date.to_string())]);
+        for (kind, data, time, mended) in [
+            ("int64 date (TIMESTAMP(MILLIS,true))", Data::Longs(vec![Some(1_555_754_400_999)]), 1_555_754_400, None),
+            ("int64 date (TIMESTAMP(NANOS,false))", Data::Longs(vec![Some(-1)]), -1, None),
+            ("int64 date", Data::Longs(vec![Some(1_555_754_400)]), 1_555_754_400, None),
+            ("int32 date (DATE)", Data::Ints(vec![Some(18_006)]), 1_555_718_400, None),
+            ("binary date (UTF8)", text("20190420100000"), 1_555_754_400, None),
+            ("binary date (UTF8)", text("soon"), 0, Some(Reason::BadDate)),
+        ] {
+            let schema = format!("required binary url (UTF8); required binary text (UTF8); required {kind};");
+            let rows = open(parquet(&schema, &[vec![texts("http://a/", 0..1), texts("t", 0..1), data]])).unwrap();
+            let Found::Page(page) = &read(&rows, 0..1)[0] else { panic!("{kind}") };
+            assert_eq!((page.fetch_time, page.mended), (time, mended), "{kind}");
+        }
+    }
+
+    /// Bad-input ids 149-151: a group that does not decode is refused, the others are read.
+    #[test]
+    fn a_corrupt_row_group_costs_itself_alone() {
+        let bytes = three_groups();
+        let metadata = open(bytes.clone()).unwrap();
+        let group = metadata.file.reader.metadata().row_group(1).column(1).byte_range();
+        for (what, spoil) in [("zeros", 0u8), ("ones", 0xff), ("page header", 0x15)] {
+            let mut bytes = bytes.clone();
+            bytes[group.0 as usize..(group.0 + group.1) as usize].fill(spoil);
+            let found = read(&open(bytes).unwrap(), 0..3);
+            let bad: Vec<_> = found.iter().filter_map(refused).collect();
+            assert_eq!(bad, [(100, Reason::BadParquet)], "{what}");
+            assert_eq!(found.len(), 102, "{what}");
+        }
+    }
+
+    #[test]
+    fn any_byte_changed_is_a_refusal_or_an_error_and_never_a_panic() {
+        let bytes = three_groups();
+        std::panic::set_hook(Box::new(|_| ()));
+        for at in (0..bytes.len()).step_by(3) {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << (at % 8);
+            if let Ok(rows) = open(bytes) {
+                let found = read(&rows, 0..3);
+                assert!(found.len() <= 301 + 3, "byte {at}: {}", found.len());
+            }
+        }
+        drop(std::panic::take_hook());
+    }
+
+    #[test]
+    fn a_failing_store_ends_the_run_and_is_no_bad_group() {
+        struct Failing(Memory);
+        impl ReadAt for Failing {
+            fn len(&self) -> u64 {
+                self.0.len()
+            }
+            fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+                match offset < 1000 {
+                    true => Err(Error::storage("s3://b/x", "503")),
+                    false => self.0.read_at(offset, length),
+                }
+            }
+        }
+        let file = Arc::new(Failing(Memory(three_groups())));
+        let rows = ParquetRows::open(file, "x", &Fields::default()).unwrap();
+        let end = rows.read_groups(0..3, &Limits::default(), &mut |_| Ok(()));
+        assert_eq!(end.unwrap_err().exit_code(), 8);
+    }
+}

@@ -1,0 +1,246 @@
+//! Canonical URLs: the one spelling of an address by which a page has its doc id.
+//!
+//! In: a URL as a crawl or a link has it. Out: [`CanonicalUrl`], an absolute http(s) URL as the WHATWG URL standard
+//! serialises it, and of it
+//!
+//! - no fragment, no user and password, no port that is the scheme's own, no dot at the end of the host;
+//! - everything else untouched: the order of the query, `index.html`, `www.`, upper case in the path. What looks like
+//!   the same page but has another address is for the comparison of texts to find, not for a rule to assume.
+//!
+//! A canonical URL is its own canonical form.
+
+use std::net::Ipv4Addr;
+
+use url::{Host, Url};
+
+/// Longest URL or reference that is accepted, in bytes as written.
+pub(super) const LONGEST: usize = 8 << 10;
+
+/// An http(s) URL in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CanonicalUrl {
+    url: Url,
+}
+
+impl CanonicalUrl {
+    /// Canonicalises a URL as a crawl has it; white space and the angle brackets of some WARC writers are taken off.
+    ///
+    /// # Errors
+    /// Why it is none, in words for the `rejected` table.
+    pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
+        let raw = raw.trim();
+        let raw = raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw);
+        if raw.len() > LONGEST {
+            return Err("longer than 8 KiB");
+        }
+        CanonicalUrl::of(Url::parse(raw).map_err(why)?)
+    }
+
+    /// Resolves a reference found in a page at this URL.
+    ///
+    /// # Errors
+    /// As [`CanonicalUrl::parse`].
+    pub fn join(&self, reference: &str) -> Result<CanonicalUrl, &'static str> {
+        if reference.len() > LONGEST {
+            return Err("longer than 8 KiB");
+        }
+        CanonicalUrl::of(self.url.join(reference).map_err(why)?)
+    }
+
+    fn of(mut url: Url) -> Result<CanonicalUrl, &'static str> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err("not http or https");
+        }
+        url.set_fragment(None);
+        url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| "no host")?;
+        let host = url.host_str().ok_or("no host")?;
+        if host.ends_with('.') {
+            let host = host.trim_end_matches('.').to_owned();
+            if host.is_empty() {
+                return Err("no host");
+            }
+            url.set_host(Some(&host)).map_err(why)?;
+        }
+        Ok(CanonicalUrl { url })
+    }
+
+    /// The URL; its hash is the doc id.
+    pub fn as_str(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// The host: lower case, IDNA in ASCII form, IPv6 in brackets.
+    pub fn host(&self) -> &str {
+        self.url.host_str().expect("an http URL has a host")
+    }
+
+    /// The path, from its first `/`.
+    pub fn path(&self) -> &str {
+        self.url.path()
+    }
+
+    /// Scheme, host and port: what comes before the path.
+    pub fn origin(&self) -> &str {
+        &self.url[..url::Position::BeforePath]
+    }
+
+    /// Everything up to the query, without its `?`.
+    pub fn without_query(&self) -> &str {
+        &self.url[..url::Position::AfterPath]
+    }
+}
+
+impl std::fmt::Display for CanonicalUrl {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+fn why(error: url::ParseError) -> &'static str {
+    match error {
+        url::ParseError::EmptyHost => "no host",
+        url::ParseError::RelativeUrlWithoutBase => "not an absolute URL",
+        url::ParseError::InvalidPort => "port is no port",
+        _ => "host is no host name or address",
+    }
+}
+
+/// The SURT key: labels of the host from last to first, joined by commas; `:` and the port if it is not the scheme's
+/// own; `)`; path and query as they are.
+///
+/// ```text
+/// http://www.example.com/a?b=c       com,example,www)/a?b=c
+/// https://www.example.com:8080/      com,example,www:8080)/
+/// http://192.0.2.1/                  192.0.2.1)/
+/// http://[2001:db8::1]:81/           [2001:db8::1]:81)/
+/// ```
+///
+/// This is the form of CDXJ indexes without their further canonicalisation (`www.`, case, session ids stay). The scheme
+/// is not part of it: http and https have one key. IP addresses keep their order, since they have no labels.
+pub fn surt(url: &CanonicalUrl) -> String {
+    let mut key = String::with_capacity(url.as_str().len());
+    match url.url.host() {
+        Some(Host::Domain(name)) => {
+            for (nth, label) in name.rsplit('.').enumerate() {
+                key.extend((nth > 0).then_some(','));
+                key.push_str(label);
+            }
+        }
+        _ => key.push_str(url.host()),
+    }
+    if let Some(port) = url.url.port() {
+        key.push(':');
+        key.push_str(&port.to_string());
+    }
+    key.push(')');
+    key.push_str(&url.url[url::Position::BeforePath..]);
+    key
+}
+
+/// The domain that somebody registered: one label more than the public suffix (`www.example.co.uk` → `example.co.uk`).
+///
+/// A host without one (an IP address, `localhost`, a public suffix itself) is its own.
+pub fn registered_domain(host: &str) -> &str {
+    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn canonical(raw: &str) -> String {
+        CanonicalUrl::parse(raw).map_or_else(|why| format!("({why})"), |url| url.to_string())
+    }
+
+    #[test]
+    fn urls_are_canonical_by_the_rules_above_and_no_others() {
+        for (raw, expected) in [
+            ("http://example.com", "http://example.com/"),
+            (" \t<http://example.com/a>\r\n", "http://example.com/a"),
+            ("HTTP://EXAMPLE.com:80/%7Ea/A?b=2&a=1#top", "http://example.com/%7Ea/A?b=2&a=1"),
+            ("https://example.com:443/", "https://example.com/"),
+            ("https://example.com:80/", "https://example.com:80/"),
+            ("http://user:secret@example.com/", "http://example.com/"),
+            ("http://example.com./x", "http://example.com/x"),
+            ("http://example.com..:8080/x", "http://example.com:8080/x"),
+            ("http://bücher.example/ü?ü", "http://xn--bcher-kva.example/%C3%BC?%C3%BC"),
+            ("http://0x7f.1/", "http://127.0.0.1/"),
+            ("http://127.1./", "http://127.0.0.1/"),
+            ("http://127.1../", "http://127.0.0.1/"),
+            ("http://[::0:1]:80/", "http://[::1]/"),
+            ("http://example.com/a/../../b/./c", "http://example.com/b/c"),
+            ("http:\\\\example.com\\a", "http://example.com/a"),
+            ("http:example.com", "http://example.com/"),
+            ("http://example.com/a b\u{0}c", "http://example.com/a%20b%00c"),
+            ("http://example.com/?", "http://example.com/?"),
+            ("http://", "(no host)"),
+            ("http://./", "(no host)"),
+            ("http://user@/", "(no host)"),
+            ("ftp://example.com/", "(not http or https)"),
+            ("file:///etc/passwd", "(not http or https)"),
+            ("javascript:alert(1)", "(not http or https)"),
+            ("data:text/html,<p>", "(not http or https)"),
+            ("mailto:a@example.com", "(not http or https)"),
+            ("blob:http://example.com/1", "(not http or https)"),
+            ("dns:example.com", "(not http or https)"),
+            ("example.com/a", "(not an absolute URL)"),
+            ("", "(not an absolute URL)"),
+            ("http://example.com:99999/", "(port is no port)"),
+            ("http://1.2.3.999/", "(host is no host name or address)"),
+            ("http://a b/", "(host is no host name or address)"),
+            ("http://[::1/", "(host is no host name or address)"),
+        ] {
+            assert_eq!(canonical(raw), expected, "{raw:?}");
+        }
+        assert_eq!(canonical(&format!("http://example.com/{}", "a".repeat(8 << 10))), "(longer than 8 KiB)");
+    }
+
+    #[test]
+    fn surt_keys_sort_a_domain_beside_its_subdomains() {
+        for (url, expected) in [
+            ("http://www.example.com/a?b=c", "com,example,www)/a?b=c"),
+            ("https://www.example.com:8080/", "com,example,www:8080)/"),
+            ("http://localhost", "localhost)/"),
+            ("http://192.0.2.1/a", "192.0.2.1)/a"),
+            ("http://[2001:db8::1]:81/", "[2001:db8::1]:81)/"),
+        ] {
+            assert_eq!(surt(&CanonicalUrl::parse(url).unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn the_registered_domain_is_one_label_below_a_public_suffix() {
+        for (host, expected) in [
+            ("www.example.com", "example.com"),
+            ("a.b.example.co.uk", "example.co.uk"),
+            ("someone.github.io", "someone.github.io"),
+            ("docs.someone.github.io", "someone.github.io"),
+            ("co.uk", "co.uk"),
+            ("localhost", "localhost"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[::1]", "[::1]"),
+            ("www.python-doc.example", "python-doc.example"),
+        ] {
+            assert_eq!(registered_domain(host), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_canonical_url_is_its_own_canonical_form(
+            raw in "https?:[/\\\\]{1,3}([a-z.]{0,3}@)?[a-z0-9.xXAü%-]{1,8}\\.{0,2}(:[0-9]{0,3})?[/\\\\?#.%a2eE ü]{0,12}"
+        ) {
+            if let Ok(url) = CanonicalUrl::parse(&raw) {
+                let again = CanonicalUrl::parse(url.as_str());
+                prop_assert_eq!(again.as_ref(), Ok(&url));
+                prop_assert!(!url.host().is_empty() && !url.host().ends_with('.') && url.path().starts_with('/'));
+                prop_assert_eq!(format!("{}{}", url.origin(), url.path()), url.without_query());
+            }
+        }
+    }
+}

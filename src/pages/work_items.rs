@@ -1,0 +1,256 @@
+//! The input cut in work items, each read by one worker.
+//!
+//! Items come from the files alone, never from the number of workers: WARC files and plain JSONL in pieces of fixed size,
+//! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::decoded::Compression;
+use super::detect::{Kind, detect};
+use super::parquet_rows::ParquetRows;
+use super::record::{Form, Found, RawPage, Sink};
+use super::warc::{self, RangeEnd};
+use super::{html_dir, jsonl};
+use crate::error::{Error, Result};
+use crate::job::Input;
+use crate::storage::expand::expand;
+use crate::storage::location::{Listed, Location};
+use crate::storage::open::{Stamp, open, open_pinned};
+use crate::synth::Synth;
+
+/// Files of a folder that are read as one item.
+const FILES_AN_ITEM: u64 = 256;
+
+/// Pages of a synthetic crawl that are made as one item.
+const PAGES_AN_ITEM: u64 = 256;
+
+/// Inputs looked at at once: stores answer slowly, and many at a time.
+const LOOKERS: usize = 16;
+
+/// Inputs, ascending by name, and the items they are cut in, in the order of inputs.
+#[derive(Debug)]
+pub struct Work {
+    /// Name of each input.
+    pub inputs: Vec<String>,
+    /// Items; those of one input stand together, in the order of its bytes.
+    pub items: Vec<WorkItem>,
+    sources: Vec<Source>,
+}
+
+/// A piece of one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkItem {
+    /// Number of the input.
+    pub input: u32,
+    /// Bytes, row groups, files or pages, by the kind of input.
+    piece: Range<u64>,
+    /// Bytes of input that the piece stands for.
+    bytes: u64,
+}
+
+impl WorkItem {
+    /// Bytes of input that it stands for; 0 where there are none.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// An input that was looked at.
+#[derive(Debug)]
+enum Source {
+    Warc(Location, Stamp),
+    Jsonl(Location, Stamp, Compression),
+    Parquet(Location, Stamp),
+    /// A folder of pages, or a single page.
+    Pages(Location, Vec<Listed>),
+    Synth(Box<Synth>),
+}
+
+impl Work {
+    /// Finds the inputs of a job and cuts them in items of about `shard_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an input that is missing or of no known kind; [`Error::Usage`] when there is none.
+    pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
+        if input.urls.is_empty() {
+            return Err(Error::Usage(
+                "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
+            ));
+        }
+        let mut work = Work { inputs: Vec::new(), items: Vec::new(), sources: Vec::new() };
+        let (synthetic, files): (Vec<String>, Vec<String>) =
+            input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
+        let locations = if files.is_empty() { Vec::new() } else { expand(&files)? };
+        for (location, looked) in locations.iter().zip(in_parallel(&locations, |location| look(location, input))) {
+            let Looked { source, units, units_a_piece, bytes } = looked?;
+            let piece = units_a_piece.unwrap_or(shard_bytes);
+            let of =
+                |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
+            work.add(location.name().to_string(), source, units, piece, of);
+        }
+        for url in synthetic {
+            let synth = Synth::parse(&url)?;
+            let pages = synth.len();
+            work.add(url, Source::Synth(Box::new(synth)), pages, PAGES_AN_ITEM, |_| 0);
+        }
+        Ok(work)
+    }
+
+    fn add(&mut self, name: String, source: Source, length: u64, piece: u64, bytes: impl Fn(&Range<u64>) -> u64) {
+        let input = self.inputs.len() as u32;
+        for start in (0..length).step_by(piece.max(1) as usize) {
+            let piece = start..length.min(start + piece);
+            self.items.push(WorkItem { input, bytes: bytes(&piece), piece });
+        }
+        self.inputs.push(name);
+        self.sources.push(source);
+    }
+
+    /// Bytes of all items; pages, where a synthetic crawl has no bytes.
+    pub fn weight(&self) -> u64 {
+        let weight = |item: &WorkItem| if item.bytes > 0 { item.bytes } else { item.piece.end - item.piece.start };
+        self.items.iter().map(weight).sum()
+    }
+
+    /// The same inputs with at most `items` of their items, evenly spread.
+    pub fn sample(mut self, items: usize) -> Work {
+        let all = self.items.len();
+        let step = all.div_ceil(items.max(1)).max(1);
+        self.items = self.items.into_iter().skip(step / 2).step_by(step).collect();
+        self
+    }
+
+    /// Hands every record of an item to `sink`.
+    ///
+    /// # Errors
+    /// Those of the sink and of storage; [`Error::Input`] when a file is not the one that was planned.
+    pub fn read(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
+        let limits = &input.limits;
+        let mut records = 0;
+        let mut counted = |found: Found| {
+            records += 1;
+            sink(found)
+        };
+        match &self.sources[item.input as usize] {
+            Source::Warc(location, stamp) => {
+                let file = open_pinned(location, stamp)?;
+                return warc::read_range(&*file, item.piece.clone(), limits, sink);
+            }
+            Source::Jsonl(location, stamp, compression) => {
+                let file = open_pinned(location, stamp)?;
+                match compression {
+                    Compression::None => {
+                        jsonl::read_range(&*file, item.piece.clone(), limits, &input.fields, &mut counted)?
+                    }
+                    _ => jsonl::read_whole(&*file, *compression, limits, &input.fields, &mut counted)?,
+                }
+            }
+            Source::Parquet(location, stamp) => {
+                let file = open_pinned(location, stamp)?;
+                let rows = ParquetRows::open(file, location.name(), &input.fields)?;
+                rows.read_groups(item.piece.clone(), limits, &mut counted)?;
+            }
+            Source::Pages(folder, files) => {
+                let files = &files[item.piece.start as usize..item.piece.end as usize];
+                html_dir::read_files(folder, files, &input.base, limits, &mut counted)?;
+            }
+            Source::Synth(synth) => {
+                for (number, page) in (item.piece.start..).zip(synth.pages(item.piece.clone())) {
+                    counted(Found::Page(RawPage {
+                        url: page.url,
+                        fetch_time: page.fetch_time,
+                        status: 200,
+                        mime: "text/html".into(),
+                        charset: None,
+                        length: page.html.len() as u64,
+                        body: page.html,
+                        form: Form::Html,
+                        offset: number,
+                        mended: None,
+                    }))?;
+                }
+            }
+        }
+        Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
+    }
+
+    /// The offset from which the records of each item are true: an item may begin inside a record that holds an archive.
+    ///
+    /// `ends[item]` is what reading it came to.
+    pub fn floors(&self, ends: &[RangeEnd]) -> Vec<u64> {
+        let mut floors = Vec::with_capacity(ends.len());
+        for items in self.items.chunk_by(|x, y| x.input == y.input) {
+            let ends = &ends[floors.len()..floors.len() + items.len()];
+            match &self.sources[items[0].input as usize] {
+                Source::Warc(..) => floors.extend(warc::settle(ends)),
+                _ => floors.resize(floors.len() + items.len(), 0),
+            }
+        }
+        floors
+    }
+}
+
+/// What an input turned out to be.
+struct Looked {
+    source: Source,
+    /// Bytes, row groups or files, of which pieces are made.
+    units: u64,
+    /// Units of a piece; `None` for pieces of `shard_bytes`.
+    units_a_piece: Option<u64>,
+    bytes: u64,
+}
+
+fn look(location: &Location, input: &Input) -> Result<Looked> {
+    let place = location.clone();
+    if location.is_folder() {
+        let files = location.list(None)?;
+        let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
+        return Ok(Looked { source: Source::Pages(place, files), units, units_a_piece: Some(FILES_AN_ITEM), bytes });
+    }
+    let file = open(location)?;
+    let kind = detect(&*file, location.name())?;
+    let stamp = file.stamp().clone();
+    let bytes = stamp.bytes;
+    let (source, units, units_a_piece) = match kind {
+        // Nothing to read, whatever it would have been.
+        Kind::Empty => (Source::Warc(place, stamp), 0, None),
+        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(place, stamp), bytes, None),
+        Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
+        Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
+        Kind::Parquet => {
+            let groups = ParquetRows::open(file, location.name(), &input.fields)?.groups() as u64;
+            (Source::Parquet(place, stamp), groups, Some(1))
+        }
+        Kind::HtmlFile => {
+            let listed = Listed { location: place.clone(), stamp };
+            (Source::Pages(place, vec![listed]), 1, Some(1))
+        }
+    };
+    Ok(Looked { source, units, units_a_piece, bytes })
+}
+
+/// Applies a function to each item on several threads; results in order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..LOOKERS.min(items.len()) {
+            scope.spawn(|| {
+                while let Some((at, item)) = next_of(items, &next) {
+                    let result = apply(item);
+                    done.lock().expect("no holder of this lock can panic").push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no holder of this lock can panic");
+    done.sort_unstable_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn next_of<'a, T>(items: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    items.get(at).map(|item| (at, item))
+}

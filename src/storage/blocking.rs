@@ -1,0 +1,44 @@
+//! The only place that waits on a future.
+//!
+//! Object stores speak async, workers of the dataflow never do: they call [`wait`] and block. Two threads are enough, because
+//! they only move bytes between sockets and buffers; the work on the bytes is done by the callers.
+
+use std::future::Future;
+use std::io;
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::error::{Error, Result};
+
+/// Runs a future of a store to its end on the calling thread.
+///
+/// # Errors
+/// [`Error::Storage`] when the system cannot start the two threads of the runtime.
+///
+/// # Panics
+/// When called from a thread of the runtime itself; no future of ours calls it.
+pub(crate) fn wait<F: Future>(future: F) -> Result<F::Output> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        Builder::new_multi_thread().worker_threads(2).thread_name("webtwin-store").enable_all().build()
+    });
+    match runtime {
+        Ok(runtime) => Ok(runtime.block_on(future)),
+        Err(error) => Err(Error::storage("any store", format!("cannot start the threads that talk to it: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_can_wait_at_once() {
+        std::thread::scope(|scope| {
+            for number in 0..8u64 {
+                scope.spawn(move || assert_eq!(wait(async move { number + 1 }).unwrap(), number + 1));
+            }
+        });
+    }
+}

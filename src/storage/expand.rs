@@ -1,0 +1,285 @@
+//! What a user's inputs stand for: files, globs, lists of paths, and folders.
+//!
+//! | input | stands for |
+//! |---|---|
+//! | a file | itself |
+//! | a glob: `*`, `?`, `[..]` within a segment, `**` across them | the files whose whole name matches; names with a leading dot only when the pattern has it |
+//! | `@FILE` | the entries of the list, one a line, plain or gzip; `#` comments and blank lines are passed over, relative entries stand from the list's folder |
+//! | a folder with pages (a name ending in `.html`, `.htm` or `.xhtml`, or HTML in its first file) | itself, its name ending with `/` |
+//! | any other folder | the files in it at any depth, but none below a name that begins with a dot or underscore |
+//!
+//! A file that exists is never taken for a glob, whatever its name.
+
+use std::io::Read;
+
+use glob::{MatchOptions, Pattern};
+
+use super::location::{Listed, Location};
+use super::open::open;
+use super::stores::Stores;
+use crate::error::{Error, Result};
+use crate::pages::record::ReadAt;
+
+/// Endings of files that make their folder a folder of pages.
+const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
+
+/// Most bytes of a list once unpacked: some ten million entries.
+const LIST_BYTES: u64 = 1 << 30;
+
+/// Returns what the inputs stand for, in ascending order of name, each once.
+///
+/// # Errors
+/// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries. The
+/// entries of a list are not looked for here; whoever opens them will say which is missing.
+///
+/// # Cost
+/// One listing for each glob or folder, one request for each other input.
+pub fn expand(inputs: &[String]) -> Result<Vec<Location>> {
+    expand_with(inputs, Stores::of_env())
+}
+
+/// As [`expand`], with explicit stores.
+pub fn expand_with(inputs: &[String], stores: &Stores) -> Result<Vec<Location>> {
+    let mut locations = Vec::new();
+    for input in inputs {
+        match input.strip_prefix('@') {
+            Some(list) => read_list(&Location::parse_with(list, stores)?, stores, &mut locations)?,
+            None => expand_one(input, stores, &mut locations)?,
+        }
+    }
+    locations.sort_unstable();
+    locations.dedup();
+    Ok(locations)
+}
+
+fn expand_one(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
+    let is_glob = input.contains(['*', '?', '[']);
+    // A glob need be no valid key of a store (`**`), so it is looked at as a location only if it parses.
+    let location = match Location::parse_with(input, stores) {
+        Err(_) if is_glob => None,
+        location => Some(location?),
+    };
+    if let Some(location) = location.filter(|location| !location.is_folder() || !is_glob) {
+        if !location.is_folder() && location.exists()? {
+            locations.push(location);
+            return Ok(());
+        }
+        let files = if is_glob { Vec::new() } else { location.list(None)? };
+        if !files.is_empty() {
+            return expand_folder(location, files, locations);
+        }
+        if !is_glob {
+            let reason = match location.path().is_some_and(|path| path.is_dir()) {
+                true => "the folder holds no files",
+                false => "there is no such file or folder",
+            };
+            return Err(Error::input(input, reason));
+        }
+    }
+    expand_glob(input, stores, locations)
+}
+
+/// Files matching a pattern: everything below the last folder that has no wildcard is listed and matched by its whole name.
+fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
+    let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("no valid glob: {error}")))?;
+    let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());
+    let (folder, rest) = match input[..wildcard].rfind('/') {
+        Some(0) => (Location::parse_with("/", stores)?, &input[1..]),
+        Some(slash) => (Location::parse_with(&input[..slash], stores)?, &input[slash + 1..]),
+        None => (Location::current_folder(), input),
+    };
+    let depth = (!rest.contains("**")).then(|| rest.split('/').count());
+    let options =
+        MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+    let before = locations.len();
+    let files = folder.list(depth)?.into_iter().map(|file| file.location);
+    locations.extend(files.filter(|file| pattern.matches_with(file.name(), options)));
+    match locations.len() > before {
+        true => Ok(()),
+        false => Err(Error::input(input, "the glob matches no file")),
+    }
+}
+
+fn expand_folder(folder: Location, files: Vec<Listed>, locations: &mut Vec<Location>) -> Result<()> {
+    if is_page_folder(&files)? {
+        locations.push(folder.into_folder());
+        return Ok(());
+    }
+    let root = folder.name().trim_end_matches('/').len();
+    let hidden = |file: &Location| file.name()[root..].split('/').any(|segment| segment.starts_with(['.', '_']));
+    let before = locations.len();
+    locations.extend(files.into_iter().map(|file| file.location).filter(|file| !hidden(file)));
+    match locations.len() > before {
+        true => Ok(()),
+        false => {
+            Err(Error::input(folder.name(), "the folder holds only files whose names begin with a dot or underscore"))
+        }
+    }
+}
+
+fn is_page_folder(files: &[Listed]) -> Result<bool> {
+    if files.iter().any(|file| has_page_ending(file.location.name())) {
+        return Ok(true);
+    }
+    match files.iter().find(|file| file.stamp.bytes > 0 && !file.location.file_name().starts_with('.')) {
+        Some(file) => Ok(crate::pages::detect::is_html(&open(&file.location)?.read_at(0, 1024)?)),
+        None => Ok(false),
+    }
+}
+
+/// Whether a file's name says that it is a page.
+pub(crate) fn has_page_ending(name: &str) -> bool {
+    PAGE_ENDINGS.iter().any(|ending| {
+        name.len() > ending.len()
+            && name.as_bytes()[name.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
+    })
+}
+
+/// Entries of a list of paths.
+fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
+    let fault = |reason: String| Error::input(format!("@{list}"), reason);
+    let packed = list.get()?.ok_or_else(|| fault("there is no such list".into()))?;
+    let mut bytes = Vec::new();
+    if packed.starts_with(&[0x1f, 0x8b]) {
+        let mut unpacked = flate2::bufread::MultiGzDecoder::new(&packed[..]).take(LIST_BYTES + 1);
+        unpacked.read_to_end(&mut bytes).map_err(|error| fault(format!("the gzip data is damaged: {error}")))?;
+    } else {
+        bytes = packed;
+    }
+    if bytes.len() as u64 > LIST_BYTES {
+        return Err(fault(format!("is longer than {LIST_BYTES} bytes; split it")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fault("is not UTF-8; a list has one path or URL a line".into()))?;
+    let before = locations.len();
+    for (number, line) in text.lines().enumerate() {
+        let entry = line.trim().trim_start_matches('\u{feff}');
+        if entry.is_empty() || entry.starts_with('#') {
+            continue;
+        }
+        let location = match entry.contains("://") || entry.starts_with('/') {
+            true => Location::parse_with(entry, stores),
+            false => list.sibling(entry),
+        };
+        locations.push(location.map_err(|error| fault(format!("line {}: {error}", number + 1)))?);
+    }
+    match locations.len() > before {
+        true => Ok(()),
+        false => Err(fault("the list has no entries".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn with(files: &[(&str, &[u8])]) -> Tree {
+            let tree = Tree(tempfile::tempdir().unwrap());
+            for (name, bytes) in files {
+                Location::parse(&tree.path(name)).unwrap().put(bytes).unwrap();
+            }
+            tree
+        }
+
+        fn path(&self, name: &str) -> String {
+            format!("{}/{name}", self.0.path().to_str().unwrap())
+        }
+
+        fn expand(&self, inputs: &[&str]) -> Result<Vec<String>> {
+            let absolute = |input: &&str| match input.strip_prefix('@') {
+                Some(list) => format!("@{}", self.path(list)),
+                None => self.path(input),
+            };
+            let root = self.path("");
+            let inputs: Vec<String> = inputs.iter().map(absolute).collect();
+            let found = expand(&inputs)?;
+            Ok(found.iter().map(|location| location.name().replacen(&root, "", 1)).collect())
+        }
+    }
+
+    #[test]
+    fn globs_lists_folders_and_files_become_files_in_order_each_once() {
+        let mut list = GzEncoder::new(Vec::new(), Default::default());
+        list.write_all("# two\r\n\r\nb/2.warc\r\n./b/1.warc\n".as_bytes()).unwrap();
+        let list = list.finish().unwrap();
+        let tree = Tree::with(&[
+            ("a/x.warc.gz", b"x"),
+            ("a/[1].warc", b"x"),
+            ("a/1.warc", b"x"),
+            ("a/.hidden.warc", b"x"),
+            ("b/1.warc", b"x"),
+            ("b/2.warc", b"x"),
+            ("b/_SUCCESS", b""),
+            ("b/c/3.warc", b"x"),
+            ("b/c/d/4 #%2F.warc", b"x"),
+            ("list", b"b/1.warc\n# no\n\n  b/2.warc"),
+            ("list.gz", &list),
+            ("site/one.html", b"x"),
+            ("site/sub/two", b"x"),
+            ("bare/one", b"<!doctype html>x"),
+        ]);
+        for (inputs, expected) in [
+            (&["b/2.warc", "b/1.warc", "b/2.warc"][..], &["b/1.warc", "b/2.warc"][..]),
+            (&["a/*.warc"], &["a/1.warc", "a/[1].warc"]),
+            (&["a/[1].warc"], &["a/[1].warc"]),
+            (&["?/1.warc"], &["a/1.warc", "b/1.warc"]),
+            (&["b/[12].warc"], &["b/1.warc", "b/2.warc"]),
+            (&["b/**/*.warc"], &["b/1.warc", "b/2.warc", "b/c/3.warc", "b/c/d/4 #%2F.warc"]),
+            (&["*/c/*"], &["b/c/3.warc"]),
+            (&["b"], &["b/1.warc", "b/2.warc", "b/c/3.warc", "b/c/d/4 #%2F.warc"]),
+            (&["b/"], &["b/1.warc", "b/2.warc", "b/c/3.warc", "b/c/d/4 #%2F.warc"]),
+            (&["@list"], &["b/1.warc", "b/2.warc"]),
+            (&["@list.gz", "b/1.warc"], &["b/./b/1.warc", "b/1.warc", "b/2.warc"]),
+            (&["site"], &["site/"]),
+            (&["bare/"], &["bare/"]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|name| name.replacen("b/./b", "./b", 1)).collect();
+            assert_eq!(tree.expand(inputs).unwrap(), expected, "{inputs:?}");
+        }
+    }
+
+    #[test]
+    fn inputs_that_stand_for_nothing_are_errors_that_name_them() {
+        let tree = Tree::with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
+        std::fs::create_dir(tree.path("folder")).unwrap();
+        for (input, words) in [
+            ("missing.warc", "no such file"),
+            ("missing/*.warc", "matches no file"),
+            ("*.warc", "matches no file"),
+            ("a/[", "no valid glob"),
+            ("folder", "holds no files"),
+            ("only", "begin with a dot"),
+            ("@missing", "no such list"),
+            ("@empty-list", "no entries"),
+            ("@latin-list", "not UTF-8"),
+        ] {
+            let error = tree.expand(&[input]).unwrap_err();
+            assert_eq!(error.exit_code(), 3, "{input}");
+            let named = error.to_string().contains(input.trim_start_matches('@'));
+            assert!(named && error.to_string().contains(words), "{input}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_entries_are_read_in_order() {
+        let list: String = (0..100_000).rev().map(|i| format!("f{i:06}.warc\n")).collect();
+        let tree = Tree::with(&[("list", list.as_bytes())]);
+        let found = tree.expand(&["@list"]).unwrap();
+        assert_eq!((found.len(), found[0].as_str(), found.is_sorted()), (100_000, "f000000.warc", true));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_loop_of_links_does_not_catch_a_recursive_glob() {
+        let tree = Tree::with(&[("a/1.warc", b"x")]);
+        std::os::unix::fs::symlink(tree.path("a"), tree.path("a/loop")).unwrap();
+        assert_eq!(tree.expand(&["**/*.warc"]).unwrap(), ["a/1.warc"]);
+        assert_eq!(tree.expand(&["a"]).unwrap(), ["a/1.warc"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! `manifest.json`: what makes a folder of tables a result. It is written last and names every other file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::location::Location;
+use crate::error::{Error, Result};
+
+/// Format of the manifest that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// Name of the manifest within its folder.
+pub const NAME: &str = "manifest.json";
+
+/// A file of a result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Path below the folder.
+    pub path: String,
+    /// Rows, for tables.
+    pub rows: Option<u64>,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// XXH3 checksum of 128 bits, in hexadecimal.
+    pub xxh3: String,
+}
+
+impl FileEntry {
+    /// Entry of a file with these bytes.
+    pub fn of(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
+        FileEntry { path: path.into(), rows, bytes: bytes.len() as u64, xxh3: checksum(bytes) }
+    }
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
+}
+
+/// What a run did, and every file it wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Random, so that a writer can tell its own manifest from another's.
+    pub attempt: String,
+    /// Digest of the job.
+    pub digest: String,
+    /// The effective job.
+    pub job: serde_json::Value,
+    /// Names of the recipes that made the fingerprints.
+    pub recipes: BTreeMap<String, String>,
+    /// The build that wrote it.
+    pub build: String,
+    /// Workers, over all processes.
+    pub workers: u64,
+    /// Seconds a stage took, on worker 0.
+    pub seconds: BTreeMap<String, f64>,
+    /// Peak memory of process 0, in bytes.
+    pub peak_memory_bytes: u64,
+    /// Every other file of the result, by path.
+    pub files: Vec<FileEntry>,
+}
+
+impl Manifest {
+    /// Commits the result in `folder`: from now on it is one.
+    ///
+    /// # Errors
+    /// [`Error::LostCommit`] when another run was first, [`Error::CommitUnknown`] when the store does not tell.
+    pub fn commit(&self, folder: &Location) -> Result<()> {
+        let bytes = serde_json::to_vec_pretty(self).expect("a manifest is plain values");
+        let attempt = self.attempt.clone();
+        folder.join(NAME)?.put_if_absent(&bytes, move |stored| {
+            serde_json::from_slice::<Manifest>(stored).is_ok_and(|manifest| manifest.attempt == attempt)
+        })
+    }
+
+    /// Reads the manifest of a result.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there is none, when it is not readable, of a newer format, or names files outside its folder.
+    pub fn read(folder: &Location) -> Result<Manifest> {
+        let location = folder.join(NAME)?;
+        let name = location.name().to_string();
+        let bytes = location.get()?.ok_or_else(|| {
+            Error::input(
+                folder.name(),
+                "no manifest.json: this is not a result, or the run that wrote it did not finish",
+            )
+        })?;
+        let refuse = |reason: String| Err(Error::input(name.clone(), reason));
+        let value: serde_json::Value = match serde_json::from_slice(&bytes) {
+            Ok(value) => value,
+            Err(cause) => return refuse(format!("not readable: {cause}")),
+        };
+        let format = value["format"].as_u64();
+        if format != Some(u64::from(FORMAT)) {
+            return refuse(format!("written in format {format:?}, but this build reads format {FORMAT}"));
+        }
+        let manifest: Manifest = match serde_json::from_value(value) {
+            Ok(manifest) => manifest,
+            Err(cause) => return refuse(format!("not readable: {cause}")),
+        };
+        let outside = |file: &&FileEntry| file.path.starts_with('/') || file.path.split('/').any(|part| part == "..");
+        match manifest.files.iter().find(outside) {
+            Some(file) => refuse(format!("names {}, which is outside of its folder", file.path)),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Reads one file of the result and holds it against its entry.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is missing, longer, shorter or has another checksum.
+    pub fn read_file(&self, folder: &Location, file: &FileEntry) -> Result<Vec<u8>> {
+        let location = folder.join(&file.path)?;
+        let bytes = location
+            .get()?
+            .ok_or_else(|| Error::input(location.name(), "missing, though the manifest names it; run the job again"))?;
+        if bytes.len() as u64 != file.bytes || checksum(&bytes) != file.xxh3 {
+            return Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"));
+        }
+        Ok(bytes)
+    }
+
+    /// The files of one table, in order.
+    pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
+        self.files
+            .iter()
+            .filter(move |file| file.path.strip_prefix(table).is_some_and(|rest| rest.starts_with("/part-")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Location) {
+        let dir = tempfile::tempdir().unwrap();
+        let location = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        (dir, location)
+    }
+
+    fn manifest(attempt: &str, files: Vec<FileEntry>) -> Manifest {
+        Manifest {
+            format: FORMAT,
+            attempt: attempt.into(),
+            digest: "d".into(),
+            job: serde_json::Value::Null,
+            recipes: BTreeMap::new(),
+            build: "b".into(),
+            workers: 1,
+            seconds: BTreeMap::new(),
+            peak_memory_bytes: 0,
+            files,
+        }
+    }
+
+    #[test]
+    fn a_folder_without_a_manifest_is_not_a_result() {
+        let (_dir, folder) = folder();
+        let error = Manifest::read(&folder).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        assert!(error.to_string().contains("not a result"));
+    }
+
+    #[test]
+    fn of_two_commits_the_first_wins_and_the_second_is_told() {
+        let (_dir, folder) = folder();
+        manifest("one", vec![]).commit(&folder).unwrap();
+        assert_eq!(manifest("two", vec![]).commit(&folder).unwrap_err().exit_code(), 4);
+        assert_eq!(Manifest::read(&folder).unwrap().attempt, "one");
+    }
+
+    #[test]
+    fn missing_changed_and_shortened_files_are_told_from_whole_ones() {
+        let (_dir, folder) = folder();
+        let entry = FileEntry::of("pages/part-00000.parquet", Some(1), b"rows");
+        let manifest = manifest("a", vec![entry.clone()]);
+        assert!(manifest.read_file(&folder, &entry).unwrap_err().to_string().contains("missing"));
+        let location = folder.join(&entry.path).unwrap();
+        for (bytes, whole) in [(&b"rows"[..], true), (b"rowz", false), (b"row", false)] {
+            location.put(bytes).unwrap();
+            assert_eq!(manifest.read_file(&folder, &entry).is_ok(), whole);
+        }
+    }
+
+    #[test]
+    fn stale_foreign_and_wandering_manifests_are_refused() {
+        let (_dir, folder) = folder();
+        let put = |text: String| folder.join(NAME).unwrap().put(text.as_bytes()).unwrap();
+        let wandering = manifest("a", vec![FileEntry::of("../x", None, b"")]);
+        let newer = Manifest { format: FORMAT + 1, ..manifest("a", vec![]) };
+        for (text, word) in [
+            (serde_json::to_string(&wandering).unwrap(), "outside"),
+            (serde_json::to_string(&newer).unwrap(), "format"),
+            ("{\"format\": 1".into(), "not readable"),
+        ] {
+            put(text);
+            assert!(Manifest::read(&folder).unwrap_err().to_string().contains(word));
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Files opened for positional reading, each pinned to the version that was seen first.
+//!
+//! A crawl file that changes while it is read would give a result that no input has. So its length and version are noted when
+//! it is first seen; stores compare the version with every request, local files when asked ([`OpenFile::still_same`]).
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use object_store::{GetOptions, GetRange, ObjectMeta};
+
+use super::blocking::wait;
+use super::location::{Location, Place};
+use crate::error::{Error, Result};
+use crate::pages::record::ReadAt;
+
+/// Least bytes asked of a store at once: a smaller answer costs as much as this one.
+const FIRST_WINDOW: u64 = 64 << 10;
+
+/// Most bytes read ahead of a sequential reader.
+const LARGEST_WINDOW: u64 = 4 << 20;
+
+/// Places in one file that can be read in turn without losing what was read ahead.
+const WINDOWS: usize = 4;
+
+/// Length and version of a file when it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Stamp {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Entity tag of an object, or time of the last change of a local file.
+    pub version: String,
+}
+
+impl Stamp {
+    pub(crate) fn of_file(metadata: &fs::Metadata) -> Stamp {
+        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Stamp { bytes: metadata.len(), version: changed.map_or(String::new(), |time| time.as_nanos().to_string()) }
+    }
+
+    pub(crate) fn of_object(meta: &ObjectMeta) -> Stamp {
+        let tag = meta.e_tag.clone().or_else(|| meta.version.clone());
+        Stamp { bytes: meta.size, version: tag.unwrap_or_else(|| meta.last_modified.to_rfc3339()) }
+    }
+}
+
+/// A file opened for positional reading; threads may share it.
+pub struct OpenFile {
+    location: Location,
+    stamp: Stamp,
+    bytes: Source,
+}
+
+enum Source {
+    Local(fs::File),
+    Remote(Mutex<Vec<Window>>),
+}
+
+/// Bytes of an object that were read, from `start`; the last one used is the last in the list.
+struct Window {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+/// Opens a file as it is now.
+///
+/// # Errors
+/// [`Error::Input`] when there is no such file; [`Error::Storage`] when the store fails.
+pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
+    let missing = || Error::input(location.name(), "there is no such file");
+    let stamp = location.stamp()?.ok_or_else(missing)?;
+    open_pinned(location, &stamp)
+}
+
+/// Opens a file as it was when its stamp was taken; a store is not asked before the first read.
+///
+/// # Errors
+/// As [`open`]; [`Error::Input`] also when a local file has changed since.
+pub fn open_pinned(location: &Location, stamp: &Stamp) -> Result<Arc<OpenFile>> {
+    let bytes = match &location.place {
+        Place::Local(path) => Source::Local(fs::File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::input(location.name(), "the file vanished after it was found"),
+            _ => Error::storage(location.name(), error),
+        })?),
+        Place::Remote(..) => Source::Remote(Mutex::default()),
+    };
+    let file = OpenFile { location: location.clone(), stamp: stamp.clone(), bytes };
+    if let Source::Local(_) = file.bytes {
+        file.still_same()?;
+    }
+    Ok(Arc::new(file))
+}
+
+impl OpenFile {
+    /// Where the file is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Length and version for which it was opened.
+    pub fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    /// Checks that what the name stands for now is what was opened.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it changed or vanished; [`Error::Storage`] when the store fails.
+    ///
+    /// # Cost
+    /// One `stat`, or one request.
+    pub fn still_same(&self) -> Result<()> {
+        match self.location.stamp()? {
+            Some(now) if now == self.stamp => Ok(()),
+            Some(_) => Err(self.changed()),
+            None => Err(self.vanished()),
+        }
+    }
+
+    fn changed(&self) -> Error {
+        Error::input(self.location.name(), "it changed while it was read; run again when nothing writes to it any more")
+    }
+
+    fn vanished(&self) -> Error {
+        Error::input(self.location.name(), "it vanished while it was read; put it back and run again")
+    }
+
+    fn read_local(&self, file: &fs::File, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        match file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            Err(error) => Err(Error::storage(self.location.name(), error)),
+        }
+    }
+
+    /// Serves a read from the windows, and fetches what they lack. A reader that goes on where a window ends gets twice that
+    /// window ahead, so a scan soon asks for the largest window while a probe here and there stays cheap.
+    fn read_windows(&self, windows: &Mutex<Vec<Window>>, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let mut read = Vec::with_capacity(length);
+        while read.len() < length {
+            let (at, rest) = (offset + read.len() as u64, length - read.len());
+            let mut ahead = FIRST_WINDOW;
+            {
+                let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(hit) = windows.iter().position(|window| (window.start..window.end()).contains(&at)) {
+                    let window = windows.remove(hit);
+                    let from = (at - window.start) as usize;
+                    let until = window.bytes.len().min(from + rest);
+                    read.extend_from_slice(&window.bytes[from..until]);
+                    windows.push(window);
+                    continue;
+                }
+                if let Some(before) = windows.iter().position(|window| window.end() == at) {
+                    ahead = (2 * windows.remove(before).bytes.len() as u64).clamp(FIRST_WINDOW, LARGEST_WINDOW);
+                }
+            }
+            let end = self.stamp.bytes.min(at + ahead.max(rest as u64));
+            let window = Window { start: at, bytes: self.fetch(at, end)? };
+            let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+            if windows.len() == WINDOWS {
+                windows.remove(0);
+            }
+            windows.push(window);
+        }
+        Ok(read)
+    }
+
+    /// Asks the store for a range of the pinned version.
+    fn fetch(&self, start: u64, end: u64) -> Result<Bytes> {
+        let Place::Remote(store, key) = &self.location.place else {
+            return Err(Error::Invariant(format!("{} is local and was asked for over the network", self.location)));
+        };
+        // A weak tag never satisfies If-Match; the answer's own tag is compared below in any case.
+        let strong = self.stamp.version.starts_with('"').then(|| self.stamp.version.clone());
+        let options =
+            GetOptions { range: Some(GetRange::Bounded(start..end)), if_match: strong, ..GetOptions::default() };
+        let answer = wait(async {
+            let answer = store.get_opts(key, options).await?;
+            let stamp = Stamp::of_object(&answer.meta);
+            Ok((stamp, answer.bytes().await?))
+        })?;
+        match answer {
+            Ok((stamp, bytes)) if stamp == self.stamp && bytes.len() as u64 == end - start => Ok(bytes),
+            Ok(_) | Err(object_store::Error::Precondition { .. }) => Err(self.changed()),
+            Err(object_store::Error::NotFound { .. }) => Err(self.vanished()),
+            Err(error) => Err(self.location.store_error(error)),
+        }
+    }
+}
+
+impl ReadAt for OpenFile {
+    fn len(&self) -> u64 {
+        self.stamp.bytes
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let length = self.stamp.bytes.saturating_sub(offset).min(length as u64) as usize;
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        match &self.bytes {
+            Source::Local(file) => self.read_local(file, offset, length),
+            // Whoever reads this much at once needs no reading ahead.
+            Source::Remote(_) if length as u64 >= LARGEST_WINDOW => {
+                Ok(self.fetch(offset, offset + length as u64)?.into())
+            }
+            Source::Remote(windows) => self.read_windows(windows, offset, length),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn local(bytes: &[u8]) -> (tempfile::TempDir, Location) {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().join("file").to_str().unwrap()).unwrap();
+        location.put(bytes).unwrap();
+        (folder, location)
+    }
+
+    fn remote(bytes: &[u8]) -> Location {
+        let location = Location::of_store(Arc::new(InMemory::new()), "memory://", "file").unwrap();
+        location.put(bytes).unwrap();
+        location
+    }
+
+    fn sample(length: u32) -> Vec<u8> {
+        (0..length).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn reads_in_any_order_are_slices_of_the_file(
+            reads in proptest::collection::vec((0u64..700_000, 0usize..200_000), 1..40),
+        ) {
+            let bytes = sample(600_000);
+            let (_folder, local) = local(&bytes);
+            for location in [local, remote(&bytes)] {
+                let file = open(&location).unwrap();
+                for &(offset, length) in &reads {
+                    let from = (offset as usize).min(bytes.len());
+                    let until = (from + length).min(bytes.len());
+                    prop_assert!(file.read_at(offset, length).unwrap() == bytes[from..until]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_small_reads_of_an_object_become_few_requests() {
+        let bytes = sample(9 << 20);
+        let file = open(&remote(&bytes)).unwrap();
+        let mut windows_seen = std::collections::BTreeSet::new();
+        for offset in (0..bytes.len() as u64).step_by(1000) {
+            assert!(
+                file.read_at(offset, 1000).unwrap() == bytes[offset as usize..bytes.len().min(offset as usize + 1000)]
+            );
+            let Source::Remote(windows) = &file.bytes else { panic!("the object is remote") };
+            windows_seen.extend(windows.lock().unwrap().iter().map(|window| window.start));
+        }
+        assert!(windows_seen.len() <= 10, "{windows_seen:?}");
+    }
+
+    #[test]
+    fn an_input_that_changes_shrinks_or_vanishes_ends_the_run_with_exit_3() {
+        let (_folder, location) = local(&sample(5000));
+        let file = open(&location).unwrap();
+        assert!(file.still_same().is_ok());
+        location.put(&sample(5001)).unwrap();
+        let error = file.still_same().unwrap_err();
+        assert_eq!((error.exit_code(), error.to_string().contains("changed while it was read")), (3, true));
+        assert_eq!(open_pinned(&location, file.stamp()).err().unwrap().exit_code(), 3);
+        location.remove().unwrap();
+        assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
+        assert_eq!(open(&location).err().unwrap().exit_code(), 3);
+
+        // A file cut in place keeps its inode, so the open handle sees it.
+        let (_folder, location) = local(&sample(5000));
+        let file = open(&location).unwrap();
+        fs::OpenOptions::new().write(true).open(location.path().unwrap()).unwrap().set_len(100).unwrap();
+        assert_eq!(file.read_at(50, 100).unwrap_err().exit_code(), 3);
+    }
+
+    #[test]
+    fn an_object_that_changes_or_vanishes_ends_the_run_with_exit_3() {
+        let location = remote(&sample(500_000));
+        let file = open(&location).unwrap();
+        assert!(file.read_at(0, 10).is_ok());
+        location.put(&sample(500_000)).unwrap();
+        let error = file.read_at(400_000, 10).unwrap_err();
+        assert_eq!((error.exit_code(), error.to_string().contains("changed while it was read")), (3, true));
+        assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
+        location.remove().unwrap();
+        let error = file.read_at(300_000, 10).unwrap_err();
+        assert_eq!((error.exit_code(), error.to_string().contains("vanished")), (3, true));
+    }
+
+    #[test]
+    fn an_object_shorter_than_it_was_listed_is_an_input_error() {
+        let location = remote(&sample(1000));
+        let listed = Stamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
+        assert_eq!(open_pinned(&location, &listed).unwrap().read_at(0, 2000).unwrap_err().exit_code(), 3);
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().to_str().unwrap()).unwrap();
+        assert_eq!(open(&location).err().unwrap().exit_code(), 3);
+    }
+}

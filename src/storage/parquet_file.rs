@@ -1,0 +1,204 @@
+//! Opening Parquet files of unknown origin: bounded memory, no panic, and a store's failure never mistaken for bad content.
+
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use parquet::basic::{LogicalType, TimeUnit};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+
+use crate::error::Error;
+use crate::pages::record::ReadAt;
+
+/// Largest footer that is read. One of this size describes some hundred thousand column chunks.
+const FOOTER_BYTES: u64 = 64 << 20;
+
+/// A Parquet file whose footer has been read.
+pub(crate) struct ParquetFile {
+    pub(crate) reader: SerializedFileReader<Chunks>,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+/// Why something of a Parquet file cannot be had.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The bytes are not what the format asks for; says what.
+    Content(String),
+    /// The store failed, or the file changed.
+    Run(Error),
+}
+
+impl ParquetFile {
+    /// Reads the footer.
+    pub(crate) fn open(file: Arc<dyn ReadAt>) -> std::result::Result<ParquetFile, Fault> {
+        check_ends(file.as_ref())?;
+        let failure = Arc::new(Mutex::new(None));
+        let chunks = Chunks { file, failure: Arc::clone(&failure) };
+        let reader = guard(&failure, || SerializedFileReader::new(chunks))?;
+        Ok(ParquetFile { reader, failure })
+    }
+
+    /// Runs something that reads from this file, turning errors and panics of the reader into a [`Fault`].
+    pub(crate) fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
+        guard(&self.failure, read)
+    }
+
+    /// Opens a leaf column of a row group.
+    pub(crate) fn column(&self, group: usize, leaf: usize) -> std::result::Result<ColumnReader, Fault> {
+        self.guard(|| self.reader.get_row_group(group)?.get_column_reader(leaf))
+    }
+}
+
+/// Magic at both ends and a footer that lies in the file, before a byte of it is taken at its word.
+fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
+    let content = |reason: String| Err(Fault::Content(reason));
+    let length = file.len();
+    if length < 12 {
+        return content(format!("is {length} bytes long, too short for a Parquet file"));
+    }
+    let tail = file.read_at(length - 8, 8).map_err(Fault::Run)?;
+    match &tail[4..] {
+        b"PAR1" => {}
+        b"PARE" => return content("is encrypted, which is not supported".into()),
+        _ => return content("has no Parquet footer at its end; was it written to the end?".into()),
+    }
+    let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    if footer > length - 12 {
+        return content(format!("names a footer of {footer} bytes in a file of {length}"));
+    }
+    if footer > FOOTER_BYTES {
+        return content(format!("has a footer of {footer} bytes, more than the {FOOTER_BYTES} that are read"));
+    }
+    Ok(())
+}
+
+/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, comes first.
+fn guard<T>(
+    failure: &Mutex<Option<Error>>,
+    read: impl FnOnce() -> parquet::errors::Result<T>,
+) -> std::result::Result<T, Fault> {
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    if let Some(error) = failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(Fault::Run(error));
+    }
+    match outcome {
+        Ok(read) => read.map_err(|error| Fault::Content(error.to_string())),
+        Err(_) => Err(Fault::Content("its data leads the decoder astray".into())),
+    }
+}
+
+/// Reads the next `rows` values of a flat column, `None` where one is absent.
+///
+/// # Errors
+/// When the column ends before, or does not decode.
+pub(crate) fn next_values<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    nullable: bool,
+    rows: usize,
+) -> parquet::errors::Result<Vec<Option<T::T>>> {
+    let (mut levels, mut values) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let mut read = 0;
+    while read < rows {
+        let (records, ..) = reader.read_records(rows - read, nullable.then_some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("a column ends {} rows early", rows - read)));
+        }
+        read += records;
+    }
+    if !nullable {
+        return Ok(values.into_iter().map(Some).collect());
+    }
+    let mut values = values.into_iter();
+    Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())
+}
+
+/// Hands a file to the crate.
+pub(crate) struct Chunks {
+    file: Arc<dyn ReadAt>,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl Chunks {
+    fn bytes(&self, start: u64, length: usize) -> io::Result<Bytes> {
+        match self.file.read_at(start, length) {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(error) => {
+                let reason = error.to_string();
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                Err(io::Error::other(reason))
+            }
+        }
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = From;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<From> {
+        let chunks = Chunks { file: Arc::clone(&self.file), failure: Arc::clone(&self.failure) };
+        Ok(From { chunks, next: start, buffer: Bytes::new() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        // Checked first: damage must not make us allocate.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.file.len()) {
+            return Err(ParquetError::EOF(format!("{length} bytes from {start} lie beyond the end")));
+        }
+        Ok(self.bytes(start, length)?)
+    }
+}
+
+/// Reads on from a place in a file. The crate reads page headers with it, which are short.
+pub(crate) struct From {
+    chunks: Chunks,
+    next: u64,
+    buffer: Bytes,
+}
+
+impl Read for From {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.buffer.is_empty() {
+            self.buffer = self.chunks.bytes(self.next, 512)?;
+            self.next += self.buffer.len() as u64;
+        }
+        let taken = self.buffer.split_to(into.len().min(self.buffer.len()));
+        into[..taken.len()].copy_from_slice(&taken);
+        Ok(taken.len())
+    }
+}
+
+impl Fault {
+    /// As an error of an input that cannot be read at all.
+    pub(crate) fn of_input(self, name: &str) -> Error {
+        match self {
+            Fault::Content(reason) => Error::input(name, format!("bad_parquet: {reason}")),
+            Fault::Run(error) => error,
+        }
+    }
+}
+
+/// Number of rows of a row group, 0 when the footer has a negative one.
+pub(crate) fn rows_of(file: &ParquetFile, group: usize) -> usize {
+    usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
+}
+/// Ticks of a timestamp in one second.
+pub(crate) fn ticks(logical: Option<&LogicalType>) -> i64 {
+    match logical {
+        Some(LogicalType::Timestamp(timestamp)) => match timestamp.unit {
+            TimeUnit::MILLIS => 1_000,
+            TimeUnit::MICROS => 1_000_000,
+            TimeUnit::NANOS => 1_000_000_000,
+        },
+        _ => 1,
+    }
+}

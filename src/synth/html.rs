@@ -1,0 +1,330 @@
+//! Names and bytes of pages.
+
+use std::fmt::Write;
+
+use super::outline::{Outline, View};
+use super::plan::{Copy, Host, Kind, Place};
+use super::random::{Stream, key};
+use super::text::Writer;
+use super::warc::date;
+use super::{Opened, Synth};
+
+/// Most links from a hub to other hosts.
+const HUB_LINKS: u64 = 200;
+
+impl Synth {
+    /// Returns the bytes of page `number`.
+    pub(super) fn html(&self, number: u64, opened: &mut Option<Opened>) -> String {
+        let seed = self.plan.seed;
+        match self.plan.place(number) {
+            Place::Copy { copy, at } => {
+                let Opened { view, .. } = self.open(copy, opened);
+                self.manual_page(&self.plan.copies[copy as usize], view, view.held()[at as usize], number)
+            }
+            Place::Single { host, at } => {
+                let text = key(seed, &[30, u64::from(host), at]);
+                self.site_page(host, text, |html, writer| {
+                    writer.text(html, text, 0);
+                    let mut stream = Stream::new(key(text, &[1]));
+                    let others = self.plan.singles_on(host);
+                    html.push_str("<p>");
+                    for other in [(at + 1) % others, stream.below(others), stream.below(others)] {
+                        let _ = writeln!(
+                            html,
+                            "<a href=\"/{}\">{}</a>",
+                            self.single_path(host, other),
+                            self.language.name(stream.next())
+                        );
+                    }
+                    if stream.chance(20) {
+                        self.link_to_primary(html, stream.below(u64::from(self.plan.manuals())) as u32);
+                    }
+                    html.push_str("</p>\n");
+                })
+            }
+            Place::Near { group, at } => {
+                let text = key(seed, &[31, group]);
+                self.site_page(self.near_host(group, at), text, |html, writer| writer.text(html, text, at as u32))
+            }
+            Place::NotFound(_) => {
+                "<html><head><title>404 Not Found</title></head><body>\n<h1>Not Found</h1>\n<p>The requested \
+                                   page was not found on this server.</p>\n</body></html>\n"
+                    .to_owned()
+            }
+            Place::Empty(_) => "<html><head></head><body></body></html>\n".to_owned(),
+            Place::Hub(host) => self.hub(host),
+        }
+    }
+
+    fn manual_page(&self, copy: &Copy, view: &View, page: u32, number: u64) -> String {
+        let outline = view.outline;
+        let writer = self.language.about(outline.key, outline.page_key(page));
+        let dressed = copy.kind == Kind::Dressed;
+        let name = self.manual_title(copy.manual);
+        let version = self.version(copy.manual, copy.age);
+        let mut html = String::with_capacity(8 << 10);
+        head(&mut html, &format!("{} - {name} {version}", self.title(outline, page)));
+        if dressed {
+            let host = self.host_name(copy.host);
+            let _ = write!(
+                html,
+                "<div class=\"bar\"><img src=\"/images/{host}.gif\" alt=\"{host}\"> \
+                 <a href=\"/\">All mirrors at {host}</a> ",
+            );
+            self.link_to_primary(&mut html, copy.manual);
+            html.push_str("</div>\n");
+        }
+
+        let _ = write!(html, "<div class=\"nav\">\n<p>{name}</p>\n<ul>\n<li>");
+        self.link(&mut html, copy, view, page, 0);
+        html.push_str("</li>\n");
+        for chapter in view.children(0) {
+            html.push_str("<li>");
+            self.link(&mut html, copy, view, page, chapter);
+            html.push_str("</li>\n");
+        }
+        html.push_str("</ul>\n</div>\n");
+        let _ = writeln!(html, "<p class=\"version\">{name}, version {version}</p>");
+        let steps = [
+            ("Previous", view.before(page)),
+            ("Up", (page > 0).then(|| outline.parent(page))),
+            ("Next", view.after(page)),
+        ];
+        html.push_str("<p class=\"steps\">\n");
+        for (word, other) in steps {
+            if let Some(other) = other {
+                let _ = write!(html, "{word}: ");
+                self.link(&mut html, copy, view, page, other);
+                html.push('\n');
+            }
+        }
+        html.push_str("</p>\n");
+
+        let _ = writeln!(html, "<h1>{}</h1>", self.title(outline, page));
+        writer.text(&mut html, outline.page_key(page), copy.age);
+        self.links(&mut html, "ol", copy, view, page, &mut view.children(page));
+        self.links(&mut html, "ul", copy, view, page, &mut view.see_also(page));
+
+        html.push_str("<div class=\"foot\">\n");
+        self.language.about(outline.key, outline.key).paragraph(&mut html, outline.key, 2, 0);
+        let _ = writeln!(
+            html,
+            "<p>Comments on {name} are welcome at docs@{}.</p>\n</div>",
+            self.host_name(Host::Primary(copy.manual))
+        );
+        if dressed {
+            let visits = Stream::new(key(self.plan.seed, &[32, number])).below(1_000_000);
+            let _ = writeln!(
+                html,
+                "<div class=\"mirror\">This page was read {visits} times. Mirrored on {}.</div>",
+                &date(1_600_000_000 + 86_400 * i64::from(copy.manual % 1000))[..10]
+            );
+        }
+        html.push_str("</body>\n</html>\n");
+        html
+    }
+
+    /// Appends a list of links under a heading, if there are any.
+    fn links(
+        &self,
+        html: &mut String,
+        list: &str,
+        copy: &Copy,
+        view: &View,
+        from: u32,
+        to: &mut dyn Iterator<Item = u32>,
+    ) {
+        let mut to = to.peekable();
+        if to.peek().is_none() {
+            return;
+        }
+        let _ = writeln!(html, "<{list}>");
+        for other in to {
+            html.push_str("<li>");
+            self.link(html, copy, view, from, other);
+            html.push_str("</li>\n");
+        }
+        let _ = writeln!(html, "</{list}>");
+    }
+
+    /// Appends a link from one page of a copy to another page of its version: relative, or to the primary site if the
+    /// copy lacks it.
+    fn link(&self, html: &mut String, copy: &Copy, view: &View, from: u32, to: u32) {
+        html.push_str("<a href=\"");
+        if !view.holds(to) {
+            html.push_str(&self.base(&self.plan.copies_of(copy.manual)[0]));
+        } else if view.outline.is_section(from) {
+            html.push_str("../");
+        }
+        let _ = write!(html, "{}\">{}</a>", self.file(view.outline, to, copy.kind), self.title(view.outline, to));
+    }
+
+    fn link_to_primary(&self, html: &mut String, manual: u32) {
+        self.link_to_copy(html, &self.plan.copies_of(manual)[0], &self.manual_title(manual));
+    }
+
+    fn link_to_copy(&self, html: &mut String, copy: &Copy, text: &str) {
+        let file = self.file(self.plan.outline(copy.manual), 0, copy.kind);
+        let _ = write!(html, "<a href=\"{}{file}\">{text}</a>", self.base(copy));
+    }
+
+    /// Makes a page of an unrelated site around its content; menu and footer are the site's.
+    fn site_page(&self, host: u32, text: u64, content: impl FnOnce(&mut String, Writer<'_>)) -> String {
+        let site = key(self.plan.seed, &[33, u64::from(host)]);
+        let (menu, writer) = (self.language.about(site, site), self.language.about(site, text));
+        let mut html = String::with_capacity(6 << 10);
+        let mut title = String::new();
+        writer.title(&mut title, text);
+        head(&mut html, &title);
+        html.push_str("<div class=\"menu\">\n<a href=\"/\">Home</a>\n<ul>\n");
+        for entry in 0..5 {
+            html.push_str("<li>");
+            menu.title(&mut html, key(site, &[entry]));
+            html.push_str("</li>\n");
+        }
+        let _ = writeln!(html, "</ul>\n</div>\n<h1>{title}</h1>");
+        content(&mut html, writer);
+        html.push_str("<div class=\"foot\">\n");
+        menu.paragraph(&mut html, site, 1, 0);
+        html.push_str("</div>\n</body>\n</html>\n");
+        html
+    }
+
+    /// Makes the home page of a host: about it, what it has, and where else to go.
+    fn hub(&self, host: Host) -> String {
+        let name = self.host_name(host);
+        let this = Stream::new(key(self.plan.seed, &[34])).next() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
+        let mut stream = Stream::new(this);
+        let mut html = String::with_capacity(4 << 10);
+        head(&mut html, &name);
+        let _ = writeln!(html, "<h1>{name}</h1>");
+        self.language.about(this, this).paragraph(&mut html, this, 4, 0);
+        html.push_str("<ul>\n");
+        let item = |html: &mut String, copy: &Copy| {
+            html.push_str("<li>");
+            let title = format!("{} {}", self.manual_title(copy.manual), self.version(copy.manual, copy.age));
+            self.link_to_copy(html, copy, &title);
+            html.push_str("</li>\n");
+        };
+        match host {
+            // A manual's own site names its mirrors too, but for those that nobody links to.
+            Host::Primary(manual) => {
+                let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
+                known.for_each(|copy| item(&mut html, copy));
+            }
+            Host::Mirror(mirror) => self.plan.carried_by(mirror).for_each(|copy| item(&mut html, copy)),
+            Host::Single(single) => {
+                for at in 0..self.plan.singles_on(single) {
+                    let _ = writeln!(html, "<li><a href=\"/{0}\">{0}</a></li>", self.single_path(single, at));
+                }
+            }
+        }
+        html.push_str("</ul>\n<ul>\n");
+        for _ in 0..stream.below(7) {
+            html.push_str("<li>");
+            self.link_to_primary(&mut html, stream.below(u64::from(self.plan.manuals())) as u32);
+            html.push_str("</li>\n");
+        }
+        // One over a uniform draw has the tail of the web's degrees; the skew makes few hosts well known.
+        for _ in 0..(100 / (1 + stream.below(100))).min(HUB_LINKS) {
+            let other = self.plan.host(stream.skewed(self.plan.hosts()));
+            if other != host && self.plan.is_linked(other) {
+                let _ = writeln!(html, "<li><a href=\"http://{0}/\">{0}</a></li>", self.host_name(other));
+            }
+        }
+        html.push_str("</ul>\n</body>\n</html>\n");
+        html
+    }
+
+    /// Returns a page's path below its copy's base.
+    pub(super) fn file(&self, outline: Outline, page: u32, kind: Kind) -> String {
+        let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
+        let suffix = if kind == Kind::Renamed { "htm" } else { "html" };
+        match page {
+            0 => format!("contents.{suffix}"),
+            _ if outline.is_section(page) => format!("{}/{}.{suffix}", stem(outline.parent(page)), stem(page)),
+            _ => format!("{}.{suffix}", stem(page)),
+        }
+    }
+
+    fn title(&self, outline: Outline, page: u32) -> String {
+        let mut title = String::new();
+        self.language.about(outline.key, outline.page_key(page)).title(&mut title, outline.page_key(page));
+        title
+    }
+
+    fn manual_title(&self, manual: u32) -> String {
+        let key = self.plan.outline(manual).key;
+        let mut title = String::new();
+        self.language.about(key, key).title(&mut title, key);
+        title + " Manual"
+    }
+
+    /// Returns the name of a manual: that of its host, its directories and its target.
+    pub(super) fn manual_name(&self, manual: u32) -> String {
+        format!("{}{manual}", self.language.name(self.plan.outline(manual).key))
+    }
+
+    /// Returns the name of a version; each step of age is one minor version back.
+    pub(super) fn version(&self, manual: u32, age: u32) -> String {
+        let mut stream = Stream::new(key(self.plan.outline(manual).key, &[35]));
+        let newest = self.plan.copies_a_manual + stream.below(10) as u32;
+        format!("{}.{}", 1 + stream.below(6), newest - age)
+    }
+
+    /// Returns the URL below which a copy's pages lie; it ends in a slash.
+    pub(super) fn base(&self, copy: &Copy) -> String {
+        let host = self.host_name(copy.host);
+        let manual = self.manual_name(copy.manual);
+        match copy.host {
+            Host::Mirror(mirror) => {
+                let folder = ["pub", "doc", "mirrors", "manuals/html"]
+                    [Stream::new(key(self.plan.seed, &[36, u64::from(mirror)])).below(4) as usize];
+                format!("http://{host}/{folder}/{manual}/")
+            }
+            _ if copy.kind == Kind::Primary => format!("http://{host}/"),
+            _ => format!("http://{host}/old/{}/", self.version(copy.manual, copy.age)),
+        }
+    }
+
+    pub(super) fn host_name(&self, host: Host) -> String {
+        match host {
+            Host::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
+            Host::Mirror(mirror) if mirror % 3 == 2 => format!("ftp{mirror:02}.campus.example"),
+            Host::Mirror(mirror) => format!("mirror{mirror:02}.example"),
+            Host::Single(single) => {
+                let name = self.language.name(key(self.plan.seed, &[37, u64::from(single)]));
+                format!("{name}{single}.site.example")
+            }
+        }
+    }
+
+    pub(super) fn single_path(&self, host: u32, at: u64) -> String {
+        let key = key(self.plan.seed, &[38, u64::from(host), at]);
+        let (folder, name) = (self.language.name(key), self.language.name(key ^ 1));
+        if key.is_multiple_of(3) { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
+    }
+
+    pub(super) fn any_single_host(&self, key: u64) -> Host {
+        Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
+    }
+
+    /// Returns the host of a near-copy; the pages of a group have hosts of their own.
+    fn near_host(&self, group: u64, at: u64) -> u32 {
+        let hosts = u64::from(self.plan.single_hosts);
+        ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32
+    }
+
+    pub(super) fn near_url(&self, group: u64, at: u64) -> String {
+        let host = self.host_name(Host::Single(self.near_host(group, at)));
+        format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, at])))
+    }
+}
+
+fn head(html: &mut String, title: &str) {
+    let _ = write!(
+        html,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <title>{title}</title>\n</head>\n<body>\n"
+    );
+}

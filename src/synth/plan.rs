@@ -1,0 +1,393 @@
+//! What the crawl consists of, before any page is made: hosts, manuals, copies, and which page number is what.
+//!
+//! Pages are numbered through in this order: copies (a manual's together), single pages (a host's together),
+//! near-copies, not-found pages, empty pages, hubs. A plan costs time and memory for its manuals and copies only; all
+//! else is formula.
+
+use super::Params;
+use super::outline::Outline;
+use super::random::{Stream, key};
+use crate::error::{Error, Result};
+
+/// Pages of one text among the near-copies.
+pub(super) const NEAR_GROUP: u64 = 3;
+const SMALLEST_MANUAL: u64 = 20;
+const LARGEST_MANUAL: u64 = 200;
+/// Fewest pages a crawl can have: one manual in three copies, three hosts of single pages, and one of everything else.
+const FEWEST_PAGES: u64 = 100;
+
+/// What a copy is to its manual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Primary,
+    Version,
+    Exact,
+    Dressed,
+    Renamed,
+    Partial,
+}
+
+impl Kind {
+    /// What the copies after the primary one are, in turn; the manuals begin at different places.
+    const TURNS: [Kind; 6] = [Kind::Version, Kind::Exact, Kind::Dressed, Kind::Version, Kind::Renamed, Kind::Partial];
+
+    /// The word in the truth table.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Kind::Primary => "primary",
+            Kind::Version => "version",
+            Kind::Exact => "exact",
+            Kind::Dressed => "dressed",
+            Kind::Renamed => "renamed",
+            Kind::Partial => "partial",
+        }
+    }
+}
+
+/// A host by its role; all numbers count from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Host {
+    /// The site of the manual with this number.
+    Primary(u32),
+    /// A mirror host.
+    Mirror(u32),
+    /// A site of unrelated pages.
+    Single(u32),
+}
+
+/// One copy of a manual.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copy {
+    pub(super) manual: u32,
+    pub(super) kind: Kind,
+    pub(super) host: Host,
+    /// Versions between this one and the newest.
+    pub(super) age: u32,
+    /// Number of its first page.
+    first: u64,
+    /// Pages it holds.
+    pub(super) held: u32,
+}
+
+/// What a page number stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The page `at` of those a copy holds.
+    Copy {
+        copy: u32,
+        at: u32,
+    },
+    /// A single page, counted on its host.
+    Single {
+        host: u32,
+        at: u64,
+    },
+    /// One of the [`NEAR_GROUP`] pages of a text.
+    Near {
+        group: u64,
+        at: u64,
+    },
+    NotFound(u64),
+    Empty(u64),
+    Hub(Host),
+}
+
+/// The crawl in outline.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    /// Pages of each manual's newest version.
+    manuals: Vec<u32>,
+    pub(super) copies_a_manual: u32,
+    pub(super) copies: Vec<Copy>,
+    /// Copies on mirror hosts, by host.
+    carried: Vec<(u32, u32)>,
+    pub(super) mirrors: u32,
+    pub(super) single_hosts: u32,
+    singles: u64,
+    near_groups: u64,
+    not_found: u64,
+    empty: u64,
+}
+
+impl Plan {
+    /// Lays out a crawl of exactly `params.pages` pages, seven tenths of them in copies.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the pages do not suffice for what is asked for.
+    pub(super) fn new(params: &Params) -> Result<Plan> {
+        let Params { pages, seed, .. } = *params;
+        if !(FEWEST_PAGES..=u64::from(u32::MAX)).contains(&pages) {
+            return Err(Error::Usage(format!("synth: pages is {pages}, but must be {FEWEST_PAGES} to {}", u32::MAX)));
+        }
+        let in_copies = pages * 7 / 10;
+        let copies = params.copies.map_or((in_copies / SMALLEST_MANUAL).min(7), u64::from);
+        if !(2..=100).contains(&copies) {
+            return Err(Error::Usage(format!("synth: copies is {copies}, but must be 2 to 100")));
+        }
+        let usual = (pages / 60).clamp(SMALLEST_MANUAL, 80);
+        let manuals = params.manuals.map_or((in_copies / (usual * copies)).max(1), u64::from);
+        let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(FEWEST_PAGES);
+        if manuals == 0 || pages < fewest {
+            return Err(Error::Usage(format!(
+                "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need pages={fewest}, \
+                 not {pages}; there must be at least one manual"
+            )));
+        }
+        let mut plan = Plan {
+            seed,
+            manuals: sizes(seed, manuals, in_copies / copies),
+            copies_a_manual: copies as u32,
+            copies: Vec::with_capacity((manuals * copies) as usize),
+            carried: Vec::new(),
+            mirrors: (manuals * (copies - 1) / 3).max(copies) as u32,
+            single_hosts: (pages / 50).max(NEAR_GROUP) as u32,
+            singles: 0,
+            near_groups: (pages / 100).max(1),
+            // Alike pages grow with the root of the crawl, so that their pairs keep step with the true pairs.
+            not_found: 2 + pages.isqrt() / 4,
+            empty: 1 + pages.isqrt() / 8,
+        };
+        for manual in 0..manuals as u32 {
+            plan.copy_out(manual);
+        }
+        plan.carried.sort_unstable();
+        plan.singles = pages.checked_sub(plan.len()).ok_or_else(|| {
+            Error::Usage(format!(
+                "synth: pages={pages} is too few for {manuals} manuals in {copies} copies; ask for more"
+            ))
+        })?;
+        Ok(plan)
+    }
+
+    /// Adds the copies of one manual.
+    fn copy_out(&mut self, manual: u32) {
+        let outline = self.outline(manual);
+        let mut stream = Stream::new(key(outline.key, &[7]));
+        let mut versions = 0;
+        let mut on = Vec::new();
+        for n in 0..self.copies_a_manual {
+            let kind = match n.checked_sub(1) {
+                None => Kind::Primary,
+                Some(turn) => Kind::TURNS[(turn + manual) as usize % Kind::TURNS.len()],
+            };
+            versions += u32::from(kind == Kind::Version);
+            let age = if kind == Kind::Version { versions } else { 0 };
+            let host = if n == 0 || kind == Kind::Version && stream.chance(20) {
+                Host::Primary(manual)
+            } else {
+                let mut mirror = stream.skewed(u64::from(self.mirrors)) as u32;
+                while on.contains(&mirror) {
+                    mirror = (mirror + 1) % self.mirrors;
+                }
+                on.push(mirror);
+                self.carried.push((mirror, self.copies.len() as u32));
+                Host::Mirror(mirror)
+            };
+            let all = outline.pages(age);
+            let held = if kind == Kind::Partial { all * (30 + stream.below(51) as u32) / 100 } else { all };
+            self.copies.push(Copy { manual, kind, host, age, first: self.copied(), held });
+        }
+    }
+
+    pub(super) fn outline(&self, manual: u32) -> Outline {
+        Outline { key: key(self.seed, &[8, u64::from(manual)]), newest: self.manuals[manual as usize] }
+    }
+
+    pub(super) fn manuals(&self) -> u32 {
+        self.manuals.len() as u32
+    }
+
+    /// Pages in copies.
+    fn copied(&self) -> u64 {
+        self.copies.last().map_or(0, |last| last.first + u64::from(last.held))
+    }
+
+    pub(super) fn hosts(&self) -> u64 {
+        u64::from(self.manuals()) + u64::from(self.mirrors) + u64::from(self.single_hosts)
+    }
+
+    fn parts(&self) -> [u64; 6] {
+        let near = self.near_groups * NEAR_GROUP;
+        [self.copied(), self.singles, near, self.not_found, self.empty, self.hosts()]
+    }
+
+    /// Pages in all.
+    pub(super) fn len(&self) -> u64 {
+        self.parts().iter().sum()
+    }
+
+    /// Returns what page `number` is.
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub(super) fn place(&self, number: u64) -> Place {
+        assert!(number < self.len(), "a crawl of {} pages has no page {number}", self.len());
+        let mut at = number;
+        let mut part = 0;
+        for pages in self.parts() {
+            if at < pages {
+                break;
+            }
+            at -= pages;
+            part += 1;
+        }
+        match part {
+            0 => {
+                let copy = self.copies.partition_point(|copy| copy.first <= at) - 1;
+                Place::Copy { copy: copy as u32, at: (at - self.copies[copy].first) as u32 }
+            }
+            1 => {
+                let host = self.single_host_of(at);
+                Place::Single { host, at: at - self.singles_before(host) }
+            }
+            2 => Place::Near { group: at / NEAR_GROUP, at: at % NEAR_GROUP },
+            3 => Place::NotFound(at),
+            4 => Place::Empty(at),
+            _ => Place::Hub(self.host(at)),
+        }
+    }
+
+    /// Returns the host with this number: first the primary ones, then mirrors, then those of single pages.
+    pub(super) fn host(&self, number: u64) -> Host {
+        let (manuals, mirrors) = (u64::from(self.manuals()), u64::from(self.mirrors));
+        match number {
+            n if n < manuals => Host::Primary(n as u32),
+            n if n < manuals + mirrors => Host::Mirror((n - manuals) as u32),
+            n => Host::Single((n - manuals - mirrors) as u32),
+        }
+    }
+
+    /// Single pages on hosts before this one: the cube makes sites of very different sizes, three times the mean at
+    /// most.
+    fn singles_before(&self, host: u32) -> u64 {
+        let cube = |n: u32| u128::from(n).pow(3);
+        (u128::from(self.singles) * cube(host) / cube(self.single_hosts)) as u64
+    }
+
+    fn single_host_of(&self, single: u64) -> u32 {
+        let (mut low, mut high) = (0, self.single_hosts);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.singles_before(middle) <= single {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Returns how many single pages a host has.
+    pub(super) fn singles_on(&self, host: u32) -> u64 {
+        self.singles_before(host + 1) - self.singles_before(host)
+    }
+
+    /// Returns the copies of a manual; the first is the primary one.
+    pub(super) fn copies_of(&self, manual: u32) -> &[Copy] {
+        let start = (manual * self.copies_a_manual) as usize;
+        &self.copies[start..start + self.copies_a_manual as usize]
+    }
+
+    /// Returns the copies that a mirror host carries.
+    pub(super) fn carried_by(&self, mirror: u32) -> impl Iterator<Item = &Copy> {
+        let start = self.carried.partition_point(|&(host, _)| host < mirror);
+        let carried = self.carried[start..].iter().take_while(move |&&(host, _)| host == mirror);
+        carried.map(|&(_, copy)| &self.copies[copy as usize])
+    }
+
+    /// Whether pages of other hosts link to this host: one mirror host in ten is an island.
+    pub(super) fn is_linked(&self, host: Host) -> bool {
+        !matches!(host, Host::Mirror(mirror) if mirror % 10 == 9)
+    }
+}
+
+/// Shares `total` pages out to manuals whose sizes differ by up to 2.5, within the bounds of a manual.
+fn sizes(seed: u64, manuals: u64, total: u64) -> Vec<u32> {
+    let weights: Vec<u64> = (0..manuals).map(|manual| 100 + Stream::new(key(seed, &[9, manual])).skewed(151)).collect();
+    let sum: u64 = weights.iter().sum();
+    let size = |weight: u64| (u128::from(total) * u128::from(weight) / u128::from(sum)) as u64;
+    weights.into_iter().map(|weight| size(weight).clamp(SMALLEST_MANUAL, LARGEST_MANUAL) as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(pages: u64, seed: u64, manuals: Option<u32>, copies: Option<u32>) -> Result<Plan> {
+        Plan::new(&Params { pages, seed, manuals, copies })
+    }
+
+    #[test]
+    fn a_crawl_has_exactly_the_pages_asked_for() {
+        for pages in (100..400).chain([1_000, 4_799, 10_000, 250_000, 3_000_000]) {
+            for seed in 0..3 {
+                assert_eq!(plan(pages, seed, None, None).unwrap().len(), pages, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_least_pages_for_a_number_of_manuals_and_copies_suffice() {
+        for (manuals, copies) in [(1, 2), (1, 3), (3, 2), (10, 7), (200, 2), (5, 100), (1, 100)] {
+            let pages = (u64::from(manuals * copies) * 200).div_ceil(7).max(100);
+            for seed in 0..20 {
+                let plan = plan(pages, seed, Some(manuals), Some(copies)).unwrap();
+                assert_eq!((plan.len(), plan.manuals()), (pages, manuals));
+                assert_eq!(plan.copies.len() as u32, manuals * copies);
+            }
+            assert!(pages == 100 || plan(pages - 1, 1, Some(manuals), Some(copies)).is_err());
+        }
+    }
+
+    #[test]
+    fn no_mirror_host_carries_two_copies_of_a_manual() {
+        for seed in 0..5 {
+            let plan = plan(20_000, seed, None, Some(9)).unwrap();
+            let mut carried: Vec<_> =
+                plan.carried.iter().map(|&(host, copy)| (host, plan.copies[copy as usize].manual)).collect();
+            let all = carried.len();
+            carried.dedup();
+            assert_eq!(carried.len(), all);
+            assert!(plan.carried.len() > plan.mirrors as usize, "some host carries several manuals");
+        }
+    }
+
+    #[test]
+    fn places_go_through_all_parts_without_a_gap() {
+        let plan = plan(3_000, 4, None, None).unwrap();
+        let places: Vec<Place> = (0..plan.len()).map(|number| plan.place(number)).collect();
+        assert_eq!(places[0], Place::Copy { copy: 0, at: 0 });
+        for (n, copy) in plan.copies.iter().enumerate() {
+            let count =
+                places.iter().filter(|place| matches!(place, Place::Copy { copy, .. } if *copy == n as u32)).count();
+            assert_eq!(count, copy.held as usize);
+        }
+        for single in 0..plan.single_hosts {
+            let count =
+                places.iter().filter(|place| matches!(place, Place::Single { host, .. } if *host == single)).count();
+            assert_eq!(count as u64, plan.singles_on(single));
+        }
+        assert!(places.contains(&Place::Hub(Host::Mirror(0))) && places.contains(&Place::NotFound(0)));
+    }
+
+    #[test]
+    fn every_kind_of_copy_occurs_when_there_are_manuals_enough() {
+        let plan = plan(10_000, 1, None, None).unwrap();
+        for kind in Kind::TURNS.into_iter().chain([Kind::Primary]) {
+            assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");
+        }
+        let old_at_home =
+            plan.copies.iter().filter(|copy| copy.kind == Kind::Version && matches!(copy.host, Host::Primary(_)));
+        assert!(old_at_home.count() > 0);
+    }
+
+    #[test]
+    fn too_few_pages_are_refused_with_the_number_that_suffices() {
+        let message = plan(1_000, 1, Some(20), Some(7)).unwrap_err().to_string();
+        assert!(message.contains("need pages=4000, not 1000"), "{message}");
+        assert!(plan(99, 1, None, None).is_err());
+        assert!(plan(1_000, 1, Some(0), None).is_err());
+        assert!(plan(1_000, 1, None, Some(1)).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Numbers that depend on nothing but a seed and a path.
+//!
+//! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: whoever needs numbers
+//! for a thing opens the stream of that thing's key, and keys are derived from keys (crawl, manual, page, sentence).
+
+use crate::ids::mix;
+
+/// Returns the key of the thing that lies at `path` below the thing with key `above`.
+pub(super) fn key(above: u64, path: &[u64]) -> u64 {
+    path.iter().fold(above, |key, &step| mix(mix(key) ^ step))
+}
+
+/// The SplitMix64 sequence that starts at a key.
+#[derive(Debug, Clone)]
+pub(super) struct Stream(u64);
+
+impl Stream {
+    pub(super) fn new(key: u64) -> Stream {
+        Stream(key)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        let number = mix(self.0);
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        number
+    }
+
+    /// Draws from `0..bound`; `bound` is at least 1.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Draws from `0..bound` with small numbers much likelier: a third of the draws fall into the first ninth.
+    pub(super) fn skewed(&mut self, bound: u64) -> u64 {
+        let square = (u128::from(self.next() >> 32) * u128::from(bound)) >> 32;
+        ((u128::from(self.next() >> 32) * (square + 1)) >> 32) as u64
+    }
+
+    /// Whether something of `percent` per cent probability happens.
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_depend_on_the_order_of_the_path() {
+        assert_ne!(key(1, &[2, 3]), key(1, &[3, 2]));
+        assert_eq!(key(1, &[2, 3]), key(key(1, &[2]), &[3]));
+    }
+
+    #[test]
+    fn draws_stay_below_their_bound_and_reach_all_of_it() {
+        let mut stream = Stream::new(7);
+        let (mut plain, mut skewed) = ([0; 9], [0; 9]);
+        for _ in 0..9_000 {
+            plain[stream.below(9) as usize] += 1;
+            skewed[stream.skewed(9) as usize] += 1;
+        }
+        assert!(plain.iter().all(|n| (850..1150).contains(n)), "{plain:?}");
+        assert!(skewed[0] > 2_500 && skewed[8] > 20, "{skewed:?}");
+    }
+}

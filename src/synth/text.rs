@@ -1,0 +1,241 @@
+//! A made-up language, and pages' worth of it.
+//!
+//! 4,096 pronounceable words, the same in every crawl, are drawn with Zipf's frequencies. The 64 commonest are common
+//! to everything that is written; the rest is dealt anew for each topic, so that two topics share a grammar and
+//! little else.
+//!
+//! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the newest one (age 0)
+//! with the edits of `a` steps undone, and neighbouring ages differ in some sentences only.
+
+use std::collections::HashSet;
+
+use super::random::{Stream, key};
+
+const WORDS: usize = 4096;
+const COMMON: u16 = 64;
+const COLUMNS: usize = 76;
+/// Sentences, in per cent, that change when a text is edited.
+const EDITED_PERCENT: u64 = 7;
+
+/// The words, and how often each is used.
+#[derive(Debug)]
+pub(super) struct Language {
+    words: Vec<String>,
+    /// Ranks of words, each as often as Zipf's law has it: a uniform draw from here is a Zipf draw.
+    zipf: Vec<u16>,
+}
+
+impl Language {
+    pub(super) fn new() -> Language {
+        let mut stream = Stream::new(key(0, &[1]));
+        let mut seen = HashSet::new();
+        let mut words = Vec::with_capacity(WORDS);
+        while words.len() < WORDS {
+            let syllables = match words.len() {
+                0..=99 => 1,
+                100..=999 => 2,
+                _ => 2 + stream.below(3),
+            };
+            let word: String = (0..syllables).map(|_| syllable(&mut stream)).collect();
+            if seen.insert(word.clone()) {
+                words.push(word);
+            }
+        }
+        let weight = |rank: usize| 2 * WORDS / (rank + 6);
+        let zipf = (0..WORDS).flat_map(|rank| std::iter::repeat_n(rank as u16, weight(rank))).collect();
+        Language { words, zipf }
+    }
+
+    /// Returns a word without topic, for names.
+    pub(super) fn name(&self, key: u64) -> &str {
+        &self.words[usize::from(COMMON) + Stream::new(key).below((WORDS - usize::from(COMMON)) as u64) as usize]
+    }
+
+    /// Returns the hand that writes about a topic: half the rare words are the general topic's, half the particular
+    /// one's.
+    pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
+        let deal = |topic| Stream::new(key(topic, &[2])).next() as u16 & (WORDS as u16 - COMMON);
+        Writer { language: self, deals: [deal(general), deal(particular)] }
+    }
+}
+
+/// Returns the step in which a sentence or line got the form it had `age` steps ago, if that is not the newest one.
+fn edit(line: u64, age: u32) -> Option<u64> {
+    (1..=u64::from(age)).rev().find(|&step| Stream::new(key(line, &[step])).chance(EDITED_PERCENT))
+}
+
+fn syllable(stream: &mut Stream) -> String {
+    const ONSETS: [&str; 24] = [
+        "b", "br", "c", "d", "dr", "f", "g", "h", "j", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "tr", "v",
+        "w", "", "sh",
+    ];
+    const VOWELS: [&str; 8] = ["a", "e", "i", "o", "u", "ai", "ea", "o"];
+    const CODAS: [&str; 12] = ["", "", "", "", "n", "r", "l", "s", "t", "m", "nd", "st"];
+    let mut pick = |of: &[&'static str]| of[stream.below(of.len() as u64) as usize];
+    [pick(&ONSETS), pick(&VOWELS), pick(&CODAS)].concat()
+}
+
+/// Writes about one topic.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writer<'a> {
+    language: &'a Language,
+    deals: [u16; 2],
+}
+
+impl Writer<'_> {
+    fn word(&self, stream: &mut Stream) -> &str {
+        let draw = stream.next();
+        let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
+        // Whole blocks of 64 ranks change places, so a topic's rare words keep their Zipf frequencies.
+        let dealt = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };
+        &self.language.words[usize::from(dealt)]
+    }
+
+    /// Appends 2 to 4 words, the first with a capital.
+    pub(super) fn title(&self, out: &mut String, key: u64) {
+        let mut stream = Stream::new(key);
+        let start = out.len();
+        for n in 0..2 + stream.below(3) {
+            out.push_str(if n > 0 { " " } else { "" });
+            out.push_str(self.word(&mut stream));
+        }
+        out[start..=start].make_ascii_uppercase();
+    }
+
+    /// Appends a sentence of 6 to 17 words to lines of `COLUMNS`.
+    fn sentence(&self, out: &mut String, column: &mut usize, key: u64) {
+        let mut stream = Stream::new(key);
+        let words = 6 + stream.below(12);
+        for n in 0..words {
+            let word = self.word(&mut stream);
+            if *column > 0 && *column + 1 + word.len() > COLUMNS {
+                out.push('\n');
+                *column = 0;
+            } else if *column > 0 {
+                out.push(' ');
+                *column += 1;
+            }
+            let start = out.len();
+            out.push_str(word);
+            match n {
+                0 => out[start..=start].make_ascii_uppercase(),
+                _ if n + 1 == words => out.push('.'),
+                _ if stream.chance(6) => out.push(','),
+                _ => {}
+            }
+            *column += out.len() - start;
+        }
+    }
+
+    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, with one more after it, or
+    /// not at all.
+    fn sentence_of_age(&self, out: &mut String, column: &mut usize, sentence: u64, age: u32) {
+        let Some(step) = edit(sentence, age) else { return self.sentence(out, column, sentence) };
+        let other = key(sentence, &[step, 1]);
+        match other % 4 {
+            0 => {}
+            1 => {
+                self.sentence(out, column, sentence);
+                self.sentence(out, column, other);
+            }
+            _ => self.sentence(out, column, other),
+        }
+    }
+
+    /// Appends the HTML of a text of 3 to 14 blocks (paragraphs, headings, lists, code) as it was `age` steps ago.
+    pub(super) fn text(&self, out: &mut String, text: u64, age: u32) {
+        let mut shape = Stream::new(text);
+        for block in 0..3 + shape.skewed(12) {
+            let block = key(text, &[block]);
+            let sentences = 2 + shape.below(5);
+            match shape.below(10) {
+                0 | 1 => self.list(out, block, sentences, age),
+                2 => self.code(out, block, sentences, age),
+                3 | 4 => {
+                    out.push_str("<h2>");
+                    self.title(out, block);
+                    out.push_str("</h2>\n");
+                    self.paragraph(out, block, sentences, age);
+                }
+                _ => self.paragraph(out, block, sentences, age),
+            }
+        }
+    }
+
+    /// Appends a paragraph.
+    pub(super) fn paragraph(&self, out: &mut String, block: u64, sentences: u64, age: u32) {
+        out.push_str("<p>");
+        let mut column = 0;
+        for n in 0..sentences {
+            self.sentence_of_age(out, &mut column, key(block, &[n]), age);
+        }
+        out.push_str("</p>\n");
+    }
+
+    fn list(&self, out: &mut String, block: u64, items: u64, age: u32) {
+        out.push_str("<ul>\n");
+        for n in 0..items {
+            out.push_str("<li>");
+            self.sentence_of_age(out, &mut 0, key(block, &[n]), age);
+            out.push_str("</li>\n");
+        }
+        out.push_str("</ul>\n");
+    }
+
+    fn code(&self, out: &mut String, block: u64, lines: u64, age: u32) {
+        out.push_str("<pre>\n");
+        for n in 0..lines + 2 {
+            let line = key(block, &[n]);
+            let mut stream = Stream::new(edit(line, age).map_or(line, |step| key(line, &[step, 1])));
+            out.push_str(if n > 0 && stream.chance(60) { "    " } else { "" });
+            out.push_str(self.word(&mut stream));
+            out.push_str(" = ");
+            out.push_str(self.word(&mut stream));
+            out.push('(');
+            out.push_str(self.word(&mut stream));
+            out.push_str(", ");
+            out.push_str(&stream.below(1000).to_string());
+            out.push_str(")\n");
+        }
+        out.push_str("</pre>\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(general: u64, text: u64, age: u32) -> HashSet<String> {
+        let language = Language::new();
+        let mut out = String::new();
+        language.about(general, text).text(&mut out, text, age);
+        out.lines().filter(|line| line.len() > 30).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn words_are_many_distinct_and_short() {
+        let language = Language::new();
+        assert_eq!(language.words.iter().collect::<HashSet<_>>().len(), WORDS);
+        assert!(language.words.iter().all(|word| (1..=24).contains(&word.len())));
+        let first = language.zipf.iter().filter(|&&rank| rank == 0).count();
+        assert!(first * 20 < language.zipf.len() && first * 50 > language.zipf.len());
+        assert_eq!(language.zipf.last(), Some(&(WORDS as u16 - 1)));
+    }
+
+    #[test]
+    fn a_step_of_age_changes_some_lines_and_leaves_most() {
+        let (mut kept, mut all) = (0, 0);
+        for text in 0..50 {
+            let newest = lines(1, key(9, &[text]), 0);
+            kept += newest.intersection(&lines(1, key(9, &[text]), 1)).count();
+            all += newest.len();
+        }
+        assert!(kept < all * 95 / 100 && kept > all * 70 / 100, "{kept} of {all}");
+    }
+
+    #[test]
+    fn unrelated_texts_share_no_line() {
+        assert!(lines(1, 10, 0).is_disjoint(&lines(1, 11, 0)));
+        assert!(lines(1, 10, 0).len() > 3);
+    }
+}

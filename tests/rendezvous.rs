@@ -1,0 +1,585 @@
+//! Processes that meet, work together and fail together; here as threads, each with its own sockets on loopback.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use webtwin::engine::handshake::Identity;
+use webtwin::engine::heartbeat::Heartbeat;
+use webtwin::engine::rendezvous::{Meeting, meet};
+use webtwin::engine::{Cluster, Net, run};
+use webtwin::error::{Error, Result};
+
+const JOB: [u8; 32] = [7; 32];
+
+/// A cluster on loopback ports that are free now. Taken with a guard, since another test could be given the same ports.
+fn cluster(processes: usize, workers: usize, deadline: &str) -> Cluster {
+    static HANDED_OUT: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    let mut handed_out = HANDED_OUT.lock().unwrap();
+    let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
+    let mut found = 0;
+    while processes > 1 && found < processes {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if !handed_out.contains(&port) {
+            handed_out.push(port);
+            text += &format!("[[process]]\naddress = \"127.0.0.1:{port}\"\n");
+            found += 1;
+        }
+    }
+    Cluster::parse(&text, "test.toml", Path::new("")).unwrap()
+}
+
+fn with_key(cluster: &Cluster, secret: &str) -> Cluster {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("key"), secret.repeat(8)).unwrap();
+    let key = webtwin::engine::key::Key::read(&folder.path().join("key"), false).unwrap();
+    Cluster { key, ..cluster.clone() }
+}
+
+fn join(cluster: &Cluster, process: usize) -> JoinHandle<Result<Meeting>> {
+    let me = Identity::new(cluster, process, JOB);
+    join_as(cluster, me)
+}
+
+fn join_as(cluster: &Cluster, me: Identity) -> JoinHandle<Result<Meeting>> {
+    let cluster = cluster.clone();
+    std::thread::spawn(move || {
+        let heartbeat = Heartbeat::start(cluster.deadline);
+        let met = meet(&cluster, &me, &heartbeat);
+        if let Err(error) = &met {
+            heartbeat.stop(error.clone());
+        }
+        met
+    })
+}
+
+/// The exit code and the line of a process that failed.
+fn end<T: std::fmt::Debug>(process: JoinHandle<Result<T>>) -> (u8, String) {
+    let error = process.join().unwrap().unwrap_err();
+    (error.exit_code(), error.to_string())
+}
+
+fn knock(cluster: &Cluster, process: usize) -> TcpStream {
+    loop {
+        if let Ok(stream) = TcpStream::connect(&cluster.addresses[process]) {
+            return stream;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn processes_meet_in_whatever_order_they_start() {
+    let cluster = with_key(&cluster(3, 1, "10s"), "right");
+    let processes = [2, 0, 1].map(|process| {
+        std::thread::sleep(Duration::from_millis(50));
+        (process, join(&cluster, process))
+    });
+    for (process, joined) in processes {
+        let meeting = joined.join().unwrap().unwrap();
+        let open: Vec<bool> = meeting.sockets.iter().map(Option::is_some).collect();
+        assert_eq!(open, [0, 1, 2].map(|other| other != process));
+    }
+}
+
+#[test]
+fn strangers_are_counted_and_delay_nobody() {
+    let cluster = with_key(&cluster(2, 1, "20s"), "right");
+    let first = join(&cluster, 0);
+    let mut kept = Vec::new();
+    // More silent ones than may wait at a time, then those who talk.
+    for _ in 0..80 {
+        kept.push(knock(&cluster, 0));
+    }
+    for words in [&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..], &[0xff; 500], b"webtwin\n", &[0; 8]] {
+        let mut stream = knock(&cluster, 0);
+        stream.write_all(words).unwrap();
+        kept.push(stream);
+    }
+    let mut gone = knock(&cluster, 0);
+    gone.write_all(b"x").unwrap();
+    drop(gone);
+
+    let began = Instant::now();
+    let second = join(&cluster, 1);
+    assert!(second.join().unwrap().is_ok());
+    let meeting = first.join().unwrap().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(meeting.strangers >= 18, "{}", meeting.strangers);
+}
+
+#[test]
+fn random_bytes_after_the_magic_word_never_get_in() {
+    let cluster = with_key(&cluster(2, 1, "20s"), "right");
+    let first = join(&cluster, 0);
+    for seed in 0..50u8 {
+        let mut stream = knock(&cluster, 0);
+        let mut words = b"webtwin\n\x01\0\0\0".to_vec();
+        words.extend((0..400u32).map(|at| (at as u8).wrapping_mul(seed | 1) ^ seed));
+        let _ = stream.write_all(&words);
+    }
+    assert!(join(&cluster, 1).join().unwrap().is_ok());
+    assert!(first.join().unwrap().is_ok());
+}
+
+#[test]
+fn a_wrong_key_is_refused_on_both_sides() {
+    let ours = with_key(&cluster(2, 1, "1s"), "right");
+    let first = join(&ours, 0);
+    let (code, line) = end(join(&with_key(&ours, "wrong"), 1));
+    assert_eq!(code, 2);
+    assert!(line.contains("process 0 at 127.0.0.1") && line.contains("key_file"), "{line}");
+    let (code, line) = end(first);
+    assert_eq!(code, 2);
+    assert!(line.contains("process 1 at 127.0.0.1") && line.contains("key_file"), "{line}");
+}
+
+#[test]
+fn a_wrong_key_does_not_keep_the_right_one_out() {
+    let ours = with_key(&cluster(2, 1, "10s"), "right");
+    let first = join(&ours, 0);
+    assert_eq!(end(join(&with_key(&ours, "wrong"), 1)).0, 2);
+    assert!(join(&ours, 1).join().unwrap().is_ok());
+    assert_eq!(first.join().unwrap().unwrap().strangers, 1);
+}
+
+/// A man in the middle who passes on one connection and keeps what the dialer said.
+fn overhear(from: &TcpListener, cluster: &Cluster) -> Vec<u8> {
+    let mut dialer = from.accept().unwrap().0;
+    let mut acceptor = knock(cluster, 0);
+    let mut greeting = [0; 44];
+    acceptor.read_exact(&mut greeting).unwrap();
+    dialer.write_all(&greeting).unwrap();
+    let mut hello = vec![0; 236];
+    dialer.read_exact(&mut hello).unwrap();
+    hello
+}
+
+#[test]
+fn a_replayed_hello_is_refused() {
+    let ours = with_key(&cluster(2, 1, "10s"), "right");
+    let first = join(&ours, 0);
+    let middle = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut detour = ours.clone();
+    detour.addresses[0] = middle.local_addr().unwrap().to_string();
+    detour.deadline = Duration::from_millis(500);
+    // The same hello as the peer would send, but for the detour in its cluster file.
+    let overheard = Identity::new(&ours, 1, JOB);
+    let dialer = join_as(&detour, overheard);
+    let hello = overhear(&middle, &ours);
+    drop(middle);
+
+    let mut replay = knock(&ours, 0);
+    let mut greeting = [0; 44];
+    replay.read_exact(&mut greeting).unwrap();
+    replay.write_all(&hello).unwrap();
+    let mut answer = [0; 4];
+    replay.read_exact(&mut answer).unwrap();
+    assert_eq!(u32::from_le_bytes(answer), 3, "the answer to strangers");
+    let _ = dialer.join();
+
+    assert!(join(&ours, 1).join().unwrap().is_ok());
+    assert!(first.join().unwrap().unwrap().strangers >= 1);
+}
+
+#[test]
+fn processes_that_differ_refuse_each_other_and_name_both_values() {
+    let ours = cluster(2, 2, "10s");
+    let right = Identity::new(&ours, 1, JOB);
+    let mut build = right.build;
+    build[..5].copy_from_slice(b"9.9.9");
+    for (other, parts) in [
+        (Identity { job: [0xee; 32], ..right }, ["job digest", "eeeeeeeeeeee", "070707070707"]),
+        (Identity { build, ..right }, ["build", "9.9.9", env!("CARGO_PKG_VERSION")]),
+        (Identity { workers: 5, ..right }, ["workers", "5", "2"]),
+        (Identity { processes: 4, ..right }, ["number of processes", "4", "2"]),
+        (Identity { addresses: [0xdd; 32], ..right }, ["addresses", "dddddddddddd", ""]),
+    ] {
+        let ours = Cluster { addresses: cluster(2, 2, "10s").addresses, ..ours.clone() };
+        let first = join_as(&ours, Identity { process: 0, ..right });
+        for (code, line) in [end(join_as(&ours, other)), end(first)] {
+            assert_eq!(code, 2);
+            assert!(parts.iter().all(|part| line.contains(part)), "{parts:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_number_started_twice_is_refused_the_second_time() {
+    let ours = cluster(3, 1, "2s");
+    let first = join(&ours, 0);
+    let second = join(&ours, 2);
+    std::thread::sleep(Duration::from_millis(300));
+    let (code, line) = end(join(&ours, 2));
+    assert_eq!(code, 2);
+    assert!(line.contains("refused process 2") && line.contains("start each number once"), "{line}");
+    // Process 1 never comes: that, and not the copy, ends the others.
+    for process in [first, second] {
+        let (code, line) = end(process);
+        assert_eq!(code, 7);
+        assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 2 s"), "{line}");
+    }
+}
+
+#[test]
+fn an_absent_process_is_named_at_the_deadline_by_all() {
+    let ours = cluster(3, 1, "500ms");
+    let began = Instant::now();
+    let ends = [0, 1].map(|process| join(&ours, process)).map(end);
+    assert!(began.elapsed() < Duration::from_secs(3));
+    for (code, line) in ends {
+        assert_eq!(code, 7);
+        assert!(line.contains(&format!("process 2 at {}", ours.addresses[2])), "{line}");
+    }
+}
+
+#[test]
+fn a_taken_port_and_an_unknown_name_end_before_anything_else() {
+    let ours = cluster(2, 1, "10s");
+    let _taken = TcpListener::bind(&ours.addresses[0]).unwrap();
+    let (code, line) = end(join(&ours, 0));
+    assert_eq!(code, 2);
+    assert!(line.contains(&format!("cannot listen on {}", ours.addresses[0])), "{line}");
+
+    let mut ours = with_key(&cluster(2, 1, "10s"), "right");
+    ours.addresses[1] = "no-such-host.invalid:2101".to_string();
+    let (code, line) = end(join(&ours, 0));
+    assert_eq!(code, 2);
+    assert!(line.contains("no-such-host.invalid:2101"), "{line}");
+}
+
+/// Runs `program` on every process of a cluster; the results of all workers in order, or each process's error.
+fn run_all<T: Send + 'static>(
+    cluster: &Cluster,
+    program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
+) -> Vec<Result<Vec<T>>> {
+    let program = Arc::new(program);
+    let processes: Vec<_> = (0..cluster.processes())
+        .map(|process| {
+            let (cluster, program) = (cluster.clone(), Arc::clone(&program));
+            std::thread::spawn(move || run(&cluster, process, JOB, move |net| program(net)))
+        })
+        .collect();
+    processes.into_iter().map(|process| process.join().unwrap()).collect()
+}
+
+fn results<T: Send + 'static>(
+    cluster: &Cluster,
+    program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
+) -> Vec<T> {
+    run_all(cluster, program).into_iter().flat_map(|results| results.unwrap()).collect()
+}
+
+fn errors(cluster: &Cluster, program: impl Fn(&mut Net) -> Result<()> + Send + Sync + 'static) -> Vec<(u8, String)> {
+    let errors = run_all(cluster, program).into_iter().map(|result| result.unwrap_err());
+    errors.map(|error| (error.exit_code(), error.to_string())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn every_row_arrives_once_where_it_belongs(
+        rows in prop::collection::vec(any::<[u32; 3]>(), 0..5000),
+        copies in 1usize..60,
+        workers in 1usize..4,
+        processes in 1usize..3,
+        keyed: bool,
+    ) {
+        let cluster = cluster(processes, workers, "20s");
+        let cluster = if keyed { with_key(&cluster, "right") } else { cluster };
+        let sent = rows.clone();
+        let arrived = results(&cluster, move |net| {
+            let (index, peers) = (net.index(), net.peers());
+            let mut left = copies;
+            let mut arrived = Vec::new();
+            let source = |emit: &mut dyn FnMut([u32; 3])| {
+                left = left.saturating_sub(1);
+                rows.iter().skip(index).step_by(peers).for_each(|&row| emit(row));
+                left > 0
+            };
+            net.exchange("rows", source, |row| row[1] as usize % peers, |rows| arrived.extend_from_slice(rows))?;
+            arrived.sort_unstable();
+            let named = net.exchange_rows("names", rows.iter().skip(index).step_by(peers).map(|row| {
+                (row[2] as usize % peers, format!("{row:?}"))
+            }))?;
+            Ok((arrived, named))
+        });
+        let peers = arrived.len();
+        prop_assert_eq!(peers, workers * processes);
+        for (at, (arrived, named)) in arrived.into_iter().enumerate() {
+            let mut expected: Vec<[u32; 3]> = sent.iter().filter(|row| row[1] as usize % peers == at)
+                .flat_map(|&row| std::iter::repeat_n(row, copies)).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(arrived, expected);
+            let expected: Vec<String> = (0..peers)
+                .flat_map(|from| sent.iter().skip(from).step_by(peers))
+                .filter(|row| row[2] as usize % peers == at).map(|row| format!("{row:?}")).collect();
+            prop_assert_eq!(named, expected);
+        }
+    }
+
+    #[test]
+    fn all_workers_share_the_rows_of_all_in_order(
+        lengths in prop::collection::vec(0usize..40_000, 6),
+        workers in 1usize..4,
+        processes in 1usize..3,
+    ) {
+        let cluster = cluster(processes, workers, "20s");
+        let peers = workers * processes;
+        let rows = |worker: usize, length: usize| (0..length).map(move |at| (worker * 1_000_000 + at) as u64);
+        let expected: Vec<u64> = (0..peers).flat_map(|worker| rows(worker, lengths[worker])).collect();
+        let shared = results(&cluster, move |net| {
+            let mine = rows(net.index(), lengths[net.index()]).collect();
+            let first = net.share("first", mine)?;
+            let second = net.share("second", vec![net.index() as u32])?;
+            Ok((first, second))
+        });
+        for at in 0..peers {
+            prop_assert!(*shared[at].0 == expected, "worker {at}");
+            prop_assert_eq!(&*shared[at].1, &(0..peers as u32).collect::<Vec<_>>());
+            prop_assert!(Arc::ptr_eq(&shared[at].0, &shared[at / workers * workers].0), "one copy a process");
+        }
+    }
+}
+
+#[test]
+fn all_workers_gather_the_values_of_all_by_index() {
+    for (processes, workers) in [(1, 1), (1, 3), (2, 1), (3, 2)] {
+        let gathered = results(&cluster(processes, workers, "20s"), |net| {
+            let place = (net.process(), net.processes(), net.workers_per_process(), net.strangers());
+            net.all_gather("places", (net.index(), place))
+        });
+        let expected: Vec<_> = (0..processes * workers).map(|at| (at, (at / workers, processes, workers, 0))).collect();
+        assert_eq!(gathered, vec![expected; processes * workers]);
+    }
+}
+
+#[test]
+fn no_sender_has_more_than_16_mib_on_their_way() {
+    let ahead = results(&cluster(2, 1, "20s"), |net| {
+        let (index, mut given) = (net.index(), 0u64);
+        let gave = std::cell::Cell::new(0u64);
+        let (mut taken, mut most) = (0u64, 0u64);
+        let source = |emit: &mut dyn FnMut([u64; 4])| {
+            (0..10_000).for_each(|_| emit([given; 4]));
+            given += 10_000;
+            gave.set(given);
+            given < 5_000_000
+        };
+        // Everything goes to oneself, so what was given and not taken can be counted.
+        net.exchange(
+            "rows",
+            source,
+            |_| index,
+            |rows| {
+                taken += rows.len() as u64;
+                most = most.max(gave.get() - taken);
+            },
+        )?;
+        assert_eq!(taken, 5_000_000);
+        Ok(most * 32)
+    });
+    assert!(ahead.iter().all(|&bytes| bytes < (18 << 20)), "{ahead:?}");
+}
+
+#[test]
+fn when_local_work_fails_all_agree_on_the_lowest_workers_error() {
+    for (processes, workers) in [(1, 3), (2, 2)] {
+        let ends = errors(&cluster(processes, workers, "20s"), |net| {
+            let index = net.index();
+            assert_eq!(net.agree("before", Ok(index)).unwrap(), index);
+            let mine = if index >= 1 { Err(Error::input(format!("file-{index}"), "missing")) } else { Ok(()) };
+            net.agree("reading", mine)
+        });
+        assert_eq!(ends, vec![(3, "input file-1: missing".to_string()); processes]);
+    }
+}
+
+#[test]
+fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
+    for (processes, workers) in [(1, 2), (2, 2), (3, 1)] {
+        let began = Instant::now();
+        let ends = errors(&cluster(processes, workers, "20s"), |net| {
+            if net.index() == 1 {
+                return Err(Error::storage("s3://bucket", "no such bucket"));
+            }
+            net.all_gather("never complete", ()).map(drop)
+        });
+        assert_eq!(ends, vec![(8, "storage s3://bucket: no such bucket".to_string()); processes]);
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
+    for (processes, workers) in [(1, 2), (2, 1)] {
+        let ends = errors(&cluster(processes, workers, "20s"), |net| {
+            let name = if net.index() == 0 { "pairs" } else { "clusters" };
+            net.all_gather(name, 0u32).map(drop)
+        });
+        for (code, line) in ends {
+            assert_eq!(code, 70);
+            assert!(line.contains("is in another call than worker"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_ends_the_run_everywhere_with_its_place() {
+    for (processes, workers) in [(1, 2), (2, 2)] {
+        let ends = errors(&cluster(processes, workers, "20s"), |net| {
+            net.all_gather("before", net.index())?;
+            if net.index() == 1 {
+                panic!("worker 1 slipped");
+            }
+            net.exchange("never complete", |_: &mut dyn FnMut(u8)| false, |_| 0, |_| ())
+        });
+        assert_eq!(ends.len(), processes);
+        for (code, line) in ends {
+            assert_eq!(code, 70);
+            assert!(line.contains("rendezvous.rs:") && line.ends_with("worker 1 slipped"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_run_by_one_process_too_few_ends_at_the_deadline() {
+    let cluster = cluster(2, 1, "300ms");
+    let error = run(&cluster, 1, JOB, |_| Ok(())).unwrap_err();
+    assert_eq!(error.exit_code(), 7);
+    assert!(run(&cluster, 2, JOB, |_| Ok(())).is_err_and(|error| error.exit_code() == 2));
+}
+
+/// Not a test: what the real processes below run. Prints and exits as the program does.
+#[test]
+#[ignore = "is started by the tests of real processes"]
+fn child() {
+    let var = |name: &str| std::env::var(name).unwrap();
+    let cluster = Cluster::load(Path::new(&var("CLUSTER"))).unwrap();
+    let process = var("PROCESS").parse().unwrap();
+    let deed = var("DEED");
+    let ended = run(&cluster, process, JOB, move |net| {
+        let began = Instant::now();
+        net.all_gather("met", ())?;
+        eprintln!("met");
+        match deed.as_str() {
+            "fail beside long work" if net.process() == 1 => Err(Error::input("a.warc", "missing")),
+            "fail beside long work" => {
+                std::thread::sleep(Duration::from_secs(60));
+                Ok(())
+            }
+            seconds => {
+                let seconds = Duration::from_secs(seconds.parse().unwrap());
+                // All must leave the loop in the same round, so they go by what they have told each other.
+                while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
+                Ok(())
+            }
+        }
+    });
+    if let Err(error) = ended {
+        eprintln!("error: {error}");
+        std::process::exit(error.exit_code().into());
+    }
+}
+
+/// Starts two real processes; returns once both have met.
+#[cfg(unix)]
+fn start_two(deadline: &str, deed: &str) -> (tempfile::TempDir, [Child; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.toml");
+    let addresses = cluster(2, 1, deadline).addresses;
+    let processes: String = addresses.iter().map(|at| format!("[[process]]\naddress = {at:?}\n")).collect();
+    std::fs::write(&file, format!("workers = 1\ndeadline = {deadline:?}\n{processes}")).unwrap();
+    let children = [0, 1].map(|process: usize| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "rendezvous::child", "--nocapture"])
+            .env("CLUSTER", &file)
+            .env("PROCESS", process.to_string())
+            .env("DEED", deed)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    });
+    let children = children.map(|mut child| {
+        let mut met = [0; 4];
+        child.stderr.as_mut().unwrap().read_exact(&mut met).unwrap();
+        assert_eq!(&met, b"met\n");
+        child
+    });
+    (folder, children)
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// Exit code and last line on stderr.
+#[cfg(unix)]
+fn outcome(child: Child) -> (Option<i32>, String) {
+    let Output { status, stderr, stdout } = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(stdout).unwrap();
+    let chatter = stdout.lines().find(|line| !line.trim().is_empty() && !line.contains("test"));
+    assert_eq!(chatter, None, "only the test harness writes to stdout");
+    (status.code(), String::from_utf8(stderr).unwrap().trim_end().to_string())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_process_ends_the_other_at_once_with_7() {
+    let (_folder, [first, mut second]) = start_two("30s", "60");
+    let began = Instant::now();
+    second.kill().unwrap();
+    let (code, line) = outcome(first);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.starts_with("error: peer lost: process 1 at 127.0.0.1") && !line.contains('\n'), "{line}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    second.wait().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_frozen_process_is_given_up_at_the_deadline_and_gives_up_itself_when_it_wakes() {
+    let (_folder, [first, second]) = start_two("2s", "60");
+    signal(&second, "-STOP");
+    let began = Instant::now();
+    let (code, line) = outcome(first);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.contains("process 1 at 127.0.0.1") && line.contains("silent for 2 s"), "{line}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    signal(&second, "-CONT");
+    let (code, line) = outcome(second);
+    assert_eq!(code, Some(7), "{line}");
+    assert!(line.starts_with("error: peer lost: "), "{line}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_process_that_is_frozen_for_less_than_the_deadline_does_no_harm() {
+    let (_folder, [first, second]) = start_two("30s", "2");
+    signal(&second, "-STOP");
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&second, "-CONT");
+    for child in [first, second] {
+        let (code, line) = outcome(child);
+        assert_eq!((code, line.as_str()), (Some(0), ""));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_process_at_long_work_of_its_own_ends_within_seconds_of_the_run() {
+    let (_folder, children) = start_two("30s", "fail beside long work");
+    let began = Instant::now();
+    for child in children {
+        assert_eq!(outcome(child), (Some(3), "error: input a.warc: missing".to_string()));
+    }
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
