@@ -319,6 +319,13 @@ mod tests {
     }
 
     #[test]
+    fn a_weak_tag_cannot_be_asked_for_but_is_compared() {
+        let location = remote(&sample(1000));
+        let weak = Stamp { version: "W/\"another\"".into(), ..location.stamp().unwrap().unwrap() };
+        assert_eq!(open_pinned(&location, &weak).unwrap().read_at(0, 10).unwrap_err().exit_code(), 3);
+    }
+
+    #[test]
     fn a_folder_is_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().to_str().unwrap()).unwrap();
