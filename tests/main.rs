@@ -1,10 +1,22 @@
 //! All integration tests in one binary, for dataflow code is slow to link many times.
 
-// Damaged and hostile WARC files: what survives, and what is said of the rest.
-mod bad_warc;
+// The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
+mod cli;
 
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
+// The documents and job files that are shipped say what is so.
+mod documents;
+
+// Who may know whom among the modules.
+mod layering;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
+
+// Objects in a real S3 server on loopback.
+mod s3;
+
+// Files of the bad-input list through the doors of a run.
+mod storage;

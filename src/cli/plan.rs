@@ -42,7 +42,12 @@ pub(super) fn run(args: Args) -> Result<()> {
         Ok(Held { pairs: runs.map(|run| run * (run - 1) / 2).sum(), ..Held::on(&shelf) })
     })?[0];
     let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
-    let low = Held { pages: scaled(held.pages), tuples: scaled(held.tuples), links: scaled(held.links), pairs: scaled(held.pairs) };
+    let low = Held {
+        pages: scaled(held.pages),
+        tuples: scaled(held.tuples),
+        links: scaled(held.links),
+        pairs: scaled(held.pairs),
+    };
     let high = Held { pairs: scaled(low.pairs), ..low };
     // Three exchanges of tuples, pairs and links carry nearly all the bytes.
     let exchanged = |held: &Held| 12 * held.tuples + 8 * held.pairs + 8 * held.links;

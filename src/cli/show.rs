@@ -50,7 +50,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
     }
     if parts == 0 {
-        let mut tables: Vec<&str> = manifest.files.iter().filter_map(|file| file.path.split_once("/part-")).map(|x| x.0).collect();
+        let mut tables: Vec<&str> =
+            manifest.files.iter().filter_map(|file| file.path.split_once("/part-")).map(|x| x.0).collect();
         tables.dedup();
         return Err(Error::Usage(format!("{} has no table {name}; it has {}", folder.name(), tables.join(", "))));
     }

@@ -57,7 +57,7 @@ pub(crate) struct Decoded<'a> {
 
 enum Stream<'a> {
     Plain(FileReader<'a>),
-    Gzip(flate2::bufread::MultiGzDecoder<BufReader<FileReader<'a>>>),
+    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<FileReader<'a>>>>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<FileReader<'a>>>),
 }
 
@@ -67,7 +67,7 @@ impl<'a> Decoded<'a> {
         let buffered = |input| BufReader::with_capacity(256 << 10, input);
         let stream = match compression {
             Compression::None => Stream::Plain(input),
-            Compression::Gzip => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(buffered(input))),
+            Compression::Gzip => Stream::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(input)))),
             Compression::Zstd => Stream::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(input))?),
         };
         Ok(Decoded { stream, yielded: 0, ratio: limits.ratio })

@@ -31,7 +31,8 @@ pub enum Kind {
 /// Returns what a file is.
 ///
 /// # Errors
-/// [`Error::Input`] for anything else, saying what it looks like and what to do; [`Error::Storage`] when the store fails.
+/// [`Error::Input`] for anything else, saying what it looks like and what to do; [`Error::Storage`] when the store
+/// fails.
 ///
 /// # Cost
 /// Reads the first 64 KiB.
@@ -87,7 +88,7 @@ pub fn is_html(head: &[u8]) -> bool {
     let start = trim(head);
     let begins = |tag: &&str| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag.as_bytes());
     let tags = ["<!doctype html", "<html", "<head", "<body", "<title", "<!--"];
-    tags.iter().any(|tag| begins(&tag))
+    tags.iter().any(begins)
         || (begins(&"<?xml") && start.windows(5).take(1024).any(|tag| tag.eq_ignore_ascii_case(b"<html")))
 }
 

@@ -1,4 +1,5 @@
-//! A folder of HTML files, as mirroring programs leave it: a file a page, its URL the base and the path below the folder.
+//! A folder of HTML files, as mirroring programs leave it: a file a page, its URL the base and the path below the
+//! folder.
 
 use url::{Position, Url};
 
@@ -11,8 +12,8 @@ use crate::storage::open::open_pinned;
 
 /// Reads some files of a folder, each one record.
 ///
-/// A file is a page if its name says so or its content looks like HTML; others are refused as no text. Files have no fetch
-/// time: the disk's dates tell when they were copied.
+/// A file is a page if its name says so or its content looks like HTML; others are refused as no text. Files have no
+/// fetch time: the disk's dates tell when they were copied.
 ///
 /// # Errors
 /// Those of the store and of the sink; [`Error::Input`] when a file changed since it was listed.
@@ -77,8 +78,8 @@ fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
     name.trim_start_matches('/')
 }
 
-/// Every byte that has a meaning in URLs, or none, is percent-encoded, so different files have different URLs. (`Url` would drop
-/// tabs and newlines.)
+/// Every byte that has a meaning in URLs, or none, is percent-encoded, so different files have different URLs. (`Url`
+/// would drop tabs and newlines.)
 fn url_of(base: &Url, relative: &str) -> String {
     let mut url = base[..Position::AfterPath].trim_end_matches('/').to_string();
     for segment in relative.split('/').filter(|segment| !matches!(*segment, "." | ".." | "")) {

@@ -1,7 +1,7 @@
 //! JSONL: a JSON object a line, with a URL and HTML or text.
 //!
-//! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and offsets are
-//! those of its decoded bytes. Records and refusals carry the byte offset at which their line starts.
+//! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and
+//! offsets are those of its decoded bytes. Records and refusals carry the byte offset at which their line starts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -274,8 +274,8 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
     }
 }
 
-/// Parses any value. Lists and objects are parsed through and dropped; `serde_json` bounds how deep they go, which its own
-/// way of ignoring values does not.
+/// Parses any value. Lists and objects are parsed through and dropped; `serde_json` bounds how deep they go, which its
+/// own way of ignoring values does not.
 struct Any;
 
 impl<'de> DeserializeSeed<'de> for Any {

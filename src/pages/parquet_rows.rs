@@ -31,8 +31,9 @@ impl ParquetRows {
     /// Opens a file and finds its columns; of several names in the settings the first that exists counts.
     ///
     /// # Errors
-    /// [`Error::Input`] when the footer is damaged (`bad_parquet`), when there is no column for the URL or none for HTML or
-    /// text, or when one has a type that cannot be used, naming both types; [`Error::Storage`] when the store fails.
+    /// [`Error::Input`] when the footer is damaged (`bad_parquet`), when there is no column for the URL or none for
+    /// HTML or text, or when one has a type that cannot be used, naming both types; [`Error::Storage`] when the store
+    /// fails.
     pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
         let find = |names: &[String], must_be: &str, fits: fn(&ColumnDescPtr) -> bool| {
@@ -390,7 +391,8 @@ mod tests {
     /// Bad-input ids 147, 148.
     #[test]
     fn nulls_cost_their_row_and_no_rows_are_no_error() {
-        let schema = "optional binary url (UTF8); optional binary html; optional binary text (UTF8); optional int64 date (TIMESTAMP(MICROS,true));";
+        let schema = "optional binary url (UTF8); optional binary html; optional binary text (UTF8); \
+                      optional int64 date (TIMESTAMP(MICROS,true));";
         let some = |text: &str| Some(text.to_string());
         let long = "x".repeat(1001);
         let rows = open(parquet(
@@ -450,7 +452,6 @@ mod tests {
     #[test]
     fn any_byte_changed_is_a_refusal_or_an_error_and_never_a_panic() {
         let bytes = three_groups();
-        std::panic::set_hook(Box::new(|_| ()));
         for at in (0..bytes.len()).step_by(3) {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << (at % 8);
@@ -459,7 +460,6 @@ mod tests {
                 assert!(found.len() <= 301 + 3, "byte {at}: {}", found.len());
             }
         }
-        drop(std::panic::take_hook());
     }
 
     #[test]

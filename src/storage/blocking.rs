@@ -1,7 +1,7 @@
 //! The only place that waits on a future.
 //!
-//! Object stores speak async, workers of the dataflow never do: they call [`wait`] and block. Two threads are enough, because
-//! they only move bytes between sockets and buffers; the work on the bytes is done by the callers.
+//! Object stores speak async, workers of the dataflow never do: they call [`wait`] and block. Two threads are enough,
+//! because they only move bytes between sockets and buffers; the work on the bytes is done by the callers.
 
 use std::future::Future;
 use std::io;

@@ -1,9 +1,9 @@
 //! Creating a file that must not exist yet: how one of two runs wins an output.
 //!
-//! A conditional create can lie in both directions. When the store did it and its answer was lost, the retry reports that the
-//! file exists, although it is ours; after a conflict (409) it reports the same although nothing is stored. So on any answer
-//! but a plain yes the file is read back and decides: ours, we won; another's, we lost; absent, try again a bounded number of
-//! times; unreadable, nobody knows, and nothing may be deleted.
+//! A conditional create can lie in both directions. When the store did it and its answer was lost, the retry reports
+//! that the file exists, although it is ours; after a conflict (409) it reports the same although nothing is stored. So
+//! on any answer but a plain yes the file is read back and decides: ours, we won; another's, we lost; absent, try again
+//! a bounded number of times; unreadable, nobody knows, and nothing may be deleted.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,8 +29,8 @@ enum Refusal {
 }
 
 impl Location {
-    /// Creates this file with `bytes` unless it exists. `ours` tells whether bytes read back were written by this attempt,
-    /// so the bytes must carry an identifier that no other attempt has.
+    /// Creates this file with `bytes` unless it exists. `ours` tells whether bytes read back were written by this
+    /// attempt, so the bytes must carry an identifier that no other attempt has.
     ///
     /// # Errors
     /// [`Error::LostCommit`] when another attempt was first; [`Error::CommitUnknown`] when the store does not tell;
@@ -61,8 +61,9 @@ impl Location {
     }
 }
 
-/// Links a whole, synced file to its name, which fails if the name is taken. File systems without hard links (some network
-/// mounts, FAT) create the name first and fill it; the winner is as certain, but a reader may see it half written.
+/// Links a whole, synced file to its name, which fails if the name is taken. File systems without hard links (some
+/// network mounts, FAT) create the name first and fill it; the winner is as certain, but a reader may see it half
+/// written.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, bytes)?;
     let linked = fs::hard_link(&temporary, path);

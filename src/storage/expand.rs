@@ -1,12 +1,13 @@
 //! What a user's inputs stand for: files, globs, lists of paths, and folders.
 //!
-//! | input | stands for |
-//! |---|---|
-//! | a file | itself |
-//! | a glob: `*`, `?`, `[..]` within a segment, `**` across them | the files whose whole name matches; names with a leading dot only when the pattern has it |
-//! | `@FILE` | the entries of the list, one a line, plain or gzip; `#` comments and blank lines are passed over, relative entries stand from the list's folder |
-//! | a folder with pages (a name ending in `.html`, `.htm` or `.xhtml`, or HTML in its first file) | itself, its name ending with `/` |
-//! | any other folder | the files in it at any depth, but none below a name that begins with a dot or underscore |
+//! - A file stands for itself.
+//! - A glob (`*`, `?` and `[..]` within a segment, `**` across them) stands for the files whose whole name matches; names
+//!   with a leading dot match only where the pattern has it.
+//! - `@FILE` stands for the entries of the list, one a line, plain or gzip. Blank lines and `#` comments are passed over;
+//!   relative entries stand from the list's folder.
+//! - A folder with pages (a name ending in `.html`, `.htm` or `.xhtml`, or HTML in its first file) stands for itself, its
+//!   name ending with `/`.
+//! - Any other folder stands for the files in it at any depth, but none below a name that begins with a dot or underscore.
 //!
 //! A file that exists is never taken for a glob, whatever its name.
 
@@ -29,8 +30,8 @@ const LIST_BYTES: u64 = 1 << 30;
 /// Returns what the inputs stand for, in ascending order of name, each once.
 ///
 /// # Errors
-/// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries. The
-/// entries of a list are not looked for here; whoever opens them will say which is missing.
+/// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries.
+/// The entries of a list are not looked for here; whoever opens them will say which is missing.
 ///
 /// # Cost
 /// One listing for each glob or folder, one request for each other input.
@@ -79,7 +80,8 @@ fn expand_one(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Re
     expand_glob(input, stores, locations)
 }
 
-/// Files matching a pattern: everything below the last folder that has no wildcard is listed and matched by its whole name.
+/// Files matching a pattern: everything below the last folder that has no wildcard is listed and matched by its whole
+/// name.
 fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("no valid glob: {error}")))?;
     let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());

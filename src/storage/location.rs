@@ -45,8 +45,8 @@ impl Location {
     /// Returns the location that a path or URL names, with the stores of the environment.
     ///
     /// # Errors
-    /// [`Error::Input`] for a scheme that is not read, a URL without a bucket, one with a password in it, or a key with an
-    /// empty, `.` or `..` segment.
+    /// [`Error::Input`] for a scheme that is not read, a URL without a bucket, one with a password in it, or a key with
+    /// an empty, `.` or `..` segment.
     pub fn parse(url: &str) -> Result<Location> {
         Location::parse_with(url, Stores::of_env())
     }
@@ -264,10 +264,11 @@ impl Location {
         }
     }
 
-    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files only.
+    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files
+    /// only.
     ///
-    /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A folder
-    /// that does not exist has no files.
+    /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A
+    /// folder that does not exist has no files.
     ///
     /// # Errors
     /// [`Error::Storage`].

@@ -123,6 +123,14 @@ impl Manifest {
         Ok(bytes)
     }
 
+    /// Holds every file of the result against its entry.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first that is not as the manifest says.
+    pub fn verify(&self, folder: &Location) -> Result<()> {
+        self.files.iter().try_for_each(|file| self.read_file(folder, file).map(drop))
+    }
+
     /// The files of one table, in order.
     pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
         self.files

@@ -1,7 +1,8 @@
 //! Files opened for positional reading, each pinned to the version that was seen first.
 //!
-//! A crawl file that changes while it is read would give a result that no input has. So its length and version are noted when
-//! it is first seen; stores compare the version with every request, local files when asked ([`OpenFile::still_same`]).
+//! A crawl file that changes while it is read would give a result that no input has. So its length and version are
+//! noted when it is first seen; stores compare the version with every request, local files when asked
+//! ([`OpenFile::still_same`]).
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -142,8 +143,8 @@ impl OpenFile {
         }
     }
 
-    /// Serves a read from the windows, and fetches what they lack. A reader that goes on where a window ends gets twice that
-    /// window ahead, so a scan soon asks for the largest window while a probe here and there stays cheap.
+    /// Serves a read from the windows, and fetches what they lack. A reader that goes on where a window ends gets twice
+    /// that window ahead, so a scan soon asks for the largest window while a probe here and there stays cheap.
     fn read_windows(&self, windows: &Mutex<Vec<Window>>, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut read = Vec::with_capacity(length);
         while read.len() < length {
@@ -315,6 +316,13 @@ mod tests {
         let location = remote(&sample(1000));
         let listed = Stamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
         assert_eq!(open_pinned(&location, &listed).unwrap().read_at(0, 2000).unwrap_err().exit_code(), 3);
+    }
+
+    #[test]
+    fn a_weak_tag_cannot_be_asked_for_but_is_compared() {
+        let location = remote(&sample(1000));
+        let weak = Stamp { version: "W/\"another\"".into(), ..location.stamp().unwrap().unwrap() };
+        assert_eq!(open_pinned(&location, &weak).unwrap().read_at(0, 10).unwrap_err().exit_code(), 3);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Opening Parquet files of unknown origin: bounded memory, no panic, and a store's failure never mistaken for bad content.
+//! Opening Parquet files of unknown origin: bounded memory, no panic, and a store's failure never mistaken for bad
+//! content.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,7 +77,8 @@ fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
     Ok(())
 }
 
-/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, comes first.
+/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, comes
+/// first.
 fn guard<T>(
     failure: &Mutex<Option<Error>>,
     read: impl FnOnce() -> parquet::errors::Result<T>,
@@ -191,6 +193,7 @@ impl Fault {
 pub(crate) fn rows_of(file: &ParquetFile, group: usize) -> usize {
     usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
 }
+
 /// Ticks of a timestamp in one second.
 pub(crate) fn ticks(logical: Option<&LogicalType>) -> i64 {
     match logical {

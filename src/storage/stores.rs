@@ -33,8 +33,8 @@ impl Stores {
         })
     }
 
-    /// Returns stores with explicit settings, named as the environment variables are; case does not matter, and names that
-    /// no store knows are passed over, as they would be in an environment.
+    /// Returns stores with explicit settings, named as the environment variables are; case does not matter, and names
+    /// that no store knows are passed over, as they would be in an environment.
     pub fn with_settings<K: Into<String>, V: Into<String>>(settings: impl IntoIterator<Item = (K, V)>) -> Stores {
         let settings =
             settings.into_iter().map(|(key, value)| (key.into().to_ascii_lowercase(), value.into())).collect();
@@ -112,8 +112,8 @@ impl Stores {
     }
 }
 
-/// Reads a key of a vendor, or one of the HTTP client behind the vendor's prefix (`AWS_READ_TIMEOUT`), which the crate itself
-/// takes only for a few.
+/// Reads a key of a vendor, or one of the HTTP client behind the vendor's prefix (`AWS_READ_TIMEOUT`), which the crate
+/// itself takes only for a few.
 fn parse_key<K: std::str::FromStr>(key: &str, prefix: &str, client: impl Fn(ClientConfigKey) -> K) -> Option<K> {
     key.parse().ok().or_else(|| key.strip_prefix(prefix)?.parse().ok().map(client))
 }

@@ -18,6 +18,9 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
 /// First bytes of a zstd frame.
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// Bytes behind the data of a gzip member: checksum and length.
+pub(super) const TRAILER_BYTES: usize = 8;
+
 /// Most that deflate can swell.
 const DEFLATE_RATIO: u64 = 1032;
 
@@ -71,6 +74,12 @@ impl Decoder {
             Codec::Gzip { .. } => DEFLATE_RATIO,
             Codec::Zstd(_) => ZSTD_RATIO,
         }
+    }
+
+    /// Whether what decodes before an error is the same however much is asked for at a time. zstd drops what it decoded
+    /// in the call that fails, so it has to be asked alike each time.
+    pub fn keeps_what_came(&self) -> bool {
+        matches!(self.codec, Codec::Gzip { .. })
     }
 
     /// Position in the file behind what has been decoded; the member's end, once it has ended.
@@ -151,13 +160,19 @@ impl Decoder {
     /// Reads what follows the data of a member; zstd has checked its own.
     fn trailer(&mut self, blocks: &mut Blocks) -> Result<Ending> {
         let Codec::Gzip { crc, .. } = &self.codec else { return Ok(Ending::Member) };
-        let trailer = blocks.peek(self.at, 8)?;
+        let trailer = blocks.peek(self.at, TRAILER_BYTES)?;
         self.at += trailer.len() as u64;
-        if trailer.len() < 8 {
+        if trailer.len() < TRAILER_BYTES {
             return Ok(Ending::Cut);
         }
-        let right = trailer[..4] == crc.sum().to_le_bytes() && trailer[4..] == (self.decoded as u32).to_le_bytes();
-        Ok(if right { Ending::Member } else { Ending::WrongCrc })
+        let checksum = trailer[..4] == crc.sum().to_le_bytes();
+        let length = trailer[4..] == (self.decoded as u32).to_le_bytes();
+        Ok(match (checksum, length) {
+            (true, true) => Ending::Member,
+            // Either alone is proof enough that these data are whole.
+            (true, false) | (false, true) => Ending::WrongCrc,
+            (false, false) => Ending::Damaged,
+        })
     }
 }
 

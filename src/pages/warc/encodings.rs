@@ -92,7 +92,9 @@ fn drain(reader: impl Read, encoded: &[u8], limits: &Limits) -> Result<Decoded, 
         match read {
             Ok(0) => return Ok((Some(bytes), None)),
             Ok(_) => (),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok((Some(bytes), Some(Reason::Truncated))),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return Ok((Some(bytes), Some(Reason::Truncated)));
+            }
             Err(_) => return Ok((Some(bytes), Some(Reason::BadCompression))),
         }
     }
@@ -149,7 +151,10 @@ mod tests {
         ] {
             assert_eq!(decoded(&[encoding], &body), Ok((PAGE.to_vec(), None)), "{encoding}");
         }
-        assert_eq!(decoded(&["zstd", "gzip"], &gzip(&zstd::bulk::compress(PAGE, 3).unwrap())), Ok((PAGE.to_vec(), None)));
+        assert_eq!(
+            decoded(&["zstd", "gzip"], &gzip(&zstd::bulk::compress(PAGE, 3).unwrap())),
+            Ok((PAGE.to_vec(), None))
+        );
         assert_eq!(decoded(&["gzip"], b""), Ok((Vec::new(), None)));
     }
 
@@ -163,7 +168,8 @@ mod tests {
 
     #[test]
     fn of_a_truncated_body_the_beginning_is_kept() {
-        let text: Vec<u8> = (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
+        let text: Vec<u8> =
+            (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
         let stored: Vec<u8> = brotli_stored(&text[..60_000]);
         // The brotli decoder does not tell an early end from other damage.
         for (encoding, body, damage) in [
@@ -181,7 +187,10 @@ mod tests {
     fn bombs_strangers_and_piles_are_refused() {
         let zeros = vec![0; 17 << 20];
         assert_eq!(decoded(&["gzip"], &gzip(&zeros)), Err(Reason::DecodedTooLarge));
-        assert_eq!(decoded(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()), Err(Reason::DecodedTooLarge));
+        assert_eq!(
+            decoded(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()),
+            Err(Reason::DecodedTooLarge)
+        );
         assert_eq!(decoded(&["rot13"], PAGE), Err(Reason::UnknownEncoding));
         assert_eq!(decoded(&["gzip"; 4], PAGE), Err(Reason::TooManyEncodings));
     }

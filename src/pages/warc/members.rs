@@ -7,7 +7,7 @@
 use super::{
     Compression, RangeEnd,
     blocks::Blocks,
-    decoder::Decoder,
+    decoder::{Decoder, TRAILER_BYTES},
     record_head::MAGIC,
     records::{Out, Records},
     window::{Ending, Source, Window},
@@ -87,27 +87,25 @@ impl<'f, 'l> Members<'f, 'l> {
         let mut records = Records::new(Window::new(source, bytes, 0, self.ended), out);
         records.run(Some(0), u64::MAX)?;
         let ended = records.window.ended().expect("records are read until their source ends");
-        let sound = records.sound;
         self.bytes = records.window.into_bytes();
 
         let reached = self.decoder.at();
-        let whole = match ended {
-            Ending::File | Ending::Member => true,
-            // Its end is to be believed if all else fits.
-            Ending::WrongCrc if sound => {
-                let behind = self.blocks.skip_zeros(reached)?;
-                behind == self.blocks.len() || !matches!(self.open(behind, CHUNK_BYTES)?, Place::Other(_))
+        match ended {
+            Ending::File | Ending::Member => {
+                (self.retries, self.furthest) = (0, 0);
+                return Ok((self.behind(reached, out)?, self.blocks.len()));
+            }
+            Ending::WrongCrc => {
+                (self.retries, self.furthest) = (0, 0);
+                // The data are whole, but the next member may have begun within what was read as the trailer.
+                return Ok((self.scan(reached - TRAILER_BYTES as u64, until)?, until));
             }
             Ending::Bomb => {
                 // Its bytes have been seen, and going back to them would only find it again.
-                self.retries = 0;
+                (self.retries, self.furthest) = (0, 0);
                 return Ok((self.scan(reached.max(start + 1), until)?, until));
             }
-            Ending::WrongCrc | Ending::Cut | Ending::Damaged => false,
-        };
-        if whole {
-            (self.retries, self.furthest) = (0, 0);
-            return Ok((self.behind(reached, out)?, self.blocks.len()));
+            Ending::Cut | Ending::Damaged => (),
         }
         self.retries += 1;
         self.furthest = self.furthest.max(reached);
@@ -126,7 +124,7 @@ impl<'f, 'l> Members<'f, 'l> {
             if at >= self.blocks.len() {
                 return Ok(None);
             }
-            match self.open(at, CHUNK_BYTES)? {
+            match self.open(at, true)? {
                 Place::Record => return Ok(Some(at)),
                 Place::Empty(end) => at = end,
                 Place::Other(reason) => {
@@ -143,7 +141,7 @@ impl<'f, 'l> Members<'f, 'l> {
     pub fn scan(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
         while let Some(found) = self.blocks.find(self.decoder.magic(), at, until)? {
-            if self.open(found, GLANCE_BYTES)? == Place::Record {
+            if self.open(found, false)? == Place::Record {
                 return Ok(Some(found));
             }
             at = found + 1;
@@ -151,19 +149,19 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
-    /// Looks at what is at `at`, decoding up to about `chunk` bytes.
-    pub fn open(&mut self, at: u64, chunk: usize) -> Result<Place> {
+    /// Looks at what is at `at`, where a member is `expected` or merely possible.
+    pub fn open(&mut self, at: u64, expected: bool) -> Result<Place> {
         if let Some(end) = self.skippable(at)? {
             return Ok(if end <= self.blocks.len() { Place::Empty(end) } else { Place::Other(Reason::Truncated) });
         }
         if let Err(reason) = self.decoder.open(&mut self.blocks, at)? {
             return Ok(Place::Other(reason));
         }
-        if chunk > GLANCE_BYTES {
+        if expected && self.decoder.keeps_what_came() {
             self.bytes.clear();
-            self.bytes.reserve(chunk);
+            self.bytes.reserve(CHUNK_BYTES);
         } else {
-            self.bytes = Vec::with_capacity(chunk);
+            self.bytes = Vec::with_capacity(GLANCE_BYTES);
         }
         self.ended = self.decoder.more(&mut self.blocks, self.limits, &mut self.bytes)?;
         Ok(match self.ended {

@@ -161,7 +161,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
         let mut members = Members::new(Blocks::new(file, PROBE_BYTES), compression, &limits)?;
         let mut at = 0;
         let place = loop {
-            match members.open(at, PROBE_BYTES)? {
+            match members.open(at, false)? {
                 Place::Empty(end) if end < DAMAGED_START_BYTES.min(file.len()) => at = end,
                 place => break place,
             }
@@ -196,7 +196,7 @@ pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Compression::Gzip, &limits)?;
-    if first.starts_with(&[0x1f, 0x8b]) && members.open(0, PROBE_BYTES)? != Place::Other(Reason::BadCompression) {
+    if first.starts_with(&[0x1f, 0x8b]) && members.open(0, false)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
             inner if page::like_html(inner) => "a gzip file of HTML",

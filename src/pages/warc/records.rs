@@ -78,14 +78,12 @@ pub(super) struct Records<'o, 'r, 's, S> {
     pub last: Option<u64>,
     /// Start of the record that follows the last one read, or the end of the source.
     pub end: u64,
-    /// Whether the last record read was as long as it says.
-    pub sound: bool,
     far_claims: u32,
 }
 
 impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>) -> Self {
-        Records { window, out, first: None, last: None, end: 0, sound: false, far_claims: 0 }
+        Records { window, out, first: None, last: None, end: 0, far_claims: 0 }
     }
 
     /// Reads records from the one that starts at `next` on, as long as they start before `until`; what lies between
@@ -118,7 +116,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                     at = at.max(end.saturating_sub(MAGIC.len() as u64 - 1));
                     let most = self.out.limits.record_bytes + LANDING_BYTES as u64;
                     if keep.is_none_or(|keep| end.saturating_sub(keep) > most) {
-                        self.window.forget(at);
+                        self.window.forget(at.saturating_sub(MEMBER_HEAD_BYTES));
                     }
                     if !self.window.fill(end + 1)? {
                         return Ok(None);
@@ -181,7 +179,6 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     /// Reads the record at `start`, hands it on, and returns the start of the next one.
     fn record(&mut self, start: u64) -> Result<Option<u64>> {
         self.window.forget(start);
-        self.sound = false;
         let (head, body) = match self.head(start)? {
             Ok(found) => found,
             Err((reason, detail)) => {
@@ -212,7 +209,6 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 Next::End(_) => broken_off(self.window.ended()),
                 _ => None,
             };
-            self.sound = true;
             self.hand_on(start, &head, (body, to), next, mended)?;
             return self.go_on(next);
         }

@@ -10,7 +10,7 @@ pub(super) enum Ending {
     File,
     /// A compressed member ended as it should.
     Member,
-    /// A compressed member ended as it should, but its checksum or length is wrong.
+    /// A compressed member ended as it should, but its checksum is wrong, or its length.
     WrongCrc,
     /// The file ended within a compressed member.
     Cut,

@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+fn webtwin(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn succeed(arguments: &[&str]) -> String {
+    let output = webtwin(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn fail(arguments: &[&str], code: i32) -> String {
+    let output = webtwin(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+    assert_eq!(output.stdout, b"", "{arguments:?}");
+    said(&output)
+}
+
+/// Every file below a folder but the manifest, which tells times.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.strip_prefix(folder).unwrap().to_str().unwrap().to_string();
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if name != "manifest.json" {
+                found.insert(name, std::fs::read(entry).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Addresses on loopback that were free a moment ago.
+fn free_addresses<const N: usize>() -> [String; N] {
+    let listeners = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().to_string())
+}
+
+fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) -> String {
+    let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
+    let path = folder.join("cluster.toml");
+    std::fs::write(&path, format!("workers = {workers}\ndeadline = \"20s\"\n{processes}")).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+const CRAWL: &str = "synth://?pages=800&seed=7";
+
+#[test]
+fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "800", "--seed", "7", "--output", &at("crawl")]);
+    // Small work items, so that pieces begin inside members and every worker has some.
+    let input = at("crawl") + "/*.warc.gz";
+    let common = ["--input", &input, "--set", "effort.shard_bytes=65536"];
+    for workers in ["1", "2", "3"] {
+        succeed(&[&["run", "--workers", workers, "--output", &at(workers)], &common[..]].concat());
+    }
+    let cluster = cluster_file(folder.path(), 2, &free_addresses::<2>());
+    let children = ["0", "1"].map(|process| {
+        let arguments = ["run", "--cluster", &cluster, "--process", process, "--output", &at("2x2")];
+        webtwin(&[&arguments[..], &common[..]].concat()).spawn().unwrap()
+    });
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let one = files(&folder.path().join("1"));
+    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("avoid/prefixes.txt"));
+    for other in ["2", "3", "2x2"] {
+        let other_files = files(&folder.path().join(other));
+        assert_eq!(one.keys().collect::<Vec<_>>(), other_files.keys().collect::<Vec<_>>(), "{other}");
+        let differ: Vec<_> = one.keys().filter(|name| one[*name] != other_files[*name]).collect();
+        assert!(differ.is_empty(), "{other}: {differ:?}");
+    }
+}
+
+#[test]
+fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["run", "--input", CRAWL, "--output", &at("out")]);
+    succeed(&["synth", "--pages", "800", "--seed", "7", "--truth", &at("truth.tsv")]);
+    let report: serde_json::Value =
+        serde_json::from_str(&succeed(&["evaluate", &at("out"), "--truth", &at("truth.tsv"), "--json"])).unwrap();
+    let ours = |what: &str| {
+        let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
+        row["ours"].as_f64().unwrap()
+    };
+    assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.8, "{report}");
+    assert_eq!(ours("targets found"), ours("targets"));
+    for table in ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"] {
+        assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
+    }
+    let row = succeed(&["show", &at("out/pages"), "--limit", "1", "--json"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&row).unwrap()["url"].is_string());
+    fail(&["show", &at("out/nothing")], 2);
+    fail(&["run", "--input", CRAWL, "--output", &at("out")], 4);
+}
+
+#[test]
+fn summaries_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    succeed(&["run", "--input", CRAWL, "--output", out.to_str().unwrap()]);
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let records = &summary["records"];
+    let rejected: u64 = records["rejected"].as_object().unwrap().values().map(number).sum();
+    assert_eq!(number(&records["read"]), number(&records["kept"]) + rejected);
+    for bars in ["replication_exact", "replication_similar"] {
+        let pages: u64 = summary[bars].as_array().unwrap().iter().map(|bar| number(&bar["pages"])).sum();
+        assert_eq!(pages, number(&summary["pages"]["pages"]), "{bars}");
+    }
+    let by_reason: u64 = summary["skip_by_reason"].as_object().unwrap().values().map(|why| number(&why["pages"])).sum();
+    assert_eq!(by_reason, number(&summary["skip"]["pages"]));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("job.toml"), "[overlap]\nmin_share = 3\n").unwrap();
+    std::fs::write(at("bad.jsonl"), "no json\n".repeat(10)).unwrap();
+    let out = at("out");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["run", "--output", &out], 2, "--input"),
+        (&["run", "--input", CRAWL], 2, "--output"),
+        (&["run", "--input", CRAWL, "--output", &out, "--job", &at("job.toml")], 2, "overlap.min_shared"),
+        (&["run", "--input", CRAWL, "--output", &out, "--set", "chunks.bits=48"], 2, "32 or 64"),
+        (&["run", "--input", "synth://?page=3", "--output", &out], 2, "pages"),
+        (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
+        (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
+        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=60000000"], 9, "needs"),
+        (&["evaluate", &out, "--truth", &at("t")], 3, "not a result"),
+    ];
+    for (arguments, code, word) in cases {
+        let message = fail(arguments, code);
+        assert!(message.contains(word) && message.starts_with("error: "), "{arguments:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    assert!(!folder.path().join("out/manifest.json").exists());
+}
+
+#[test]
+fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let start = |process: &str, setting: &str| -> Child {
+        let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
+        webtwin(&[&arguments[..], &["--set", setting]].concat()).spawn().unwrap()
+    };
+    let children = [start("0", "overlap.min_shared=1"), start("1", "overlap.min_shared=2")];
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("digest"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_process_that_fails_ends_the_run_on_every_process_with_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let bad = folder.path().join("bad.jsonl").to_str().unwrap().to_string();
+    std::fs::write(&bad, "no json\n".repeat(10)).unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let children = ["0", "1"].map(|process| {
+        let arguments = ["run", "--input", &bad, "--output", &out, "--cluster", &cluster, "--process", process];
+        webtwin(&arguments).spawn().unwrap()
+    });
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    }
+    assert!(!folder.path().join("out/manifest.json").exists());
+}
+
+#[test]
+fn check_prints_a_job_that_resolves_to_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let effective = succeed(&["check", "--job", "jobs/four-line.toml", "--set", "overlap.min_shared=20"]);
+    let file = folder.path().join("job.toml");
+    std::fs::write(&file, &effective).unwrap();
+    assert_eq!(succeed(&["check", "--job", file.to_str().unwrap()]), effective);
+}
+
+#[test]
+fn plan_predicts_the_chunks_of_a_run_from_a_part_of_its_input() {
+    let plan: serde_json::Value =
+        serde_json::from_str(&succeed(&["plan", "--input", "synth://?pages=4000&seed=3", "--json"])).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    succeed(&["run", "--input", "synth://?pages=4000&seed=3", "--output", out.to_str().unwrap()]);
+    let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(plan["digest"], manifest["digest"]);
+    assert!((3000..5000).contains(&plan["least"]["pages"].as_u64().unwrap()), "{plan}");
+}

@@ -1,0 +1,212 @@
+//! Everything that storage does, against moto's S3 on the loopback interface.
+//!
+//! Needs `moto[server]` for Python 3; where it is not installed the test says so and ends.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use webtwin::pages::record::ReadAt;
+use webtwin::storage::expand::expand_with;
+use webtwin::storage::location::Location;
+use webtwin::storage::manifest::{FileEntry, Manifest};
+use webtwin::storage::open::open;
+use webtwin::storage::stores::Stores;
+
+/// A server of our own, ended by its handle.
+struct Moto {
+    child: Child,
+    port: u16,
+}
+
+impl Moto {
+    /// Starts a server on a free port, or returns `None` when moto is not installed.
+    fn start() -> Option<Moto> {
+        let installed =
+            Command::new("python3").args(["-c", "import moto.server, flask"]).stderr(Stdio::null()).status();
+        if !installed.is_ok_and(|status| status.success()) {
+            println!("skipped: moto is not installed");
+            return None;
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("python3")
+            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let moto = Moto { child, port };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "moto does not answer on port {port}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(moto)
+    }
+
+    /// Creates a bucket, by hand: a client for one request would be one more thing to trust.
+    fn create_bucket(&self, bucket: &str) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let request = format!(
+            "PUT /{bucket} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            self.port
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    fn stores(&self) -> Stores {
+        Stores::with_settings([
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ALLOW_HTTP", "true".into()),
+            ("AWS_ACCESS_KEY_ID", "canary-key-id".into()),
+            ("AWS_SECRET_ACCESS_KEY", "canary-secret".into()),
+            ("AWS_REGION", "us-east-1".into()),
+        ])
+        .with_patience(Duration::from_secs(5))
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn manifest(attempt: &str) -> Manifest {
+    Manifest {
+        format: webtwin::storage::manifest::FORMAT,
+        attempt: attempt.into(),
+        digest: String::new(),
+        job: serde_json::Value::Null,
+        recipes: Default::default(),
+        build: String::new(),
+        workers: 1,
+        seconds: Default::default(),
+        peak_memory_bytes: 0,
+        files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
+    }
+}
+
+/// The whole program, from objects to objects.
+#[test]
+fn a_crawl_on_s3_is_read_and_its_result_written_there() {
+    let Some(moto) = Moto::start() else { return };
+    moto.create_bucket("crawls");
+    let webtwin = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_webtwin"))
+            .args(arguments)
+            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", moto.port))
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", "canary-key-id")
+            .env("AWS_SECRET_ACCESS_KEY", "canary-secret")
+            .env("AWS_REGION", "us-east-1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(!said.contains("canary"), "a secret was told: {said}");
+        (output.status.code(), said)
+    };
+    let (code, said) = webtwin(&["synth", "--pages", "300", "--output", "s3://crawls/in"]);
+    assert_eq!(code, Some(0), "{said}");
+    let run = ["run", "--input", "s3://crawls/in/*.warc.gz", "--output", "s3://crawls/out", "--workers", "2"];
+    let (code, said) = webtwin(&run);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(webtwin(&run).0, Some(4), "a second run to the same place has lost");
+    let (code, said) = webtwin(&["show", "s3://crawls/out/pages", "--limit", "0"]);
+    assert_eq!((code, said.lines().count()), (Some(0), 301), "{said}");
+}
+
+#[test]
+fn storage_works_the_same_on_s3() {
+    let Some(moto) = Moto::start() else { return };
+    moto.create_bucket("crawls");
+    let stores = moto.stores();
+    let at = |url: &str| Location::parse_with(url, &stores).unwrap();
+
+    // Put, get, exists, list; keys are literal.
+    let odd = ["a b.jsonl", "a%2Fb.jsonl", "a#b.jsonl", "a+b?c.jsonl", "ü.jsonl", "deep/er/x.jsonl"];
+    for name in odd {
+        let location = at(&format!("s3://crawls/in/{name}"));
+        assert!(!location.exists().unwrap());
+        location.put(name.as_bytes()).unwrap();
+        assert_eq!(location.get().unwrap().unwrap(), name.as_bytes());
+    }
+    assert_eq!(at("s3://crawls/in/none").get().unwrap(), None);
+    let listed = at("s3://crawls/in").list(None).unwrap();
+    let mut expected: Vec<String> = odd.iter().map(|name| format!("s3://crawls/in/{name}")).collect();
+    expected.sort();
+    assert_eq!(listed.iter().map(|file| file.location.name()).collect::<Vec<_>>(), expected);
+    assert_eq!(listed[0].stamp, listed[0].location.stamp().unwrap().unwrap(), "listing and HEAD agree");
+
+    // Globs, folders and lists.
+    let names = |inputs: &[&str]| -> Result<Vec<String>, webtwin::error::Error> {
+        let inputs: Vec<String> = inputs.iter().map(|input| input.to_string()).collect();
+        Ok(expand_with(&inputs, &stores)?.iter().map(|location| location.name().to_string()).collect())
+    };
+    assert_eq!(names(&["s3://crawls/in/*.jsonl"]).unwrap().len(), 5);
+    assert_eq!(names(&["s3://crawls/in/**/*.jsonl"]).unwrap().len(), 6);
+    assert_eq!(names(&["s3://crawls/in", "s3://crawls/in/"]).unwrap(), expected);
+    at("s3://crawls/lists/paths").put(b"# two\n../x\n").unwrap();
+    assert_eq!(names(&["@s3://crawls/lists/paths"]).unwrap_err().exit_code(), 3, "keys have no parent");
+    at("s3://crawls/lists/paths").put(b"one\ns3://crawls/two\n").unwrap();
+    assert_eq!(names(&["@s3://crawls/lists/paths"]).unwrap(), ["s3://crawls/lists/one", "s3://crawls/two"]);
+    for missing in ["s3://crawls/none", "s3://crawls/none/*", "@s3://crawls/none"] {
+        assert_eq!(names(&[missing]).unwrap_err().exit_code(), 3, "{missing}");
+    }
+
+    // Ranged reads of a large object, which was uploaded in parts.
+    let large: Vec<u8> = (0..40u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+    let object = at("s3://crawls/large");
+    object.put(&large).unwrap();
+    let file = open(&object).unwrap();
+    assert_eq!(file.len(), large.len() as u64);
+    for (offset, length) in [(0, 10), (5, 100_000), (16 << 20, 5 << 20), (large.len() - 7, 100), (large.len() + 5, 3)] {
+        let until = large.len().min(offset + length);
+        assert!(file.read_at(offset as u64, length).unwrap() == large[offset.min(until)..until], "{offset} {length}");
+    }
+    for start in (0..4 << 20).step_by(10_000) {
+        assert!(file.read_at(start as u64, 10_000).unwrap() == large[start..start + 10_000]);
+    }
+    file.still_same().unwrap();
+
+    // A changed object is noticed by the next request.
+    object.put(&large[..large.len() - 1]).unwrap();
+    assert_eq!(file.read_at(30 << 20, 10).unwrap_err().exit_code(), 3);
+    assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
+    object.remove().unwrap();
+    assert_eq!(file.read_at(35 << 20, 10).unwrap_err().exit_code(), 3);
+
+    // Of sixteen racing runs one commits, and its result verifies.
+    let output = at("s3://crawls/out");
+    let part = output.join("pairs/part-00000.parquet").unwrap();
+    part.put(b"rows").unwrap();
+    let ends: Vec<u8> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..16)
+            .map(|_| {
+                scope.spawn(|| {
+                    manifest(&format!("{:?}", std::thread::current().id())).commit(&output).map_or_else(|error| error.exit_code(), |()| 0)
+                })
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    assert_eq!(ends.iter().filter(|&&end| end == 0).count(), 1, "{ends:?}");
+    assert!(ends.iter().all(|&end| end == 0 || end == 4), "{ends:?}");
+    Manifest::read(&output).unwrap().verify(&output).unwrap();
+
+    // A store that is gone is a failure of storage, says where, and tells no secret.
+    drop(moto);
+    let gone = stores.with_patience(Duration::from_secs(1));
+    for error in
+        [Location::parse_with("s3://crawls/in/x", &gone).unwrap().get().unwrap_err(), output.exists().unwrap_err()]
+    {
+        assert_eq!(error.exit_code(), 8);
+        let said = error.to_string();
+        assert!(said.contains("s3://crawls/") && !said.contains("canary"), "{said}");
+    }
+}
