@@ -101,7 +101,8 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     };
     assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.8, "{report}");
     assert_eq!(ours("targets found"), ours("targets"));
-    for table in ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"] {
+    for table in ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"]
+    {
         assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
     }
     let row = succeed(&["show", &at("out/pages"), "--limit", "1", "--json"]);
@@ -143,7 +144,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["run", "--input", "synth://?page=3", "--output", &out], 2, "pages"),
         (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
         (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
-        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=60000000"], 9, "needs"),
+        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=51000000"], 9, "needs"),
         (&["evaluate", &out, "--truth", &at("t")], 3, "not a result"),
     ];
     for (arguments, code, word) in cases {
@@ -206,7 +207,8 @@ fn plan_predicts_the_chunks_of_a_run_from_a_part_of_its_input() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     succeed(&["run", "--input", "synth://?pages=4000&seed=3", "--output", out.to_str().unwrap()]);
-    let manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(plan["digest"], manifest["digest"]);
     assert!((3000..5000).contains(&plan["least"]["pages"].as_u64().unwrap()), "{plan}");
 }

@@ -62,7 +62,13 @@ fn crawl_of(net: &mut Net, shelf: &mut Shelf) -> Result<Crawl> {
 
 /// A crawl of a few hosts whose pages share chunks and link to each other.
 fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
-    let page = (0u32..4, 0u32..12, 0i64..3, prop::collection::vec(1u64..25, 0..12), prop::collection::vec((0u32..4, 0u32..12), 0..5));
+    let page = (
+        0u32..4,
+        0u32..12,
+        0i64..3,
+        prop::collection::vec(1u64..25, 0..12),
+        prop::collection::vec((0u32..4, 0u32..12), 0..5),
+    );
     prop::collection::vec(page, 1..60).prop_map(|pages| {
         let url = |host: u32, path: u32| format!("http://h{host}.example/{path}");
         pages

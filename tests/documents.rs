@@ -11,7 +11,10 @@ fn every_job_file_resolves_and_says_what_it_is_for() {
             assert!(text.starts_with("# "), "{path:?}");
             resolve(path.to_str().unwrap(), &text, &[]).unwrap();
             let name = path.file_name().unwrap().to_str().unwrap();
-            assert!(std::fs::read_to_string("jobs/README.md").unwrap().contains(name), "{name} is not in jobs/README.md");
+            assert!(
+                std::fs::read_to_string("jobs/README.md").unwrap().contains(name),
+                "{name} is not in jobs/README.md"
+            );
         }
     }
 }

@@ -17,11 +17,17 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 
 /// Folder, and what its files do not name.
 const RULES: [(&[&str], &[&str]); 6] = [
-    (&["chunks", "overlap", "clusters", "applications", "evaluate", "synth"], &["timely", "crate::dataflow", "crate::engine", "crate::storage", "clap::", "std::fs"]),
+    (
+        &["chunks", "overlap", "clusters", "applications", "evaluate", "synth"],
+        &["timely", "crate::dataflow", "crate::engine", "crate::storage", "clap::", "std::fs"],
+    ),
     (&["pages"], &["timely", "crate::dataflow", "crate::engine", "clap::", "async "]),
     (&["storage"], &["timely", "crate::dataflow", "crate::engine", "crate::cli", "clap::"]),
     (&["job"], &["timely", "crate::storage", "crate::dataflow", "crate::engine"]),
-    (&["engine"], &["crate::dataflow", "crate::pages", "crate::overlap", "crate::clusters", "crate::storage", "clap::"]),
+    (
+        &["engine"],
+        &["crate::dataflow", "crate::pages", "crate::overlap", "crate::clusters", "crate::storage", "clap::"],
+    ),
     (&["dataflow"], &["clap::", "std::net", "crate::cli", "async "]),
 ];
 

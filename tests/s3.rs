@@ -189,7 +189,9 @@ fn storage_works_the_same_on_s3() {
         let runs: Vec<_> = (0..16)
             .map(|_| {
                 scope.spawn(|| {
-                    manifest(&format!("{:?}", std::thread::current().id())).commit(&output).map_or_else(|error| error.exit_code(), |()| 0)
+                    manifest(&format!("{:?}", std::thread::current().id()))
+                        .commit(&output)
+                        .map_or_else(|error| error.exit_code(), |()| 0)
                 })
             })
             .collect();

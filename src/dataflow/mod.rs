@@ -184,7 +184,7 @@ fn summarise(
         .collect();
     let mine = named(net, &found.crawl, trivial)?;
     let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
-    let mine = report::similar_clusters_of(&found.collections);
+    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory.doc_ids);
     let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
@@ -236,5 +236,9 @@ fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32)>) -> Re
     let directory = crawl.directory.clone();
     let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
     let asked = net.exchange_rows("kept pages", rows.into_iter())?;
-    Ok(asked.into_iter().map(|(keep, copies)| Largest { copies, size: 1, url: crawl.page(keep).url.clone() }).collect())
+    let largest = |(keep, copies): (Rank, u32)| {
+        let page = crawl.page(keep);
+        Largest { copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+    };
+    Ok(asked.into_iter().map(largest).collect())
 }

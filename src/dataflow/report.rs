@@ -7,7 +7,7 @@ use crate::applications::keep::kept_collection;
 use crate::clusters::collection::SimilarCluster;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::{DocId, Rank};
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -104,17 +104,19 @@ pub struct Largest {
     pub copies: u32,
     /// Pages of its largest collection; 1 for a trivial cluster.
     pub size: u32,
-    /// URL of the root that is kept, or of the page that is kept.
+    /// The root that is kept, or the page that is kept.
+    pub doc_id: DocId,
+    /// Its URL.
     pub url: String,
 }
 
 /// Findings shown of each kind.
 pub const SHOWN: usize = 20;
 
-/// The largest of all workers' findings: most copies first, then size, then URL.
+/// The largest of all workers' findings: most copies first, then size, then the smaller doc id.
 pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Result<Vec<Largest>> {
     let top = |mut all: Vec<Largest>| {
-        all.sort_unstable_by(|x, y| (y.copies, y.size, &x.url).cmp(&(x.copies, x.size, &y.url)));
+        all.sort_unstable_by(|x, y| (y.copies, y.size, x.doc_id).cmp(&(x.copies, x.size, y.doc_id)));
         all.truncate(SHOWN);
         all
     };
@@ -123,12 +125,16 @@ pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Res
 }
 
 /// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
-pub fn similar_clusters_of(rows: &[CollectionRow]) -> Vec<Largest> {
+pub fn similar_clusters_of(rows: &[CollectionRow], doc_ids: &[DocId]) -> Vec<Largest> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
-        .map(|collections| Largest {
-            copies: collections.len() as u32,
-            size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-            url: collections.iter().find(|row| row.kept).unwrap_or(&collections[0]).root_url.clone(),
+        .map(|collections| {
+            let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
+            Largest {
+                copies: collections.len() as u32,
+                size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
+                doc_id: doc_ids[kept.root as usize],
+                url: kept.root_url.clone(),
+            }
         })
         .collect()
 }
