@@ -5,8 +5,17 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEBTWIN
 
 /// Most memory this process ever held, in bytes; 0 where the system does not tell.
 pub fn peak_memory_bytes() -> u64 {
+    status("VmHWM:")
+}
+
+/// Memory this process holds, in bytes; 0 where the system does not tell.
+pub fn memory_bytes() -> u64 {
+    status("VmRSS:")
+}
+
+fn status(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib * 1024)
 }
 

@@ -78,7 +78,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
         assert!(output.status.success(), "{}", said(&output));
     }
     let one = files(&folder.path().join("1"));
-    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("avoid/prefixes.txt"));
+    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("avoid/_exports/prefixes.txt"));
     for other in ["2", "3", "2x2"] {
         let other_files = files(&folder.path().join(other));
         assert_eq!(one.keys().collect::<Vec<_>>(), other_files.keys().collect::<Vec<_>>(), "{other}");
@@ -101,7 +101,8 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     };
     assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.8, "{report}");
     assert_eq!(ours("targets found"), ours("targets"));
-    for table in ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"]
+    for table in
+        ["hosts", "pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"]
     {
         assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
     }
@@ -145,7 +146,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
         (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
         (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=51000000"], 9, "needs"),
-        (&["evaluate", &out, "--truth", &at("t")], 3, "not a result"),
+        (&["evaluate", &out, "--truth", &at("t")], 3, "No such file"),
     ];
     for (arguments, code, word) in cases {
         let message = fail(arguments, code);

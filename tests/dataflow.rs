@@ -41,6 +41,7 @@ fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
             item: 0,
             offset: number as u64,
             length: 1,
+            mended: Vec::new(),
             worker: me as u32,
             slot: shelf.exact.len() as u32,
         });
@@ -106,19 +107,19 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            exact::fold(net, &mut shelf, &crawl)?;
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &settings, 0)?;
+            let exact_pairs = exact::fold(net, &shelf)?;
+            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &settings, 0)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
-                .filter(|&(slot, _)| shelf.is_centre[slot])
                 .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)))
                 .collect();
-            Ok((pairs, rows, crawl.directory.hosts.clone()))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
         let table: Vec<FPrintDocId> = parts.iter().flat_map(|part| part.1.clone()).collect();
-        prop_assert_eq!(got, sort_based::similar_pairs(&table, &parts[0].2, &settings));
+        let copies: Vec<Rank> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
+        prop_assert_eq!(got, sort_based::similar_pairs(&table, &parts[0].2, &copies, &settings));
     }
 
     #[test]

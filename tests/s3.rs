@@ -86,6 +86,7 @@ fn manifest(attempt: &str) -> Manifest {
         recipes: Default::default(),
         build: String::new(),
         workers: 1,
+        counts: Default::default(),
         seconds: Default::default(),
         peak_memory_bytes: 0,
         files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],

@@ -13,9 +13,9 @@ use super::prefixes::Prefix;
 /// | `prefixes.txt` | any crawler | URL prefixes |
 /// | `regex-urlfilter.txt` | Nutch | `-^` and a regular expression a line, then `+.` |
 /// | `scrapy-deny.txt` | scrapy `LinkExtractor(deny=...)`, browsertrix | a regular expression a line |
-/// | `surt-prefixes.txt` | Heritrix | SURT prefixes a line |
+/// | `surt-prefixes.txt` | Heritrix | a SURT prefix a line |
 ///
-/// `surt` turns a URL into its SURT key.
+/// `surt` turns a URL into its SURT prefix.
 pub fn exports(prefixes: &[Prefix], surt: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
     let mut by_pages: Vec<&Prefix> = prefixes.iter().filter(|prefix| !prefix.single).collect();
     by_pages.sort_by_key(|prefix| (std::cmp::Reverse(prefix.pages), &prefix.prefix));

@@ -53,7 +53,7 @@ impl Recipe {
             Unit::ShingleParagraphs => "shingle-paragraphs",
         };
         let sliding = if sliding { "-sliding" } else { "" };
-        let wrap = if wrap > 0 { format!("-wrap{wrap}") } else { String::new() };
+        let wrap = if wrap > 0 && self.chunks.unit == Unit::Lines { format!("-wrap{wrap}") } else { String::new() };
         let min_text = if min_text > 0 { format!("-min{min_text}") } else { String::new() };
         format!("{unit}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
     }

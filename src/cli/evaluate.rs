@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
-use crate::evaluate::{ClusterRow, MemberRow, PageRow, evaluate, read_truth, table};
+use crate::evaluate::{ClusterRow, MemberRow, PageRow, Report, evaluate, read_truth, table};
 use crate::pages::url::CanonicalUrl;
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
@@ -23,11 +23,28 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let folder = Location::parse(&args.run)?;
-    let manifest = Manifest::read(&folder)?;
+    let file = args.truth.display().to_string();
+    let text = std::fs::read_to_string(&args.truth).map_err(|cause| Error::input(&file, cause))?;
+    let report = evaluate_run(&folder, &file, &text)?;
+    if args.json {
+        let object = serde_json::json!({
+            "name": "evaluate", "scale": report.pages, "machine": crate::build::machine(),
+            "build": crate::build::VERSION, "rows": report.rows(),
+        });
+        println!("{object}");
+    } else {
+        print!("{}", table(&report.rows()));
+    }
+    Ok(())
+}
+
+/// Holds the tables of a run against a truth, whose text came from `file`.
+pub(super) fn evaluate_run(folder: &Location, file: &str, text: &str) -> Result<Report> {
+    let manifest = Manifest::read(folder)?;
     let read = |name: &str| -> Result<Table> {
         let mut table = Table::default();
         for file in manifest.table(name) {
-            table.append(decode(&file.path, manifest.read_file(&folder, file)?)?)?;
+            table.append(decode(&file.path, manifest.read_file(folder, file)?)?)?;
         }
         Ok(table)
     };
@@ -47,23 +64,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         .into_iter()
         .map(|[similar_cluster, collection, doc_id]| MemberRow { similar_cluster, collection, doc_id })
         .collect();
-
-    let file = args.truth.display().to_string();
-    let text = std::fs::read_to_string(&args.truth).map_err(|cause| Error::input(&file, cause))?;
-    let mut truth = read_truth(&file, &text)?;
+    let mut truth = read_truth(file, text)?;
     for row in &mut truth {
-        let url = CanonicalUrl::parse(&row.url).map_err(|why| Error::input(&file, format!("{}: {why}", row.url)))?;
+        let url = CanonicalUrl::parse(&row.url).map_err(|why| Error::input(file, format!("{}: {why}", row.url)))?;
         row.url = url.as_str().to_string();
     }
-    let report = evaluate(&pages, &clusters, &members, &truth);
-    if args.json {
-        let object = serde_json::json!({
-            "name": "evaluate", "scale": pages.len(), "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": report.rows(),
-        });
-        println!("{object}");
-    } else {
-        print!("{}", table(&report.rows()));
-    }
-    Ok(())
+    Ok(evaluate(&pages, &clusters, &members, &truth))
 }

@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod evaluate;
 mod plan;
+mod progress;
 mod run;
 mod show;
 mod synth;
@@ -31,7 +32,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
-  duckdb -init out/views.sql";
+  (cd out && duckdb -init views.sql)";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -64,6 +65,9 @@ struct JobArgs {
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
+    /// Largest share of bad records in one file before the run fails
+    #[arg(long, value_name = "SHARE")]
+    max_bad: Option<f64>,
     /// A setting that overrides the job file, as KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -80,7 +84,9 @@ impl JobArgs {
                 (format!("job file {}", path.display()), text)
             }
         };
-        let mut job = crate::job::resolve(&file, &text, &self.sets)?;
+        let mut sets = self.sets.clone();
+        sets.extend(self.max_bad.map(|share| format!("input.max_bad={share:?}")));
+        let mut job = crate::job::resolve(&file, &text, &sets)?;
         if !self.inputs.is_empty() {
             job.input.urls = self.inputs.clone();
         }

@@ -1,59 +1,40 @@
 //! Exact copies fold into their centre, the copy with the smallest doc id (\[SGM98\] section 2.2, step 2).
 //!
-//! Two exchanges: whole-document fingerprints to their owner, centres back to the shelf.
+//! One exchange: whole-document fingerprints to their owner.
 
-use super::captures::Crawl;
-use super::shelf::{NOT_KEPT, Shelf};
+use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{Rank, mix};
 use crate::overlap::SimilarPair;
 
-/// A row of `FPrint-DocID-Exact`, and where its page lies. Rows order by fingerprint, then page.
+/// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Whole {
     fprint_high: u32,
     fprint_low: u32,
     page: Rank,
-    worker: u32,
-    slot: u32,
 }
 
-/// Finds the centres, marks them on the shelf, and returns (centre, copy) for every other copy, ascending.
+/// Finds the centres and returns (centre, copy) for every other copy, ascending.
 ///
 /// Pages without text are copies of nothing. Pairs lie with the owner of their fingerprint.
-pub fn fold(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &Crawl) -> Result<Vec<SimilarPair>> {
-    let (me, peers) = (net.index() as u32, net.peers() as u64);
+pub fn fold(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<SimilarPair>> {
+    let peers = net.peers() as u64;
     let mut rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
         let fprint = shelf.exact[slot];
-        Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page, worker: me, slot: slot as u32 }
+        Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
     });
     let source = |send: &mut dyn FnMut(Whole)| rows.by_ref().take(1 << 15).map(send).count() > 0;
     let mut owned: Vec<Whole> = Vec::new();
     let to = move |row: &Whole| (mix(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
     net.exchange("FPrint-DocID-Exact", source, to, |rows: &[Whole]| owned.extend_from_slice(rows))?;
-    drop(rows);
     owned.sort_unstable();
-
     let mut pairs = Vec::new();
-    let mut copies = Vec::new();
     for run in owned.chunk_by(|x, y| (x.fprint_high, x.fprint_low) == (y.fprint_high, y.fprint_low)) {
         pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
-        copies.extend(run[1..].iter().map(|copy| [copy.worker, copy.slot]));
     }
     pairs.sort_unstable();
-
-    let mut is_centre: Vec<bool> = shelf.ranks.iter().map(|&rank| rank != NOT_KEPT).collect();
-    let mut copies = copies.into_iter();
-    let source = |send: &mut dyn FnMut([u32; 2])| copies.by_ref().take(1 << 15).map(send).count() > 0;
-    net.exchange(
-        "centres",
-        source,
-        |copy| copy[0] as usize,
-        |copies| copies.iter().for_each(|&[_, slot]| is_centre[slot as usize] = false),
-    )?;
-    shelf.is_centre = is_centre;
-    debug_assert!(pairs.iter().all(|pair| (pair.b as usize) < crawl.directory.len()));
     Ok(pairs)
 }

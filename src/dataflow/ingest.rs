@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::memory::Held;
+use super::progress::Progress;
 use super::shelf::{Capture, Rejection, Shelf};
 use crate::chunks::Recipe;
 use crate::engine::Net;
@@ -28,21 +30,11 @@ pub struct Queue {
     pub progress: Progress,
 }
 
-/// Counters that workers raise while they read.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Bytes of input that finished items cover.
-    pub bytes: AtomicU64,
-    /// Records read.
-    pub records: AtomicU64,
-    /// Bytes of pages, decoded.
-    pub page_bytes: AtomicU64,
-}
-
 impl Queue {
     /// A queue of all items.
     pub fn new(work: Work) -> Arc<Queue> {
-        Arc::new(Queue { work, next: AtomicUsize::new(0), progress: Progress::default() })
+        let progress = Progress::new(work.weight());
+        Arc::new(Queue { work, next: AtomicUsize::new(0), progress })
     }
 }
 
@@ -64,8 +56,21 @@ pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
             Ok(())
         })?;
         reader.shelf.items.push((number as u32, end));
-        queue.progress.bytes.fetch_add(item.bytes(), Ordering::Relaxed);
+        let done = reader.shelf.items.len();
+        hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;
+        queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
     }
+}
+
+/// Refuses to read on when the shelves of a process would outgrow its memory, as far as the items read so far tell.
+fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: usize, allowed_bytes: u64) -> Result<()> {
+    let held = Held::on(shelf).peak_bytes() * net.workers_per_process() as u64;
+    if allowed_bytes == 0 || held <= allowed_bytes {
+        return Ok(());
+    }
+    let all = items.div_ceil(net.peers()).max(done) as u64;
+    let needed_bytes = held / done as u64 * all;
+    Err(Error::Space { what: "pages and chunks in the memory of a process".into(), needed_bytes, allowed_bytes })
 }
 
 /// Turns what is found in the input into what lies on the shelf.
@@ -133,29 +138,45 @@ impl Reader {
             item,
             offset: page.offset,
             length: page.length,
+            mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
             worker: self.worker,
             slot: shelf.exact.len() as u32,
         });
         shelf.exact.push(document.exact);
         shelf.fprints.push(&self.fprints);
         shelf.links.push(extracted.links);
-        for reason in page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)) {
-            *shelf.mended.entry(reason).or_default() += 1;
-        }
     }
 }
 
 /// Records by input: how many were read, and the bad ones by reason.
 pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
 
-/// Fails when an input has a larger share of bad records than the job allows.
+/// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
+pub fn by_input(shelf: &Shelf, floors: &[u64]) -> ByInput {
+    let mut counts = ByInput::new();
+    for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
+        counts.entry(capture.source).or_default().0 += 1;
+    }
+    for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
+        let (read, bad) = counts.entry(rejection.source).or_default();
+        *read += 1;
+        if rejection.reason.is_bad() {
+            *bad.entry(rejection.reason).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Fails when an input has a larger share of bad records than the job allows. One bad record among good ones is always
+/// allowed, else a small file could have none.
 ///
 /// # Errors
 /// [`Error::TooManyBad`] for the first such input.
 pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
     for (&input, (read, reasons)) in by_input {
         let bad: u64 = reasons.values().sum();
-        if bad as f64 > max_bad * *read as f64 {
+        let one_among_good = bad == 1 && *read > 1 && max_bad > 0.0;
+        if bad as f64 > max_bad * *read as f64 && !one_among_good {
             let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.word())).collect();
             commonest.sort_unstable_by(|x, y| y.cmp(x));
             let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();

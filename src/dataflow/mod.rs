@@ -11,8 +11,10 @@ pub mod exact;
 pub mod growth;
 pub mod ingest;
 pub mod links;
+pub mod maps;
 pub mod memory;
 pub mod overlap;
+pub mod progress;
 pub mod replicas;
 pub mod report;
 pub mod shelf;
@@ -59,6 +61,8 @@ pub struct Found {
     pub avoid: Vec<avoid::Avoid>,
     /// Prefixes of the avoid list, all at worker 0.
     pub prefixes: Vec<Prefix>,
+    /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
+    pub more_tables: Vec<tables::Part>,
     /// What was found, the same on every worker; `records` is filled in by the reader.
     pub summary: Summary,
 }
@@ -70,8 +74,13 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
     let crawl = captures::settle(net, shelf, floors, partitions)?;
-    let exact_pairs = exact::fold(net, shelf, &crawl)?;
-    let (similar_pairs, counts) = overlap::similar_pairs(net, shelf, &crawl, &job.overlap, job.effort.memory_bytes)?;
+    let exact_pairs = exact::fold(net, shelf)?;
+    let (similar_pairs, counts) =
+        overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &job.overlap, job.effort.memory_bytes)?;
+    let mut more_tables = Vec::new();
+    if job.output.fprint_docid {
+        more_tables = maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?;
+    }
     shelf.fprints.clear();
 
     let edges = exact_pairs.iter().chain(&similar_pairs).map(|pair| (pair.a, pair.b));
@@ -87,6 +96,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &similar_clusters)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
+    more_tables.extend(maps::hosts(net, &crawl, &avoid, partitions)?);
     let (collections, members) = report::rows(net, &crawl, &similar_clusters)?;
 
     let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
@@ -106,6 +116,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         members,
         avoid,
         prefixes,
+        more_tables,
         summary: Summary::default(),
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out)?;

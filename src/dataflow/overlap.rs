@@ -20,7 +20,7 @@ use crate::overlap::{FPrintDocId, SimilarPair, is_pairwise_similar};
 /// What was counted on the way, this worker's share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Rows of `FPrint-DocID`, exact copies left out.
+    /// Rows of `FPrint-DocID`.
     pub tuples: u64,
     /// Distinct chunks.
     pub chunks: u64,
@@ -61,7 +61,12 @@ impl std::ops::Add<&Counts> for Counts {
     }
 }
 
-/// Finds the similar pairs among the centres on all shelves; they lie, ascending, with the owner of the pair.
+/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs;
+///
+/// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
+/// of one site, each folded into a copy on another host, no longer stand on one host.
+///
+/// The pairs they lie, ascending, with the owner of the pair.
 ///
 /// # Errors
 /// [`crate::error::Error::Space`] when the pairs would not fit in `memory_bytes`, before any is emitted.
@@ -69,14 +74,22 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &Shelf,
     crawl: &Crawl,
+    exact_pairs: &[SimilarPair],
     settings: &Overlap,
     memory_bytes: u64,
 ) -> Result<(Vec<SimilarPair>, Counts)> {
     let hosts = &crawl.directory.hosts;
     let mut counts = Counts::default();
+    let copies = net.share("copies", exact_pairs.iter().map(|pair| pair.b).collect())?;
+    let is_copy = net.once(|| {
+        let mut is_copy = vec![false; hosts.len()];
+        copies.iter().for_each(|&copy| is_copy[copy as usize] = true);
+        is_copy
+    })?;
     let mut table = by_fprint(net, shelf)?;
     counts.tuples = table.len() as u64;
     keep_what_counts(&mut table, hosts, settings, &mut counts);
+    table.retain(|row| !is_copy[row.doc as usize]);
     let chunks = chunks_of_pages(net, &table, crawl)?;
     let runs = table.chunk_by(|x, y| x.fprint() == y.fprint());
     counts.emitted = runs.map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2).sum();
@@ -104,7 +117,7 @@ pub fn similar_pairs(
 /// `FPrint-DocID`, sorted, with the owners of its fingerprints.
 fn by_fprint(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<FPrintDocId>> {
     let peers = net.peers() as u64;
-    let mut slots = shelf.kept().filter(|&(slot, _)| shelf.is_centre[slot]);
+    let mut slots = shelf.kept();
     let source = |send: &mut dyn FnMut(FPrintDocId)| {
         let mut sent = 0;
         for (slot, rank) in slots.by_ref() {

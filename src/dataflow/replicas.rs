@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::ingest::{ByInput, Queue, hold_against_max_bad, read};
+use super::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use super::shelf::Shelf;
 use super::summary::{Records, Summary};
 use super::{find, write};
@@ -25,26 +25,28 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         seconds.insert(stage.to_string(), (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
         start = Instant::now();
     };
+    same_inputs(net, queue)?;
     let shelf = read(net, queue, job);
     let mut shelf = net.agree("reading", shelf)?;
+    let floors = floors(net, &shelf, queue)?;
+    bad_records(net, &shelf, &floors, queue, job)?;
     lap("1 read");
 
-    let floors = floors(net, &shelf, queue)?;
+    queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors)?;
-    lap("2 find");
-    let (records, by_input) = account(net, &shelf, &found, queue)?;
-    let held = hold_against_max_bad(&by_input, &queue.work.inputs, job.input.max_bad);
-    net.agree("bad records", held)?;
+    let records = account(net, &shelf, &found)?;
     let told: u64 = records.rejected.values().sum();
     if records.read != records.kept + told {
         let Records { read, kept, .. } = records;
         return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {told}")));
     }
     found.summary.records = records;
+    lap("2 find");
 
+    queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
     let partitions = job.output.partitions as usize;
-    let files = write::result(net, folder, &found, &queue.work.inputs, rejections, partitions)?;
+    let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
     lap("3 write");
 
     let committed = if net.index() > 0 {
@@ -62,6 +64,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
             build: crate::build::VERSION.into(),
             workers: net.peers() as u64,
             seconds,
+            counts: counts(&found.summary),
             peak_memory_bytes: crate::build::peak_memory_bytes(),
             files,
         }
@@ -69,6 +72,24 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     };
     net.agree("commit", committed)?;
     Ok(found.summary)
+}
+
+/// The numbers that a manifest repeats of a summary.
+fn counts(summary: &Summary) -> BTreeMap<String, u64> {
+    [
+        ("records", summary.records.read),
+        ("pages", summary.records.kept),
+        ("hosts", summary.hosts),
+        ("links", summary.links),
+        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded),
+        ("trivial_clusters", summary.trivial_clusters),
+        ("similar_clusters", summary.similar_clusters),
+        ("collections", summary.collections),
+        ("skip_pages", summary.skip.pages),
+        ("skip_bytes", summary.skip.bytes),
+    ]
+    .map(|(name, n)| (name.to_string(), n))
+    .into()
 }
 
 /// The offset from which the records of each work item are true, in every worker.
@@ -79,36 +100,51 @@ fn floors(net: &mut Net<'_>, shelf: &Shelf, queue: &Queue) -> Result<Vec<u64>> {
     Ok(queue.work.floors(&ends))
 }
 
-/// Records by what became of them, over all workers, and the bad ones by input.
-fn account(net: &mut Net<'_>, shelf: &Shelf, found: &super::Found, queue: &Queue) -> Result<(Records, ByInput)> {
-    let mut by_input = ByInput::new();
-    for (item, end) in &shelf.items {
-        by_input.entry(queue.work.items[*item as usize].input).or_default().0 += end.records;
+/// Fails unless all processes see the same inputs: dealing them out would lose or double pages.
+fn same_inputs(net: &mut Net<'_>, queue: &Queue) -> Result<()> {
+    let views =
+        net.all_gather("inputs", (net.process() as u64, queue.work.fingerprint(), queue.work.inputs.len() as u64))?;
+    match views.iter().find(|view| view.1 != views[0].1) {
+        None => Ok(()),
+        Some((process, _, inputs)) => Err(Error::Input {
+            input: format!("of process {process}"),
+            reason: format!(
+                "{inputs} files, not the {} of process 0, or others by name or length; all processes must see the same input",
+                views[0].2
+            ),
+        }),
     }
-    let mut rejected: BTreeMap<String, u64> = BTreeMap::new();
+}
+
+/// Fails when an input has too many bad records.
+fn bad_records(net: &mut Net<'_>, shelf: &Shelf, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
+    let mut all = ByInput::new();
+    for (input, (read, reasons)) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
+        let sum = all.entry(input).or_default();
+        sum.0 += read;
+        reasons.into_iter().for_each(|(reason, n)| *sum.1.entry(reason).or_default() += n);
+    }
+    hold_against_max_bad(&all, &queue.work.inputs, job.input.max_bad)
+}
+
+/// Records by what became of them, over all workers.
+fn account(net: &mut Net<'_>, shelf: &Shelf, found: &super::Found) -> Result<Records> {
+    let mut mine = Records { kept: found.crawl.pages.len() as u64, ..Records::default() };
+    mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in &shelf.rejections {
-        *rejected.entry(rejection.reason.word().into()).or_default() += 1;
-        if rejection.reason.is_bad() {
-            *by_input.entry(rejection.source).or_default().1.entry(rejection.reason).or_default() += 1;
-        }
+        *mine.rejected.entry(rejection.reason.word().into()).or_default() += 1;
     }
-    let mended: BTreeMap<String, u64> = shelf.mended.iter().map(|(reason, n)| (reason.word().into(), *n)).collect();
-    let read: u64 = shelf.items.iter().map(|item| item.1.records).sum();
-    let mine = (read, found.crawl.overlapping, found.crawl.pages.len() as u64, rejected, mended, by_input);
-    let (mut records, mut all_inputs) = (Records::default(), ByInput::new());
-    let mut twice = 0;
-    for (read, overlapping, kept, rejected, mended, by_input) in net.all_gather("records", mine)? {
-        records.read += read;
-        twice += overlapping;
-        records.kept += kept;
-        rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
-        mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
-        for (input, (read, reasons)) in by_input {
-            let all = all_inputs.entry(input).or_default();
-            all.0 += read;
-            reasons.into_iter().for_each(|(reason, n)| *all.1.entry(reason).or_default() += n);
-        }
+    for reason in found.crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
+        *mine.mended.entry(reason.word().into()).or_default() += 1;
     }
-    records.read -= twice;
-    Ok((records, all_inputs))
+    let (mut records, mut read_twice) = (Records::default(), 0);
+    for (part, overlapping) in net.all_gather("records", (mine, found.crawl.overlapping))? {
+        read_twice += overlapping;
+        records.read += part.read;
+        records.kept += part.kept;
+        part.rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
+        part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
+    }
+    records.read -= read_twice;
+    Ok(records)
 }

@@ -38,6 +38,8 @@ pub struct Capture {
     pub offset: u64,
     /// Length of the record.
     pub length: u64,
+    /// What was mended in it.
+    pub mended: Vec<Reason>,
     /// Worker on whose shelf the fingerprints and links are.
     pub worker: u32,
     /// Slot on that shelf.
@@ -106,12 +108,8 @@ pub struct Shelf {
     pub links: Lists,
     /// Rank of each slot once captures are settled, or [`NOT_KEPT`].
     pub ranks: Vec<Rank>,
-    /// Whether the page of a slot stands for itself: it is no exact copy of a smaller one.
-    pub is_centre: Vec<bool>,
     /// Records that are not kept.
     pub rejections: Vec<Rejection>,
-    /// Pages kept though something was mended: by reason.
-    pub mended: std::collections::BTreeMap<Reason, u64>,
     /// What reading each work item came to.
     pub items: Vec<(u32, RangeEnd)>,
 }

@@ -8,12 +8,13 @@ use super::Found;
 use super::captures::{Crawl, host};
 use super::shelf::Rejection;
 use crate::ids::Rank;
+use crate::pages::url::{CanonicalUrl, surt};
 use crate::storage::table::{Column, Table};
 
 /// A part of a table: its name, the partition, the rows.
 pub type Part = (&'static str, usize, Table);
 
-/// Names of all tables that a run writes, for the empty first parts and for `views.sql`.
+/// Names of the tables that every run has, with or without rows.
 pub const NAMES: [&str; 9] =
     ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"];
 
@@ -111,6 +112,7 @@ fn pages(crawl: &Crawl, rows: &[(Rank, super::shelf::Capture)], sources: &[Strin
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
+        ("surt", texts(rows, |(_, page)| surt_key(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
@@ -124,6 +126,11 @@ fn pages(crawl: &Crawl, rows: &[(Rank, super::shelf::Capture)], sources: &[Strin
         ("offset", u64s(rows, |(_, page)| page.offset)),
         ("length", u64s(rows, |(_, page)| page.length)),
     ])
+}
+
+/// SURT key of a canonical URL.
+fn surt_key(url: &str) -> String {
+    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
 }
 
 fn links(crawl: &Crawl, rows: &[(Rank, Rank)]) -> Table {

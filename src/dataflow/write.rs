@@ -1,14 +1,14 @@
 //! Writes a run: tables and exports by their owners, `summary.json`, then the manifest, which makes it a result.
 
-use super::tables::{NAMES, empty, parts, rejected_partition};
+use super::tables::{NAMES, Part, empty, parts, rejected_partition};
 use super::{Found, shelf::Rejection};
 use crate::applications::exports::exports;
 use crate::engine::Net;
-use crate::error::Result;
-use crate::pages::url::{CanonicalUrl, surt};
+use crate::error::{Error, Result};
+use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::storage::location::Location;
 use crate::storage::manifest::FileEntry;
-use crate::storage::table::{Table, encode};
+use crate::storage::table::encode;
 
 /// Writes everything but the manifest; all workers learn of all files, by path.
 ///
@@ -16,7 +16,7 @@ use crate::storage::table::{Table, encode};
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
-    found: &Found,
+    found: &mut Found,
     sources: &[String],
     rejections: Vec<Rejection>,
     partitions: usize,
@@ -28,52 +28,94 @@ pub fn result(
     rejected.sort_unstable();
 
     let mut parts = parts(found, sources, &rejected, partitions);
-    let mine: Vec<&str> = parts.iter().map(|part| part.0).collect();
-    let all = net.all_gather("tables with rows", mine.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
+    parts.append(&mut found.more_tables);
+    let mine: Vec<String> = parts.iter().map(|part| part.0.to_string()).collect();
+    let all = net.all_gather("tables with rows", mine)?;
     if net.index() == 0 {
         let without_rows = NAMES.iter().filter(|name| !all.iter().flatten().any(|other| other == *name));
         parts.extend(without_rows.map(|&name| (name, 0, empty(name, &found.crawl))));
     }
-    let written = write(net, folder, found, parts);
-    let written = net.agree("files", written)?;
-    let mut files: Vec<FileEntry> = net.all_gather("all files", written)?.into_iter().flatten().collect();
+    let written = tables(net, folder, parts);
+    let written = net.agree("tables", written)?;
+    let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
+    let rest = if net.index() == 0 { rest(folder, found, &files) } else { Ok(Vec::new()) };
+    let rest = net.agree("exports", rest)?;
+    files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
+    files.sort_unstable();
+    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
+    net.agree("folder", checked)?;
     Ok(files)
 }
 
-fn write(
-    net: &Net<'_>,
-    folder: &Location,
-    found: &Found,
-    parts: Vec<(&'static str, usize, Table)>,
-) -> Result<Vec<FileEntry>> {
+fn tables(net: &Net<'_>, folder: &Location, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
-    let mut put = |path: String, rows: Option<u64>, bytes: &[u8]| -> Result<()> {
+    for (name, partition, table) in parts {
         net.check()?;
-        folder.join(&path)?.put(bytes)?;
-        files.push(FileEntry::of(&path, rows, bytes));
+        let bytes = encode(&table)?;
+        let path = format!("{name}/part-{partition:05}.parquet");
+        folder.join(&path)?.put(&bytes)?;
+        files.push(FileEntry::of(&path, Some(table.rows() as u64), &bytes));
+    }
+    Ok(files)
+}
+
+/// Exports, summary and views: the files that only worker 0 writes.
+fn rest(folder: &Location, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+    let mut files = Vec::new();
+    let mut put = |path: String, text: &str| -> Result<()> {
+        folder.join(&path)?.put(text.as_bytes())?;
+        files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
-    for (name, partition, table) in parts {
-        let bytes = encode(&table)?;
-        put(format!("{name}/part-{partition:05}.parquet"), Some(table.rows() as u64), &bytes)?;
+    let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
+    for (name, text) in exports(&found.prefixes, surt_of) {
+        // Readers of Parquet folders pass over names that begin with an underscore.
+        put(format!("avoid/_exports/{name}"), &text)?;
     }
-    if net.index() == 0 {
-        let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url));
-        for (name, text) in exports(&found.prefixes, surt_of) {
-            put(format!("avoid/{name}"), None, text.as_bytes())?;
-        }
-        let summary = serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n";
-        put("summary.json".into(), None, summary.as_bytes())?;
-        put("views.sql".into(), None, views().as_bytes())?;
-    }
+    put(
+        "summary.json".into(),
+        &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
+    )?;
+    put("views.sql".into(), &views(tables))?;
     Ok(files)
 }
 
 /// Opens every table in DuckDB, from within the result's folder.
-fn views() -> String {
-    let view = |name: &&str| {
-        format!("CREATE OR REPLACE VIEW {name} AS SELECT * FROM read_parquet('{name}/part-*.parquet');\n")
-    };
-    NAMES.iter().map(view).collect()
+fn views(tables: &[FileEntry]) -> String {
+    let table = |file: &FileEntry| file.path.split('/').next().unwrap_or_default().to_string();
+    tables
+        .chunk_by(|x, y| table(x) == table(y))
+        .map(|files| {
+            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.path)).collect();
+            format!(
+                "CREATE OR REPLACE VIEW {} AS SELECT * FROM read_parquet([{}]);\n",
+                table(&files[0]),
+                names.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// Holds what lies in the folder against what was written: every file must be there, and parts that an earlier, unfinished
+/// run has left are removed, for a reader who asks for all parts would find them.
+fn only_these(folder: &Location, files: &[FileEntry]) -> Result<()> {
+    let root = folder.name().trim_end_matches('/').len() + 1;
+    let listed = folder.list(None)?;
+    let mut lengths = std::collections::BTreeMap::new();
+    for file in &listed {
+        let path = file.location.name().get(root..).unwrap_or_default();
+        if files.binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok() {
+            lengths.insert(path, file.stamp.bytes);
+        } else if path.contains("/part-") && path.ends_with(".parquet") {
+            file.location.remove()?;
+        }
+    }
+    match files.iter().find(|file| lengths.get(file.path.as_str()) != Some(&file.bytes)) {
+        None => Ok(()),
+        Some(file) => Err(Error::storage(
+            folder.join(&file.path)?.name(),
+            "not there as it was written; all processes must write to the same place, not each to its own disk",
+        )),
+    }
 }

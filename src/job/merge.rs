@@ -19,12 +19,14 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
         got: cause.message().into(),
         must_be: "TOML".into(),
     })?;
-    if let Some(name) = given.remove("preset") {
+    let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
+    let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
+    if let Some(name) = asked.or(given.remove("preset")) {
         lay_over(&mut tree, preset(&name, file)?, "", file)?;
     }
     lay_over(&mut tree, given, "", file)?;
     for set in sets {
-        lay_over(&mut tree, parse_set(set)?, "", "--set")?;
+        lay_over(&mut tree, set, "", "--set")?;
     }
     let job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
         file: file.into(),
@@ -124,8 +126,8 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if whole && job.chunks.sliding {
         return refuse("chunks.sliding", "true".into(), "false for this unit");
     }
-    if job.chunks.wrap != 0 && (job.chunks.unit != Unit::Lines || job.chunks.wrap < 16) {
-        return refuse("chunks.wrap", job.chunks.wrap.to_string(), "0, or at least 16 columns with unit = \"lines\"");
+    if job.chunks.wrap != 0 && job.chunks.wrap < 16 {
+        return refuse("chunks.wrap", job.chunks.wrap.to_string(), "0, or at least 16 columns");
     }
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
@@ -170,6 +172,8 @@ mod tests {
         let job = resolve("j.toml", "preset = \"four-line\"\n[overlap]\nmin_shared = 20", &[]).unwrap();
         assert_eq!((job.chunks.count, job.chunks.bits, job.overlap.min_shared), (4, 32, 20));
         assert_eq!((job.overlap.min_resemblance, job.overlap.template_pages, job.overlap.guard), (0.0, 0, Guard::None));
+        let job = resolve("j.toml", "", &["preset=two-line".into()]).unwrap();
+        assert_eq!((job.chunks.count, job.overlap.min_shared), (2, 25));
         assert!(resolve("j.toml", "preset = \"six-line\"", &[]).unwrap_err().to_string().contains("four-line"));
     }
 

@@ -111,7 +111,7 @@ pub struct Chunks {
     pub count: u32,
     /// Whether a chunk starts at every unit, instead of every `count` units.
     pub sliding: bool,
-    /// Columns at which lines are wrapped before they are counted; 0 leaves them as they are.
+    /// Columns at which lines are wrapped before they are counted; 0 leaves them as they are. Other units have no columns.
     pub wrap: u32,
     /// Width of a fingerprint: 64, or the papers' 32.
     pub bits: u32,
@@ -192,7 +192,7 @@ impl Default for Job {
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: Overlap {
                 min_shared: 1,
-                min_resemblance: 0.4,
+                min_resemblance: 0.35,
                 doubt: 1,
                 template_pages: 6,
                 max_documents: 1000,

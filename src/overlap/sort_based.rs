@@ -5,13 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::filter::{Verdict, judge};
 use super::guard::{Match, best_on_each_host};
 use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
-use crate::ids::HostId;
+use crate::ids::{HostId, Rank};
 use crate::job::{Guard, Overlap};
 
-/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host.
+/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
+/// `copies` are the exact copies of other pages, which are counted by the filter and then left out.
 ///
 /// Pairs come ascending. Time and space are those of the cross product of each fingerprint's pages.
-pub fn similar_pairs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<SimilarPair> {
+pub fn similar_pairs(
+    fprint_docid: &[FPrintDocId],
+    hosts: &[HostId],
+    copies: &[Rank],
+    settings: &Overlap,
+) -> Vec<SimilarPair> {
     let mut table = fprint_docid.to_vec();
     table.sort_unstable_by_key(FPrintDocId::key);
     let mut chunks = vec![0u32; hosts.len()];
@@ -20,6 +26,7 @@ pub fn similar_pairs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &
         if judge(run, hosts, settings, &mut Vec::new()) != Verdict::Counts {
             continue;
         }
+        let run: Vec<&FPrintDocId> = run.iter().filter(|row| !copies.contains(&row.doc)).collect();
         for (at, left) in run.iter().enumerate() {
             chunks[left.doc as usize] += 1;
             for right in &run[at + 1..] {
@@ -55,7 +62,6 @@ pub fn similar_pairs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Rank;
 
     fn paper(min_shared: u32) -> Overlap {
         Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
@@ -73,16 +79,17 @@ mod tests {
     fn overlap_holds_the_pairs_with_at_least_t_shared_fingerprints() {
         let pages = table(&[&[1, 2, 3], &[2, 3, 4], &[3, 4, 5], &[9]]);
         let pair = |a, b, value| SimilarPair { a, b, value };
-        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(2)), [pair(0, 1, 2), pair(1, 2, 2)]);
-        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(1)).len(), 3);
-        assert_eq!(similar_pairs(&pages, &[0; 4], &paper(3)), []);
+        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(2)), [pair(0, 1, 2), pair(1, 2, 2)]);
+        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(1)).len(), 3);
+        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(3)), []);
     }
 
     #[test]
     fn resemblance_is_held_against_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
-        let found: Vec<_> = similar_pairs(&pages, &[0; 3], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        let found: Vec<_> =
+            similar_pairs(&pages, &[0; 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1), (1, 2)]);
     }
 
@@ -91,7 +98,8 @@ mod tests {
         // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
-        let found: Vec<_> = similar_pairs(&pages, &[0, 1, 1], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        let found: Vec<_> =
+            similar_pairs(&pages, &[0, 1, 1], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1)]);
     }
 
@@ -99,7 +107,7 @@ mod tests {
     fn furniture_joins_nothing() {
         let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
         let settings = Overlap { template_pages: 2, ..paper(1) };
-        assert_eq!(similar_pairs(&pages, &[0, 0, 0], &settings), []);
-        assert_eq!(similar_pairs(&pages, &[0, 0, 1], &settings).len(), 3);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 0], &[], &settings), []);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 1], &[], &settings).len(), 3);
     }
 }

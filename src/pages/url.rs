@@ -137,6 +137,19 @@ pub fn surt(url: &CanonicalUrl) -> String {
     key
 }
 
+/// Returns the form in which Heritrix takes a URL prefix: the scheme, then the labels of the host in reverse, each
+/// followed by a comma, then the path: `http://(com,example,www,)/docs/`.
+pub fn surt_prefix(url: &CanonicalUrl) -> String {
+    let key = surt(url);
+    let (host, path) = key.split_once(')').unwrap_or((&key, ""));
+    let (host, port) = match (url.url.port(), host.rsplit_once(':')) {
+        (Some(_), Some((host, port))) => (host, format!(":{port}")),
+        _ => (host, String::new()),
+    };
+    let comma = if matches!(url.url.host(), Some(Host::Domain(_))) { "," } else { "" };
+    format!("{}://({host}{comma}{port}){path}", url.url.scheme())
+}
+
 /// The domain that somebody registered: one label more than the public suffix (`www.example.co.uk` → `example.co.uk`).
 ///
 /// A host without one (an IP address, `localhost`, a public suffix itself) is its own.
@@ -155,6 +168,17 @@ mod tests {
 
     fn canonical(raw: &str) -> String {
         CanonicalUrl::parse(raw).map_or_else(|why| format!("({why})"), |url| url.to_string())
+    }
+
+    #[test]
+    fn a_surt_prefix_is_what_heritrix_compares() {
+        for (url, prefix) in [
+            ("http://www.example.com/docs/", "http://(com,example,www,)/docs/"),
+            ("https://example.com:8080/", "https://(com,example,:8080)/"),
+            ("http://10.0.0.1/a", "http://(10.0.0.1)/a"),
+        ] {
+            assert_eq!(surt_prefix(&CanonicalUrl::parse(url).unwrap()), prefix);
+        }
     }
 
     #[test]

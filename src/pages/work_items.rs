@@ -51,9 +51,9 @@ pub struct WorkItem {
 }
 
 impl WorkItem {
-    /// Bytes of input that it stands for; 0 where there are none.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    /// Bytes of input that it stands for; pages, where a synthetic crawl has no bytes.
+    pub fn weight(&self) -> u64 {
+        if self.bytes > 0 { self.bytes } else { self.piece.end - self.piece.start }
     }
 }
 
@@ -108,10 +108,22 @@ impl Work {
         self.sources.push(source);
     }
 
-    /// Bytes of all items; pages, where a synthetic crawl has no bytes.
+    /// Hash of the names and lengths of all inputs: processes that see the same inputs have the same.
+    pub fn fingerprint(&self) -> u64 {
+        let mut text = String::new();
+        for name in &self.inputs {
+            text.push_str(name);
+            text.push('\n');
+        }
+        for item in &self.items {
+            text.push_str(&format!("{} {}-{} {}\n", item.input, item.piece.start, item.piece.end, item.bytes));
+        }
+        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    }
+
+    /// Weight of all items.
     pub fn weight(&self) -> u64 {
-        let weight = |item: &WorkItem| if item.bytes > 0 { item.bytes } else { item.piece.end - item.piece.start };
-        self.items.iter().map(weight).sum()
+        self.items.iter().map(WorkItem::weight).sum()
     }
 
     /// The same inputs with at most `items` of their items, evenly spread.

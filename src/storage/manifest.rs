@@ -54,6 +54,8 @@ pub struct Manifest {
     pub build: String,
     /// Workers, over all processes.
     pub workers: u64,
+    /// What was counted, as in `summary.json`.
+    pub counts: BTreeMap<String, u64>,
     /// Seconds a stage took, on worker 0.
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
@@ -158,6 +160,7 @@ mod tests {
             recipes: BTreeMap::new(),
             build: "b".into(),
             workers: 1,
+            counts: BTreeMap::new(),
             seconds: BTreeMap::new(),
             peak_memory_bytes: 0,
             files,
