@@ -146,7 +146,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     let at = any::<prop::sample::Index>;
     prop_oneof![
         6 => (0usize..40).prop_map(Piece::Page),
-        2 => (1usize..5, 0usize..80).prop_map(|(records, cut)| Piece::Archive { records, cut }),
+        2 => (1usize..5, cut_of_archive()).prop_map(|(records, cut)| Piece::Archive { records, cut }),
         1 => Just(Piece::Empty),
         1 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Piece::Garbage),
         1 => (1usize..300).prop_map(Piece::Zeros),
@@ -156,6 +156,12 @@ fn piece() -> impl Strategy<Value = Piece> {
         1 => (1usize..40, at()).prop_map(|(words, by)| Piece::TooShort { words, by }),
         1 => (1usize..40).prop_map(|words| Piece::TooLong { words }),
     ]
+}
+
+/// Either within the line ends of the last record or within its head: by its body cut short, it would claim to end where
+/// something else does by chance once in a few thousand such small files.
+fn cut_of_archive() -> impl Strategy<Value = usize> {
+    prop_oneof![0usize..5, 65usize..140]
 }
 
 fn any_piece() -> impl Strategy<Value = Piece> {
@@ -181,8 +187,6 @@ fn file(packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
             Piece::Archive { records, cut } => {
                 let inner: Vec<u8> =
                     (0..*records).flat_map(|k| packing.pack(&page(&format!("inner{i}-{k}"), None, 9))).collect();
-                // Nor by a record that is cut off in this one.
-                let cut = if lengths_alone && (5..60).contains(cut) { &(cut + 60) } else { cut };
                 let inner = &inner[..inner.len() - cut.min(&inner.len())];
                 bytes.extend(packing.pack(&record(
                     &i.to_string(),
@@ -269,5 +273,27 @@ proptest! {
         urls.sort();
         found.sort();
         prop_assert_eq!(found, urls);
+    }
+}
+
+#[test]
+fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
+    for packing in [Packing::Plain, Packing::Stored] {
+        // Cut within the line ends of its last record up to its head.
+        for cut in 0..90 {
+            let pieces = [Piece::Page(3), Piece::Archive { records: 3, cut }, Piece::Page(200), Piece::Page(3)];
+            let (bytes, urls) = file(packing, &pieces);
+            let expected = whole(&bytes, &Limits::default(), BLOCK_BYTES);
+            let pages: Vec<_> =
+                expected.iter().map(|one| matches!(one, Found::Page(page) if page.mended.is_none())).collect();
+            assert_eq!(pages, vec![true; urls.len()]);
+            for range_bytes in (1..300).step_by(7) {
+                assert_eq!(
+                    by_ranges(&bytes, &Limits::default(), 512, range_bytes),
+                    expected,
+                    "{packing:?} {cut} {range_bytes}"
+                );
+            }
+        }
     }
 }

@@ -1,0 +1,181 @@
+//! Each case is a file of sound pages around something wrong, and what must come out of it, in order.
+//!
+//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have; `a~` one with another
+//! body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
+
+mod build;
+mod cases;
+
+use webtwin::{
+    error::Result,
+    pages::{
+        record::{Found, Limits, ReadAt},
+        warc::{Compression, looks_like, probe, read_range, settle},
+    },
+};
+
+use cases::Case;
+
+struct Bytes(Vec<u8>);
+
+impl ReadAt for Bytes {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let from = (offset as usize).min(self.0.len());
+        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
+    }
+}
+
+/// Reads `file` in ranges of `range_bytes`, as a run does.
+fn read(file: &Bytes, range_bytes: u64) -> Vec<Found> {
+    let mut by_range = Vec::new();
+    let mut ends = Vec::new();
+    for start in (0..file.len()).step_by(range_bytes as usize) {
+        let mut found = Vec::new();
+        let mut sink = |one| {
+            found.push(one);
+            Ok(())
+        };
+        let range = start..(start + range_bytes).min(file.len());
+        let end = read_range(file, range, &Limits::default(), &mut sink).unwrap();
+        assert_eq!(end.records, found.len() as u64);
+        by_range.push(found);
+        ends.push(end);
+    }
+    let offset = |one: &Found| match one {
+        Found::Page(page) => page.offset,
+        Found::Refused(refused) => refused.offset,
+    };
+    let true_only = |(found, from): (Vec<Found>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
+    by_range.into_iter().zip(settle(&ends)).flat_map(true_only).collect()
+}
+
+fn outcome(found: &[Found]) -> String {
+    let word = |one: &Found| match one {
+        Found::Refused(refused) => format!("!{}", refused.reason.word()),
+        Found::Page(page) => {
+            let name = page.url.rsplit('/').next().unwrap();
+            let other = if page.body == build::page(name) { "" } else { "~" };
+            let mended = page.mended.map_or(String::new(), |reason| format!("({})", reason.word()));
+            format!("{name}{other}{mended}")
+        }
+    };
+    found.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_bad_file_comes_out_as_its_row_says() {
+    let mut wrong = Vec::new();
+    for Case { name, bytes, expected } in cases::all() {
+        let found = outcome(&read(&Bytes(bytes), u64::MAX >> 1));
+        if found != expected {
+            wrong.push(format!("{name}\n  expected {expected}\n  found    {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_bad_file_comes_out_the_same_in_small_ranges() {
+    for Case { name, bytes, .. } in cases::all().into_iter().filter(|case| case.bytes.len() < 100_000) {
+        let file = Bytes(bytes);
+        let expected = read(&file, u64::MAX >> 1);
+        for range_bytes in [97, 1024] {
+            assert_eq!(
+                outcome(&read(&file, range_bytes)),
+                outcome(&expected),
+                "{name} in ranges of {range_bytes} bytes"
+            );
+            assert_eq!(read(&file, range_bytes), expected, "{name} in ranges of {range_bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn there_are_as_many_rows_as_promised_and_no_two_of_one_name() {
+    let mut names: Vec<_> = cases::all().into_iter().map(|case| case.name).collect();
+    assert!(names.len() >= 60, "{}", names.len());
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), cases::all().len());
+}
+
+#[test]
+fn what_is_no_warc_is_told_before_it_is_read() {
+    let sound = build::Record::of("a").bytes();
+    let packed = build::gzip(&sound);
+    for (bytes, about) in [
+        (build::gzip(&packed), "gzip within gzip"),
+        (b"<html>404 from the mirror</html>".to_vec(), "an HTML page"),
+        (build::gzip(b"<html>404 from the mirror</html>"), "a gzip file of HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n".to_vec(), "a git LFS pointer"),
+        (build::gzip(b"{\"url\":\"http://a/\"}\n"), "a gzip file of something"),
+        (build::zstd(b"{\"url\":\"http://a/\"}\n"), "a zstd file of something"),
+        (vec![], "an empty file"),
+        (b"just words".to_vec(), "no WARC record"),
+    ] {
+        let file = Bytes(bytes);
+        assert_eq!(probe(&file).unwrap(), None, "{about}");
+        let said = looks_like(&file).unwrap();
+        assert!(said.starts_with(about), "{said}, not {about}");
+        let refused = if file.is_empty() { "" } else { "!garbage" };
+        assert_eq!(outcome(&read(&file, 10)), refused, "{about}");
+    }
+}
+
+#[test]
+fn a_warc_file_is_known_by_its_bytes_even_if_they_are_damaged_at_first() {
+    let sound = build::Record::of("a").bytes();
+    let (gzip, zstd) = (build::gzip(&sound), build::zstd(&sound));
+    for (bytes, compression) in [
+        (sound.clone(), Compression::Plain),
+        ([b"\r\n", sound.as_slice()].concat(), Compression::Plain),
+        ([build::flipped(sound.clone(), 1), sound.clone()].concat(), Compression::Plain),
+        (gzip.clone(), Compression::Gzip),
+        ([build::gzip(b""), gzip.clone()].concat(), Compression::Gzip),
+        ([build::flipped(gzip.clone(), 12), gzip.clone()].concat(), Compression::Gzip),
+        ([build::flipped(gzip.clone(), 0), gzip.clone()].concat(), Compression::Gzip),
+        (zstd.clone(), Compression::Zstd),
+        ([b"\x50\x2a\x4d\x18\x03\0\0\0abc", zstd.as_slice()].concat(), Compression::Zstd),
+        ([build::flipped(zstd.clone(), 2), zstd.clone()].concat(), Compression::Zstd),
+    ] {
+        assert_eq!(probe(&Bytes(bytes)).unwrap(), Some(compression));
+    }
+}
+
+/// A file of which nothing but the length is held.
+struct Endless {
+    start: Vec<u8>,
+    length: u64,
+}
+
+impl ReadAt for Endless {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let length = length.min((self.length - offset) as usize);
+        let held = self.start.iter().skip(offset as usize).copied();
+        Ok(held.chain(std::iter::repeat(b'x')).take(length).collect())
+    }
+}
+
+#[test]
+fn an_oversized_plain_record_is_passed_over_unread() {
+    let huge = 1 << 40;
+    let head = build::Record::with("huge", Vec::new()).length(huge).bytes();
+    let head = head.strip_suffix(b"\r\n\r\n").unwrap();
+    let file = Endless { start: [build::Record::of("a").bytes().as_slice(), head].concat(), length: 0 };
+    let file = Endless { length: file.start.len() as u64 + huge, ..file };
+    let mut found = Vec::new();
+    let mut sink = |one| {
+        found.push(one);
+        Ok(())
+    };
+    read_range(&file, 0..file.length, &Limits::default(), &mut sink).unwrap();
+    assert_eq!(outcome(&found), "a !record_too_large");
+}
