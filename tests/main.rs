@@ -1,5 +1,8 @@
 //! All integration tests in one binary, for dataflow code is slow to link many times.
 
+// Damaged and hostile WARC files: what survives, and what is said of the rest.
+mod bad_warc;
+
 // The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
 mod cli;
 

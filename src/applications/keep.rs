@@ -59,7 +59,7 @@ pub fn kept_collection(cluster: &SimilarCluster) -> usize {
 }
 
 /// The page of one trivial cluster that stays. `placed(page)` is `Some(kept)` for a page of a reported collection.
-pub fn keeper<'a>(copies: &'a [PageCopy], placed: impl Fn(Rank) -> Option<bool>) -> &'a PageCopy {
+pub fn keeper(copies: &[PageCopy], placed: impl Fn(Rank) -> Option<bool>) -> &PageCopy {
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
         (kept, copy.links_from_elsewhere, std::cmp::Reverse((copy.url_length, copy.page)))

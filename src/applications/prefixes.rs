@@ -55,12 +55,18 @@ fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
         };
         if group.len() >= FEWEST_PAGES && group.iter().all(|page| page.avoid) {
             let bytes = group.iter().map(|page| page.bytes).sum();
-            let prefix = group[0].url[..end].to_string();
+            let prefix = common_folder(&group[0].url, &group[group.len() - 1].url).to_string();
             found.push(Prefix { prefix, single: false, pages: group.len() as u64, bytes });
         } else {
             descend(group, end, found);
         }
     }
+}
+
+/// The longest folder that two URLs share: a prefix says no more than the pages under it show.
+fn common_folder<'a>(first: &'a str, last: &str) -> &'a str {
+    let common = first.bytes().zip(last.bytes()).take_while(|(x, y)| x == y).count();
+    &first[..first.as_bytes()[..common].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]
 }
 
 fn single(page: &Visited) -> Prefix {
@@ -89,9 +95,11 @@ mod tests {
     }
 
     #[test]
-    fn a_host_with_nothing_to_keep_is_a_prefix_as_a_whole() {
+    fn a_prefix_reaches_as_far_down_as_all_its_pages_and_no_further_up() {
         let pages = visited(&[("a", true), ("b", true), ("c/d", true)]);
         assert_eq!(cover(&pages)[0].prefix, "http://h/");
+        let pages = visited(&[("pub/m/a", true), ("pub/m/b", true), ("pub/m/c/d", true)]);
+        assert_eq!(cover(&pages)[0].prefix, "http://h/pub/m/");
     }
 
     proptest! {

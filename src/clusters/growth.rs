@@ -2,8 +2,9 @@
 //!
 //! In: one [`Component`] of the TCG. Out: its [`SimilarCluster`]s.
 //!
-//! Growth starts at the largest trivial cluster, of equals at the one most linked from other hosts (\[CSG00\] section 3.1:
-//! "a more natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the TCG every
+//! Growth starts at the trivial cluster on the most hosts, of equals at the one with the fewest pages, for a second page on
+//! a host is rather a neighbour than a copy, then at the one most linked from other hosts (\[CSG00\] section 3.1: "a more
+//! natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the TCG every
 //! collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links to its page
 //! of Rj. Pages and collections are matched one to one, the closer linked first ([`super::matching`]). Pages that stay
 //! unmatched found collections of their own where the condition allows collections to differ (`Extended`), and break the
@@ -15,6 +16,7 @@
 //! # Source
 //! \[CSG00\] Algorithm 3.1 step 5, Figures 6 and 7; section 5.1 for collections at a single site.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use bytemuck::{Pod, Zeroable};
@@ -91,7 +93,13 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
     }
     let mut order: Vec<usize> = (0..clusters.len()).collect();
     let linked = |cluster: usize| -> u64 { clusters[cluster].iter().map(|p| u64::from(p.links_from_elsewhere)).sum() };
-    order.sort_by_key(|&c| (std::cmp::Reverse((clusters[c].len(), linked(c))), c));
+    let hosts = |cluster: usize| {
+        let mut hosts: Vec<HostId> = clusters[cluster].iter().map(|page| page.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.len()
+    };
+    order.sort_by_cached_key(|&c| (Reverse(hosts(c)), clusters[c].len(), Reverse(linked(c)), c));
 
     let collection_of = vec![None; pages.len()];
     let mut growth = Growth { pages, starts, out, into, position, collection_of, host_of: Vec::new(), settings };
@@ -196,7 +204,7 @@ impl Growth<'_> {
         for collection in &mut found.collections {
             let root = collection.members.iter().map(|&(_, page)| page).max_by_key(|&page| {
                 let inside = links(page).filter(|parent| collection.members.binary_search(parent).is_ok()).count();
-                (self.pages[self.at(page)].links_from_elsewhere, inside, std::cmp::Reverse(page))
+                (self.pages[self.at(page)].links_from_elsewhere, inside, Reverse(page))
             });
             collection.root = root.expect("a collection has a page");
             collection.host = self.pages[self.at(collection.root)].host;

@@ -31,7 +31,9 @@ fn main() {
                 read_range(&*file, 0..file.len(), &job.input.limits, &mut |found| {
                     if let Found::Page(page) = found {
                         bytes += page.body.len() as u64;
-                        if layers > 0 && let Ok(url) = CanonicalUrl::parse(&page.url) {
+                        if layers > 0
+                            && let Ok(url) = CanonicalUrl::parse(&page.url)
+                        {
                             let extracted = extractor.html(&page.body, page.charset.as_deref(), &url);
                             kept += extracted.links.len() as u64;
                             if layers > 1 {
@@ -48,6 +50,10 @@ fn main() {
             .collect();
         runs.sort_by(|x, y| x.0.total_cmp(&y.0));
         let (seconds, bytes, kept) = runs[1];
-        println!("{name:<40} {:>7.0} MB of pages a second  ({:.0} MB, {kept} kept)", bytes as f64 / 1e6 / seconds, bytes as f64 / 1e6);
+        println!(
+            "{name:<40} {:>7.0} MB of pages a second  ({:.0} MB, {kept} kept)",
+            bytes as f64 / 1e6 / seconds,
+            bytes as f64 / 1e6
+        );
     }
 }
