@@ -104,7 +104,7 @@ fn report(summary: &Summary, folder: &str) {
         100.0 * summary.skip_share_of_bytes
     );
     for largest in summary.largest_similar_clusters.iter().take(5) {
-        eprintln!("  {:>4} copies of {:>5} pages  {}", largest.copies, largest.size, largest.url);
+        eprintln!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url);
     }
     eprintln!("results: {folder}");
 }

@@ -191,11 +191,14 @@ fn summarise(
     let trivial = found
         .verdicts
         .chunk_by(|x, y| x.cluster == y.cluster)
-        .map(|pages| (pages[0].keep, pages.len() as u32))
+        .map(|pages| {
+            let hosts = report::distinct_hosts(pages.iter().map(|row| row.page), &found.crawl.directory);
+            (pages[0].keep, hosts, pages.len() as u32)
+        })
         .collect();
     let mine = named(net, &found.crawl, trivial)?;
     let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
-    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory.doc_ids);
+    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory);
     let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
@@ -240,16 +243,16 @@ fn summarise(
     })
 }
 
-/// The largest of this worker's trivial clusters, given as (page that is kept, pages), with the URL of that page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32)>) -> Result<Vec<Largest>> {
-    clusters.sort_unstable_by_key(|&(keep, pages)| (std::cmp::Reverse(pages), keep));
+/// The largest of this worker's trivial clusters, given as (page that is kept, hosts, pages), with the URL of that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32, u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, hosts, pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
     let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
     let asked = net.exchange_rows("kept pages", rows.into_iter())?;
-    let largest = |(keep, copies): (Rank, u32)| {
+    let largest = |(keep, hosts, copies): (Rank, u32, u32)| {
         let page = crawl.page(keep);
-        Largest { copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+        Largest { hosts, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
     };
     Ok(asked.into_iter().map(largest).collect())
 }

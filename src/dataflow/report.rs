@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::captures::Crawl;
+use super::directory::Directory;
 use crate::applications::keep::kept_collection;
 use crate::clusters::collection::SimilarCluster;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{DocId, Rank};
+use crate::ids::{DocId, HostId, Rank};
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,6 +101,8 @@ pub fn rows(
 /// One of the largest findings, as `summary.json` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Largest {
+    /// Hosts that carry it, by which \[CSG00\] Table 2 ranks.
+    pub hosts: u32,
     /// Copies: collections of a similar cluster, pages of a trivial one.
     pub copies: u32,
     /// Pages of its largest collection; 1 for a trivial cluster.
@@ -113,10 +116,10 @@ pub struct Largest {
 /// Findings shown of each kind.
 pub const SHOWN: usize = 20;
 
-/// The largest of all workers' findings: most copies first, then size, then the smaller doc id.
+/// The largest of all workers' findings: most hosts first, then size, copies, and the smaller doc id.
 pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Result<Vec<Largest>> {
     let top = |mut all: Vec<Largest>| {
-        all.sort_unstable_by(|x, y| (y.copies, y.size, x.doc_id).cmp(&(x.copies, x.size, y.doc_id)));
+        all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
         all.truncate(SHOWN);
         all
     };
@@ -125,16 +128,25 @@ pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Res
 }
 
 /// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
-pub fn similar_clusters_of(rows: &[CollectionRow], doc_ids: &[DocId]) -> Vec<Largest> {
+pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory) -> Vec<Largest> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .map(|collections| {
             let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
             Largest {
+                hosts: distinct_hosts(collections.iter().map(|row| row.root), directory),
                 copies: collections.len() as u32,
                 size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-                doc_id: doc_ids[kept.root as usize],
+                doc_id: directory.doc_ids[kept.root as usize],
                 url: kept.root_url.clone(),
             }
         })
         .collect()
+}
+
+/// Hosts that some pages stand on.
+pub fn distinct_hosts(pages: impl Iterator<Item = Rank>, directory: &Directory) -> u32 {
+    let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page as usize]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.len() as u32
 }

@@ -85,9 +85,9 @@ pub struct Summary {
     pub skip_by_reason: BTreeMap<Why, Saving>,
     /// URL prefixes that cover pages to skip.
     pub avoid_prefixes: u64,
-    /// Similar clusters with the most collections.
+    /// Similar clusters on the most hosts.
     pub largest_similar_clusters: Vec<Largest>,
-    /// Trivial clusters with the most pages.
+    /// Trivial clusters on the most hosts.
     pub largest_trivial_clusters: Vec<Largest>,
 }
 
