@@ -6,7 +6,8 @@
 //! a host is rather a neighbour than a copy, then at the one most linked from other hosts (\[CSG00\] section 3.1: "a more
 //! natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the TCG every
 //! collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links to its page
-//! of Rj. Pages and collections are matched one to one, the closer linked first ([`super::matching`]). Pages that stay
+//! of Rj. Pages and collections are matched one to one, the closer linked first ([`super::matching`]), of equals those on
+//! one host. Pages that stay
 //! unmatched found collections of their own where the condition allows collections to differ (`Extended`), and break the
 //! merge where it does not (`Exact`). Each cluster found is then held against Definition 5 ([`super::collection`]).
 //!
@@ -153,7 +154,8 @@ impl Growth<'_> {
             for &neighbour in neighbours.iter().filter(|neighbour| self.range(ri).contains(neighbour)) {
                 let Some(collection) = self.collection_of[neighbour as usize] else { continue };
                 if !self.settings.single_site || self.host_of[collection as usize] == self.pages[page as usize].host {
-                    let links = self.links_with(page, collection);
+                    let same_host = self.host_of[collection as usize] == self.pages[page as usize].host;
+                    let links = 2 * self.links_with(page, collection) + u32::from(same_host);
                     candidates.push(Candidate { left: collection, right: page - first, links });
                 }
             }
@@ -243,12 +245,7 @@ mod tests {
         let counts = |&(src, dst): &(u32, u32)| {
             let (ri, rj) = (labels[src as usize], labels[dst as usize]);
             let one_site = !settings.single_site || hosts[src as usize] == hosts[dst as usize];
-            (ri != rj && size(ri) > 1 && size(rj) > 1 && one_site).then_some(ClusterLink {
-                src_cluster: ri,
-                dst_cluster: rj,
-                src,
-                dst,
-            })
+            (ri != rj && size(ri) > 1 && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
         };
         let mut rows: Vec<ClusterLink> = links.iter().filter_map(counts).collect();
         let mut edges: Vec<(u32, u32)> = link_summary(&mut rows, size)
@@ -262,7 +259,8 @@ mod tests {
         let component = components.labels();
         let mut found = Vec::new();
         for id in 0..labels.len() as u32 {
-            let member = |page: u32| component[labels[page as usize] as usize] == id && size(labels[page as usize]) > 1;
+            let merges = component.iter().filter(|&&c| c == id).count() > 1;
+            let member = |page: u32| merges && component[labels[page as usize] as usize] == id;
             let mut pages: Vec<ClusterPage> = (0..labels.len() as u32)
                 .filter(|&page| member(page))
                 .map(|page| ClusterPage {
@@ -332,6 +330,22 @@ mod tests {
         let (labels, hosts) = ([0, 1, 2, 3, 0, 5, 2, 3], [0, 0, 0, 0, 1, 1, 1, 1]);
         let links = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)];
         assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &exact())), [(2, 2)]);
+    }
+
+    /// \[CSG00\] Figure 10: a partial mirror carries a, b, c and links to d and e, which only the first site has. The
+    /// extended condition gives them to the first site's collection.
+    #[test]
+    fn figure_10_pages_that_are_not_mirrored_extend_the_collection_they_stand_with() {
+        let (labels, hosts) = ([0, 1, 2, 3, 4, 0, 1, 2], [0, 0, 0, 0, 0, 1, 1, 1]);
+        let links = [(0, 1), (0, 2), (1, 3), (2, 4), (5, 6), (5, 7), (6, 3), (7, 4)];
+        let free = Clusters { single_site: false, ..exact() };
+        let found = similar_clusters(&labels, &hosts, &links, &free);
+        assert_eq!(sizes(&found), [(2, 3)]);
+        let extended = Clusters { merge: MergeCondition::Extended, ..free };
+        let found = similar_clusters(&labels, &hosts, &links, &extended);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].collections[0].members, [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
+        assert_eq!(found[0].collections[1].members, [(0, 5), (1, 6), (2, 7)]);
     }
 
     #[test]

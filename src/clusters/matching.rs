@@ -1,13 +1,13 @@
 //! Which page goes to which collection: a one-to-one matching that prefers the closer linked.
 
-/// That page `right` may go to collection `left`, and how many links speak for it.
+/// That page `right` may go to collection `left`, and how much speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     /// Number of the collection.
     pub left: u32,
     /// Number of the page.
     pub right: u32,
-    /// Links between the page and the pages the collection has so far.
+    /// The more, the better: counts links between the page and the pages the collection has so far.
     pub links: u32,
 }
 

@@ -64,7 +64,7 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &[(Rank, Rank)], crawl: &Crawl) 
     Ok(counts)
 }
 
-/// `LinkSummary` of all trivial clusters of two pages or more; rows lie, ascending, with the owner of the cluster pair.
+/// `LinkSummary` from all trivial clusters of two pages or more; rows lie, ascending, with the owner of the cluster pair.
 ///
 /// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
 /// count. One exchange.
@@ -80,7 +80,7 @@ pub fn summary(
     let peers = net.peers() as u64;
     let mut rows = links.iter().filter_map(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
-        let counts = ri != rj && sizes[ri as usize] > 1 && sizes[rj as usize] > 1;
+        let counts = ri != rj && sizes[ri as usize] > 1;
         let one_site = !single_site || hosts[src as usize] == hosts[dst as usize];
         (counts && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
     });
