@@ -54,7 +54,7 @@ type Decoded = (Option<Vec<u8>>, Option<Reason>);
 
 /// RFC 9110 means zlib by `deflate`; many servers send it raw.
 fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
-    let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]) % 31 == 0;
+    let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     if zlib {
         let decoded = drain(ZlibDecoder::new(body), body, limits)?;
         if decoded.1 != Some(Reason::BadCompression) || decoded.0.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
