@@ -6,6 +6,11 @@
 mod build;
 mod cases;
 
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Instant,
+};
+
 use webtwin::{
     error::Result,
     pages::{
@@ -178,4 +183,63 @@ fn an_oversized_plain_record_is_passed_over_unread() {
     };
     read_range(&file, 0..file.length, &Limits::default(), &mut sink).unwrap();
     assert_eq!(outcome(&found), "a !record_too_large");
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    bytes: Bytes,
+    read: AtomicU64,
+}
+
+impl ReadAt for Counted {
+    fn len(&self) -> u64 {
+        self.bytes.len()
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.bytes.read_at(offset, length)?;
+        self.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+#[test]
+fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
+    let sound = build::Record::of("a").bytes();
+    let packed = build::gzip(&sound);
+    // A gzip member that starts a record and then swallows the next 65,000 bytes as they are.
+    let forged =
+        [b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\xe8\xfd\x17\x02WARC/1.0\r\nWARC-Type: response\r\n".as_slice()].concat();
+    let piles = [
+        ("heads without end", &sound, b"WARC/1.0\nWARC-Type: x\n".repeat(100_000), &sound),
+        ("heads that claim far", &sound, b"WARC/1.0\nWARC-Type: x\nContent-Length: 1800011\n\n".repeat(80_000), &sound),
+        (
+            "heads that claim too far",
+            &sound,
+            b"WARC/1.0\nWARC-Type: x\nContent-Length: 3000011\n\n".repeat(80_000),
+            &sound,
+        ),
+        ("gzip heads", &packed, b"\x1f\x8b\x08\0\0\0\0\0\0\x03".repeat(300_000), &packed),
+        ("members without end", &packed, forged.repeat(70_000), &packed),
+    ];
+    for (name, before, pile, behind) in piles {
+        let file = Counted { bytes: Bytes([before.as_slice(), &pile, behind].concat()), read: AtomicU64::new(0) };
+        let limits = Limits { record_bytes: 2 << 20, ..Limits::default() };
+        let mut pages = Vec::new();
+        let mut sink = |one| {
+            if let Found::Page(page) = one {
+                pages.push(page.url);
+            }
+            Ok(())
+        };
+        let started = Instant::now();
+        read_range(&file, 0..file.len(), &limits, &mut sink).unwrap();
+        let seconds = started.elapsed().as_secs_f64();
+        let read = file.read.into_inner();
+        assert!(read < 4 * file.bytes.len(), "{name}: {read} bytes read of {}", file.bytes.len());
+        assert!(seconds < 20.0, "{name}: {seconds:.1} s");
+        // Members that swallow what follows are given up in bulk, and the page right behind with them.
+        let survivors = if name == "members without end" { 1 } else { 2 };
+        assert_eq!(pages, vec!["http://h.example/a"; survivors], "{name}");
+    }
 }

@@ -3,7 +3,10 @@
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer, ResetDirective};
 
-use super::{blocks::Blocks, window::Ending};
+use super::{
+    blocks::Blocks,
+    window::{Buffer, Ending},
+};
 use crate::{
     error::Result,
     pages::record::{Limits, Reason},
@@ -76,12 +79,6 @@ impl Decoder {
         }
     }
 
-    /// Whether what decodes before an error is the same however much is asked for at a time. zstd drops what it decoded
-    /// in the call that fails, so it has to be asked alike each time.
-    pub fn keeps_what_came(&self) -> bool {
-        matches!(self.codec, Codec::Gzip { .. })
-    }
-
     /// Position in the file behind what has been decoded; the member's end, once it has ended.
     pub fn at(&self) -> u64 {
         self.at
@@ -110,44 +107,52 @@ impl Decoder {
         Ok(Ok(()))
     }
 
-    /// Decodes into the spare capacity of `to` until that is full or the member ends; tells how it ended.
-    pub fn more(&mut self, blocks: &mut Blocks, limits: &Limits, to: &mut Vec<u8>) -> Result<Option<Ending>> {
-        while to.len() < to.capacity() {
+    /// Decodes up to `room` bytes more to the end of `to`, fewer only if the member ends; tells how it ended.
+    pub fn more(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &Limits,
+        mut room: usize,
+        to: &mut Buffer,
+    ) -> Result<Option<Ending>> {
+        while room > 0 {
             let input = blocks.from(self.at)?;
             let no_input = input.is_empty();
-            let from = to.len();
-            let (consumed, ended) = match &mut self.codec {
+            let output = to.room(room);
+            let (consumed, produced, ended) = match &mut self.codec {
                 Codec::Gzip { inflate, crc } => {
-                    let before = inflate.total_in();
-                    let status = inflate.decompress_vec(input, to, FlushDecompress::None);
-                    crc.update(&to[from..]);
-                    let ended = match status {
+                    let before = (inflate.total_in(), inflate.total_out());
+                    let ended = match inflate.decompress(input, output, FlushDecompress::None) {
                         Ok(Status::StreamEnd) => Some(Ending::Member),
                         Ok(_) => None,
                         Err(_) => Some(Ending::Damaged),
                     };
-                    (inflate.total_in() - before, ended)
+                    let produced = (inflate.total_out() - before.1) as usize;
+                    crc.update(&output[..produced]);
+                    (inflate.total_in() - before.0, produced, ended)
                 }
                 Codec::Zstd(context) => {
                     let mut input = InBuffer::around(input);
-                    let mut output = OutBuffer::around_pos(to, from);
+                    let mut output = OutBuffer::around(output);
                     let ended = match context.decompress_stream(&mut output, &mut input) {
                         Ok(0) => Some(Ending::Member),
                         Ok(_) => None,
                         Err(_) => Some(Ending::Damaged),
                     };
-                    (input.pos() as u64, ended)
+                    (input.pos() as u64, output.pos(), ended)
                 }
             };
+            to.advance(produced);
+            room -= produced;
             self.at += consumed;
-            self.decoded += (to.len() - from) as u64;
+            self.decoded += produced as u64;
             if ended == Some(Ending::Member) {
                 return self.trailer(blocks).map(Some);
             }
             if ended.is_some() {
                 return Ok(ended);
             }
-            if consumed == 0 && to.len() == from {
+            if consumed == 0 && produced == 0 {
                 return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
             }
             if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > limits.ratio {

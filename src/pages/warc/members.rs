@@ -10,7 +10,7 @@ use super::{
     decoder::{Decoder, TRAILER_BYTES},
     record_head::MAGIC,
     records::{Out, Records},
-    window::{Ending, Source, Window},
+    window::{Buffer, Ending, Source, Window},
 };
 use crate::{
     error::Result,
@@ -20,10 +20,10 @@ use crate::{
 /// Decoded bytes asked for at a time; members are mostly smaller and then need one call.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Decoded bytes by which a place that merely looks like a member is judged.
+/// Decoded bytes by which a place is judged; few, for places that merely look like members may be many.
 const GLANCE_BYTES: usize = 64;
 
-/// Damaged members that may be met one behind the other before what they have in common is given up. Bounds the
+/// Damaged members that may be met one behind the other before all that they span is given up. Bounds the
 /// decoding of a pile of forged members to a multiple of its size.
 const RETRIES: u32 = 64;
 
@@ -44,7 +44,7 @@ pub(super) struct Members<'f, 'l> {
     decoder: Decoder,
     limits: &'l Limits,
     /// First bytes of the member opened last, and how it ended if it did.
-    bytes: Vec<u8>,
+    buffer: Buffer,
     ended: Option<Ending>,
     retries: u32,
     furthest: u64,
@@ -59,7 +59,7 @@ impl<'f, 'l> Members<'f, 'l> {
             Compression::Zstd => Decoder::zstd(dictionary(&mut blocks, limits)?.as_deref()),
             Compression::Plain => panic!("a plain file has no members"),
         };
-        Ok(Members { blocks, decoder, limits, bytes: Vec::new(), ended: None, retries: 0, furthest: 0 })
+        Ok(Members { blocks, decoder, limits, buffer: Buffer::default(), ended: None, retries: 0, furthest: 0 })
     }
 
     /// Reads the members that start in `from..until`, and what lies behind each; `from` 0 stands for the start of the
@@ -81,13 +81,13 @@ impl<'f, 'l> Members<'f, 'l> {
     /// Reads the member at `start`, which has been opened; returns the next one, and up to where
     /// there is none otherwise.
     fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
-        let bytes = std::mem::take(&mut self.bytes);
+        let buffer = std::mem::take(&mut self.buffer);
         let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
         let source = Member { blocks, decoder, limits, start };
-        let mut records = Records::new(Window::new(source, bytes, 0, self.ended), out);
+        let mut records = Records::new(Window::new(source, buffer, 0, self.ended), out);
         records.run(Some(0), u64::MAX)?;
         let ended = records.window.ended().expect("records are read until their source ends");
-        self.bytes = records.window.into_bytes();
+        self.buffer = records.window.into_buffer();
 
         let reached = self.decoder.at();
         match ended {
@@ -124,7 +124,7 @@ impl<'f, 'l> Members<'f, 'l> {
             if at >= self.blocks.len() {
                 return Ok(None);
             }
-            match self.open(at, true)? {
+            match self.open(at)? {
                 Place::Record => return Ok(Some(at)),
                 Place::Empty(end) => at = end,
                 Place::Other(reason) => {
@@ -141,7 +141,7 @@ impl<'f, 'l> Members<'f, 'l> {
     pub fn scan(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
         while let Some(found) = self.blocks.find(self.decoder.magic(), at, until)? {
-            if self.open(found, false)? == Place::Record {
+            if self.open(found)? == Place::Record {
                 return Ok(Some(found));
             }
             at = found + 1;
@@ -149,25 +149,22 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
-    /// Looks at what is at `at`, where a member is `expected` or merely possible.
-    pub fn open(&mut self, at: u64, expected: bool) -> Result<Place> {
+    /// Looks at what is at `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
+    /// that what a damaged one gives does not depend on the way here.
+    pub fn open(&mut self, at: u64) -> Result<Place> {
         if let Some(end) = self.skippable(at)? {
             return Ok(if end <= self.blocks.len() { Place::Empty(end) } else { Place::Other(Reason::Truncated) });
         }
         if let Err(reason) = self.decoder.open(&mut self.blocks, at)? {
             return Ok(Place::Other(reason));
         }
-        if expected && self.decoder.keeps_what_came() {
-            self.bytes.clear();
-            self.bytes.reserve(CHUNK_BYTES);
-        } else {
-            self.bytes = Vec::with_capacity(GLANCE_BYTES);
-        }
-        self.ended = self.decoder.more(&mut self.blocks, self.limits, &mut self.bytes)?;
+        self.buffer.clear();
+        self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.buffer)?;
+        let first = self.buffer.filled();
         Ok(match self.ended {
-            _ if self.bytes.starts_with(MAGIC) => Place::Record,
-            Some(Ending::Member) if self.bytes.is_empty() => Place::Empty(self.decoder.at()),
-            Some(Ending::Cut) if MAGIC.starts_with(&self.bytes) => Place::Other(Reason::Truncated),
+            _ if first.starts_with(MAGIC) => Place::Record,
+            Some(Ending::Member) if first.is_empty() => Place::Empty(self.decoder.at()),
+            Some(Ending::Cut) if MAGIC.starts_with(first) => Place::Other(Reason::Truncated),
             Some(Ending::Damaged | Ending::WrongCrc) => Place::Other(Reason::BadCompression),
             _ => Place::Other(Reason::Garbage),
         })
@@ -175,7 +172,7 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// First decoded bytes of the member opened last.
     pub fn first_bytes(&self) -> &[u8] {
-        &self.bytes
+        self.buffer.filled()
     }
 
     /// Returns the end of the skippable zstd frame at `at`, if there is one.
@@ -216,9 +213,8 @@ struct Member<'m, 'f> {
 }
 
 impl Source for Member<'_, '_> {
-    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>> {
-        to.reserve(CHUNK_BYTES);
-        self.decoder.more(self.blocks, self.limits, to)
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
+        self.decoder.more(self.blocks, self.limits, CHUNK_BYTES, to)
     }
 
     fn jump(&mut self, _: u64) -> bool {

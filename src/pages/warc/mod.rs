@@ -48,7 +48,7 @@ mod window;
 use blocks::{BLOCK_BYTES, Blocks};
 use members::{Members, Place};
 use records::{Out, Records};
-use window::{Plain, Window};
+use window::{Buffer, Plain, Window};
 
 /// Bytes read at a time to learn what a file is.
 const PROBE_BYTES: usize = 16 << 10;
@@ -106,7 +106,8 @@ fn read_in_blocks(
     let mut blocks = Blocks::new(file, block_bytes);
     match probe(file)? {
         Some(Compression::Plain) => {
-            let window = Window::new(Plain { blocks: &mut blocks, at: range.start }, Vec::new(), range.start, None);
+            let window =
+                Window::new(Plain { blocks: &mut blocks, at: range.start }, Buffer::default(), range.start, None);
             let mut records = Records::new(window, &mut out);
             let first = match range.start {
                 0 => records.gap(0)?,
@@ -161,7 +162,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
         let mut members = Members::new(Blocks::new(file, PROBE_BYTES), compression, &limits)?;
         let mut at = 0;
         let place = loop {
-            match members.open(at, false)? {
+            match members.open(at)? {
                 Place::Empty(end) if end < DAMAGED_START_BYTES.min(file.len()) => at = end,
                 place => break place,
             }
@@ -183,7 +184,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
     let mut nothing = |_| Ok(());
     let mut out = Out { limits: &limits, sink: &mut nothing, found: 0 };
     let mut blocks = Blocks::new(file, PROBE_BYTES);
-    let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Vec::new(), 0, None);
+    let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
     let found = Records::new(window, &mut out).find(0, DAMAGED_START_BYTES, None)?;
     Ok(found.map(|_| Compression::Plain))
 }
@@ -196,7 +197,7 @@ pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Compression::Gzip, &limits)?;
-    if first.starts_with(&[0x1f, 0x8b]) && members.open(0, false)? != Place::Other(Reason::BadCompression) {
+    if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
             inner if page::like_html(inner) => "a gzip file of HTML",

@@ -20,10 +20,51 @@ pub(super) enum Ending {
     Bomb,
 }
 
+/// A buffer that is filled from its start. What lies behind stays initialised, so that a decoder can be handed room for
+/// much more than a member has without that room being cleared for each member.
+#[derive(Default)]
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    filled: usize,
+}
+
+impl Buffer {
+    /// The bytes filled.
+    pub fn filled(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    /// Returns room for `length` bytes behind those filled.
+    pub fn room(&mut self, length: usize) -> &mut [u8] {
+        let end = self.filled + length;
+        if self.bytes.len() < end {
+            self.bytes.resize(end.max(self.bytes.len() * 3 / 2), 0);
+        }
+        &mut self.bytes[self.filled..end]
+    }
+
+    /// Counts the first `length` bytes of [`Buffer::room`] as filled.
+    pub fn advance(&mut self, length: usize) {
+        self.filled += length;
+        debug_assert!(self.filled <= self.bytes.len());
+    }
+
+    /// Forgets the first `length` bytes filled.
+    pub fn forget(&mut self, length: usize) {
+        self.bytes.copy_within(length..self.filled, 0);
+        self.filled -= length;
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+    }
+}
+
 /// Bytes in which WARC records lie one behind the other: a plain file, or one decoded member.
 pub(super) trait Source {
     /// Appends the next bytes to `to`; tells how the source ended, once it has.
-    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>>;
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
 
     /// Goes on at `position`, if that does not cost decoding what lies between.
     fn jump(&mut self, position: u64) -> bool;
@@ -53,9 +94,10 @@ pub(super) struct Plain<'b, 'f> {
 }
 
 impl Source for Plain<'_, '_> {
-    fn more(&mut self, to: &mut Vec<u8>) -> Result<Option<Ending>> {
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
         let bytes = self.blocks.from(self.at)?;
-        to.extend_from_slice(bytes);
+        to.room(bytes.len()).copy_from_slice(bytes);
+        to.advance(bytes.len());
         self.at += bytes.len() as u64;
         Ok(bytes.is_empty().then_some(Ending::File))
     }
@@ -91,20 +133,20 @@ impl Source for Plain<'_, '_> {
 /// The bytes of a source from `base` on that have been read and not yet forgotten.
 pub(super) struct Window<S> {
     pub source: S,
-    bytes: Vec<u8>,
+    buffer: Buffer,
     base: u64,
     ended: Option<Ending>,
 }
 
 impl<S: Source> Window<S> {
-    /// Opens a window on `source`, of which `bytes` from position `base` on have been read already.
-    pub fn new(source: S, bytes: Vec<u8>, base: u64, ended: Option<Ending>) -> Self {
-        Window { source, bytes, base, ended }
+    /// Opens a window on `source`, of which `buffer` holds what has been read already, from position `base` on.
+    pub fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
+        Window { source, buffer, base, ended }
     }
 
     /// Gives back the buffer, for the next window.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    pub fn into_buffer(self) -> Buffer {
+        self.buffer
     }
 
     /// First position held.
@@ -114,7 +156,7 @@ impl<S: Source> Window<S> {
 
     /// Position behind the last byte held.
     pub fn end(&self) -> u64 {
-        self.base + self.bytes.len() as u64
+        self.base + self.buffer.filled().len() as u64
     }
 
     /// How the source ended, if its end lies in the window.
@@ -125,7 +167,7 @@ impl<S: Source> Window<S> {
     /// Reads until the window reaches `to` or the source ends; tells whether it was reached.
     pub fn fill(&mut self, to: u64) -> Result<bool> {
         while self.end() < to && self.ended.is_none() {
-            self.ended = self.source.more(&mut self.bytes)?;
+            self.ended = self.source.more(&mut self.buffer)?;
         }
         Ok(self.end() >= to)
     }
@@ -134,15 +176,15 @@ impl<S: Source> Window<S> {
     pub fn get(&self, from: u64, to: u64) -> &[u8] {
         let from = from.clamp(self.base, self.end());
         let to = to.clamp(from, self.end());
-        &self.bytes[(from - self.base) as usize..(to - self.base) as usize]
+        &self.buffer.filled()[(from - self.base) as usize..(to - self.base) as usize]
     }
 
     /// Allows forgetting what lies before `position`; done when it is half of what is held, so that each byte moves
     /// once on average.
     pub fn forget(&mut self, position: u64) {
         let dead = position.clamp(self.base, self.end()) - self.base;
-        if dead as usize * 2 > self.bytes.len() {
-            self.bytes.drain(..dead as usize);
+        if dead as usize * 2 > self.buffer.filled().len() {
+            self.buffer.forget(dead as usize);
             self.base += dead;
         }
     }
@@ -150,14 +192,14 @@ impl<S: Source> Window<S> {
     /// Goes forward to `position`, holding nothing of what lies between.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.end() && self.source.jump(position) {
-            self.bytes.clear();
+            self.buffer.clear();
             self.base = position;
             self.ended = None;
         }
         while self.end() < position && self.ended.is_none() {
             self.base = self.end();
-            self.bytes.clear();
-            self.ended = self.source.more(&mut self.bytes)?;
+            self.buffer.clear();
+            self.ended = self.source.more(&mut self.buffer)?;
         }
         self.forget(position);
         Ok(())
