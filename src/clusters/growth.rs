@@ -245,7 +245,8 @@ mod tests {
         let counts = |&(src, dst): &(u32, u32)| {
             let (ri, rj) = (labels[src as usize], labels[dst as usize]);
             let one_site = !settings.single_site || hosts[src as usize] == hosts[dst as usize];
-            (ri != rj && size(ri) > 1 && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
+            let copied = size(ri) > 1 && (size(rj) > 1 || !settings.single_site);
+            (ri != rj && copied && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
         };
         let mut rows: Vec<ClusterLink> = links.iter().filter_map(counts).collect();
         let mut edges: Vec<(u32, u32)> = link_summary(&mut rows, size)

@@ -7,8 +7,8 @@
 //! # Deviations
 //! - The paper holds that the merge condition gives each page of Ri its own page of Rj. It need not: with p1->{q1,q2,q3},
 //!   p2->q1, p3->q1 all four counts are 3. So assigning pages to collections is a step of its own, in [`growth`].
-//! - A trivial cluster of one page is joined by others (Figure 10), but joins nothing itself: what only one site has, and
-//!   all that hangs on it, is no replicated collection.
+//! - A trivial cluster of one page is joined by others (Figure 10) where collections are free, but joins nothing itself:
+//!   what only one site has, and all that hangs on it, is no replicated collection.
 //! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and none
 //!   in another. Every cluster is held against Definition 5, and what fails is taken out and counted.
 

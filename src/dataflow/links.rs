@@ -67,7 +67,7 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &[(Rank, Rank)], crawl: &Crawl) 
 /// `LinkSummary` from all trivial clusters of two pages or more; rows lie, ascending, with the owner of the cluster pair.
 ///
 /// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
-/// count. One exchange.
+/// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 pub fn summary(
     net: &mut Net<'_>,
     links: &[(Rank, Rank)],
@@ -80,7 +80,7 @@ pub fn summary(
     let peers = net.peers() as u64;
     let mut rows = links.iter().filter_map(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
-        let counts = ri != rj && sizes[ri as usize] > 1;
+        let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
         let one_site = !single_site || hosts[src as usize] == hosts[dst as usize];
         (counts && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
     });
