@@ -48,12 +48,12 @@ impl Why {
     }
 }
 
-/// Number of the collection of a similar cluster that is kept: the one whose root is most linked from other hosts, of
+/// Number of the collection of a similar cluster that is kept: the one most linked from other hosts, of
 /// equals the one with more pages, then the one with the smallest page.
 pub fn kept_collection(cluster: &SimilarCluster) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        (collection.links_to_root, collection.members.len(), std::cmp::Reverse(*at))
+        (collection.links_from_elsewhere, collection.members.len(), std::cmp::Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }

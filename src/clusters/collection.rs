@@ -15,8 +15,8 @@ pub struct PageCollection {
     pub members: Vec<(Rank, Rank)>,
     /// The page most linked from other hosts; of equals the one most linked inside, then the smallest.
     pub root: Rank,
-    /// Links from other hosts to the root.
-    pub links_to_root: u32,
+    /// Links from other hosts to its pages.
+    pub links_from_elsewhere: u64,
     /// Host of the root; of all pages, for collections at a single site.
     pub host: HostId,
 }

@@ -210,7 +210,8 @@ impl Growth<'_> {
             });
             collection.root = root.expect("a collection has a page");
             collection.host = self.pages[self.at(collection.root)].host;
-            collection.links_to_root = self.pages[self.at(collection.root)].links_from_elsewhere;
+            let linked = collection.members.iter().map(|member| self.pages[self.at(member.1)].links_from_elsewhere);
+            collection.links_from_elsewhere = linked.map(u64::from).sum();
         }
         Some(found)
     }

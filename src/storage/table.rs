@@ -27,7 +27,7 @@ pub enum Column {
     OptionalU64(Vec<Option<u64>>),
     /// Unsigned 32-bit numbers.
     U32(Vec<u32>),
-    /// Points in time, seconds since 1970.
+    /// Points in time, UTC, seconds since 1970. (Written without a zone, for with one some readers ask for a zone table.)
     Time(Vec<i64>),
     /// Text.
     Text(Vec<String>),
@@ -70,7 +70,7 @@ impl Column {
             Column::U64(_) => format!("required int64 {name} (INTEGER(64,false));"),
             Column::OptionalU64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
             Column::U32(_) => format!("required int32 {name} (INTEGER(32,false));"),
-            Column::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,true));"),
+            Column::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,false));"),
             Column::Text(_) => format!("required binary {name} (STRING);"),
             Column::Bool(_) => format!("required boolean {name};"),
         }
