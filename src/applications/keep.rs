@@ -2,7 +2,8 @@
 //!
 //! Whole collections first: a crawler that skips a mirror wants every page of it served from *one* other copy. So where a
 //! trivial cluster has a page in the collection that is kept of its similar cluster, that page stays. Else the page
-//! most linked from other hosts stays, of equals the one with the shorter URL, then the smaller doc id.
+//! most linked from other hosts stays, of equals the one whose host is, then the one with the shorter URL, then the
+//! smaller doc id.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -21,8 +22,10 @@ pub struct PageCopy {
     pub page: Rank,
     /// Links to it from other hosts.
     pub links_from_elsewhere: u32,
+    /// Links to its host from other hosts.
+    pub links_to_host: u32,
     /// Characters of its URL.
-    pub url_length: u32,
+    pub url_length: u64,
 }
 
 /// Why a page may be skipped.
@@ -49,11 +52,14 @@ impl Why {
 }
 
 /// Number of the collection of a similar cluster that is kept: the one most linked from other hosts, of
-/// equals the one with more pages, then the one with the smallest page.
-pub fn kept_collection(cluster: &SimilarCluster) -> usize {
+/// equals the one whose host is, then the one with more pages, then the one with the smallest page.
+///
+/// `links_to_host` counts, by host, the links to its pages from other hosts.
+pub fn kept_collection(cluster: &SimilarCluster, links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        (collection.links_from_elsewhere, collection.members.len(), std::cmp::Reverse(*at))
+        let to_host = links_to_host[collection.host as usize];
+        (collection.links_from_elsewhere, to_host, collection.members.len(), std::cmp::Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
@@ -62,7 +68,7 @@ pub fn kept_collection(cluster: &SimilarCluster) -> usize {
 pub fn keeper(copies: &[PageCopy], placed: impl Fn(Rank) -> Option<bool>) -> &PageCopy {
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
-        (kept, copy.links_from_elsewhere, std::cmp::Reverse((copy.url_length, copy.page)))
+        (kept, copy.links_from_elsewhere, copy.links_to_host, std::cmp::Reverse((copy.url_length, copy.page)))
     };
     copies.iter().max_by_key(rank).expect("a trivial cluster has pages")
 }
@@ -82,8 +88,8 @@ pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Rank) -> Option<b
 mod tests {
     use super::*;
 
-    fn copy(page: Rank, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
-        PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere, url_length }
+    fn copy(page: Rank, links_from_elsewhere: u32, url_length: u64) -> PageCopy {
+        PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere, links_to_host: 0, url_length }
     }
 
     #[test]

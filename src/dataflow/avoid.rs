@@ -57,17 +57,19 @@ pub fn verdicts(
     labels: &[Rank],
     sizes: &[u32],
     from_elsewhere: &[u32],
+    links_to_host: &[u32],
     similar_clusters: &[SimilarCluster],
 ) -> Result<Vec<Verdict>> {
     let directory = crawl.directory.clone();
     let mut rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
-        let cluster = labels[*page as usize];
+        let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
         (sizes[cluster as usize] > 1).then_some(PageCopy {
             exact: capture.exact,
             cluster,
             page: *page,
             links_from_elsewhere,
-            url_length: capture.url.chars().count() as u32,
+            links_to_host: links_to_host[host as usize],
+            url_length: capture.url.chars().count() as u64,
         })
     });
     let source = |send: &mut dyn FnMut(PageCopy)| rows.by_ref().take(1 << 15).map(send).count() > 0;
@@ -81,7 +83,7 @@ pub fn verdicts(
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
 
     let mut rows = similar_clusters.iter().flat_map(|similar| {
-        let kept = kept_collection(similar);
+        let kept = kept_collection(similar, links_to_host);
         similar.collections.iter().enumerate().flat_map(move |(number, collection)| {
             let kept = u32::from(number == kept);
             collection.members.iter().map(move |&(cluster, page)| Placed { cluster, page, kept })

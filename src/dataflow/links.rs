@@ -1,11 +1,14 @@
 //! LINK(src, dst): the links within the crawl, and how they run between trivial clusters.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::captures::Crawl;
 use super::shelf::Shelf;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{HostId, Rank, mix};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
@@ -62,6 +65,21 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &[(Rank, Rank)], crawl: &Crawl) 
         },
     )?;
     Ok(counts)
+}
+
+/// Links to the pages of each host from pages of other hosts, by host, in every process. One exchange.
+pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+    let hosts = &crawl.directory.hosts;
+    let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
+    for ((rank, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
+        *mine.entry(hosts[*rank as usize]).or_default() += links;
+    }
+    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host, links]).collect())?;
+    net.once(|| {
+        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| *host as usize + 1)];
+        rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
+        sums
+    })
 }
 
 /// `LinkSummary` from all trivial clusters of two pages or more; rows lie, ascending, with the owner of the cluster pair.

@@ -89,15 +89,16 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
 
     let links = links::resolve(net, shelf, &crawl)?;
     let from_elsewhere = links::from_elsewhere(net, &links, &crawl)?;
+    let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let link_summary = links::summary(net, &links, &crawl, &labels, &sizes, job.clusters.single_site)?;
     let similar_clusters =
         growth::similar_clusters(net, &crawl, &labels, &links, &from_elsewhere, &link_summary, &job.clusters)?;
 
-    let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &similar_clusters)?;
+    let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
     more_tables.extend(maps::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &similar_clusters)?;
+    let (collections, members) = report::rows(net, &crawl, &links_to_host, &similar_clusters)?;
 
     let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;

@@ -49,13 +49,14 @@ pub struct MemberRow {
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
+    links_to_host: &[u32],
     similar_clusters: &[SimilarCluster],
 ) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
     let mut members = Vec::new();
     for similar in similar_clusters {
-        let (id, kept) = (similar.id(), kept_collection(similar));
+        let (id, kept) = (similar.id(), kept_collection(similar, links_to_host));
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.members.iter().map(|member| member.1).min().expect("a collection has pages");
             let row = CollectionRow {
