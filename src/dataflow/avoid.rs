@@ -61,7 +61,7 @@ pub fn verdicts(
     similar_clusters: &[SimilarCluster],
 ) -> Result<Vec<Verdict>> {
     let directory = crawl.directory.clone();
-    let mut rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
+    let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
         let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
         (sizes[cluster as usize] > 1).then_some(PageCopy {
             exact: capture.exact,
@@ -72,32 +72,18 @@ pub fn verdicts(
             url_length: capture.url.chars().count() as u64,
         })
     });
-    let source = |send: &mut dyn FnMut(PageCopy)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut copies: Vec<PageCopy> = Vec::new();
-    net.exchange(
-        "copies",
-        source,
-        move |copy| directory.owner(copy.cluster),
-        |rows: &[PageCopy]| copies.extend_from_slice(rows),
-    )?;
+    let mut copies = net.exchange_all("copies", rows, |copy| directory.owner(copy.cluster))?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
 
-    let mut rows = similar_clusters.iter().flat_map(|similar| {
+    let rows = similar_clusters.iter().flat_map(|similar| {
         let kept = kept_collection(similar, links_to_host);
         similar.collections.iter().enumerate().flat_map(move |(number, collection)| {
             let kept = u32::from(number == kept);
             collection.members.iter().map(move |&(cluster, page)| Placed { cluster, page, kept })
         })
     });
-    let directory = crawl.directory.clone();
-    let source = |send: &mut dyn FnMut(Placed)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut placed: BTreeMap<Rank, bool> = BTreeMap::new();
-    net.exchange(
-        "placed pages",
-        source,
-        move |row| directory.owner(row.cluster),
-        |rows: &[Placed]| placed.extend(rows.iter().map(|row| (row.page, row.kept == 1))),
-    )?;
+    let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster))?;
+    let placed: BTreeMap<Rank, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
 
     let placed = |page: Rank| placed.get(&page).copied();
     let mut verdicts = Vec::with_capacity(copies.len());

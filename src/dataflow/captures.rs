@@ -81,15 +81,10 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut Shelf, floors: &[u64], partitions: 
 
     shelf.ranks = vec![NOT_KEPT; shelf.exact.len()];
     let kept = pages.iter().map(|(rank, page)| [page.worker, page.slot, *rank]);
-    let mut replies = kept.chain(lost.into_iter().map(|(worker, slot)| [worker, slot, NOT_KEPT]));
-    let source = |send: &mut dyn FnMut([u32; 3])| replies.by_ref().take(1 << 15).map(send).count() > 0;
-    let ranks = &mut shelf.ranks;
-    net.exchange(
-        "ranks",
-        source,
-        |reply| reply[0] as usize,
-        |replies| replies.iter().for_each(|&[_, slot, rank]| ranks[slot as usize] = rank),
-    )?;
+    let replies = kept.chain(lost.into_iter().map(|(worker, slot)| [worker, slot, NOT_KEPT]));
+    for [_, slot, rank] in net.exchange_all("ranks", replies, |reply| reply[0] as usize)? {
+        shelf.ranks[slot as usize] = rank;
+    }
     let directory = directory(net, &pages, partitions)?;
     Ok(Crawl { directory, pages, overlapping })
 }
@@ -104,16 +99,8 @@ fn directory(net: &mut Net<'_>, pages: &[(Rank, Capture)], partitions: Partition
     let mut mine: Vec<u64> = pages.iter().map(|(_, page)| host_key(page)).collect();
     mine.sort_unstable();
     mine.dedup();
-    let mut rows = mine.iter().copied();
     let peers = net.peers() as u64;
-    let mut owned = Vec::new();
-    let source = |send: &mut dyn FnMut(u64)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    net.exchange(
-        "hosts",
-        source,
-        move |key| (mix(*key) % peers) as usize,
-        |keys: &[u64]| owned.extend_from_slice(keys),
-    )?;
+    let mut owned = net.exchange_all("hosts", mine, |key| (mix(*key) % peers) as usize)?;
     owned.sort_unstable();
     owned.dedup();
     let hosts = net.share("all hosts", owned)?;

@@ -22,14 +22,12 @@ struct Whole {
 /// Pages without text are copies of nothing. Pairs lie with the owner of their fingerprint.
 pub fn fold(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<SimilarPair>> {
     let peers = net.peers() as u64;
-    let mut rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
+    let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
         let fprint = shelf.exact[slot];
         Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
     });
-    let source = |send: &mut dyn FnMut(Whole)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut owned: Vec<Whole> = Vec::new();
-    let to = move |row: &Whole| (mix(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
-    net.exchange("FPrint-DocID-Exact", source, to, |rows: &[Whole]| owned.extend_from_slice(rows))?;
+    let to = |row: &Whole| (mix(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
+    let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, to)?;
     owned.sort_unstable();
     let mut pairs = Vec::new();
     for run in owned.chunk_by(|x, y| (x.fprint_high, x.fprint_low) == (y.fprint_high, y.fprint_low)) {

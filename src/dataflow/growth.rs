@@ -51,28 +51,21 @@ pub fn similar_clusters(
     let peers = net.peers() as u64;
     let owner = move |component: Rank| (mix(u64::from(component)) % peers) as usize;
 
-    let mut rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, _), &links_from_elsewhere)| {
+    let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, _), &links_from_elsewhere)| {
         let (page, host) = (*page, crawl.directory.hosts[*page as usize]);
         let cluster = labels[page as usize];
         component_of(page).map(|component| ClusterPage { component, cluster, page, host, links_from_elsewhere })
     });
-    let source = |send: &mut dyn FnMut(ClusterPage)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut pages: Vec<ClusterPage> = Vec::new();
-    net.exchange(
-        "pages of components",
-        source,
-        move |row| owner(row.component),
-        |rows: &[ClusterPage]| pages.extend_from_slice(rows),
-    )?;
+    let mut pages = net.exchange_all("pages of components", rows, |row: &ClusterPage| owner(row.component))?;
     pages.sort_unstable();
 
-    let mut rows = links.iter().filter_map(|&(src, dst)| {
+    let rows = links.iter().filter_map(|&(src, dst)| {
         let component = component_of(src)?;
         (component_of(dst) == Some(component)).then_some([component, src, dst])
     });
-    let inside = to_owners(net, "links of components", &mut rows, owner)?;
-    let mut rows = edges.iter().map(|&(ri, rj)| [component[ri as usize], ri, rj]);
-    let edges = to_owners(net, "edges of the TCG", &mut rows, owner)?;
+    let inside = to_owners(net, "links of components", rows, owner)?;
+    let rows = edges.iter().map(|&(ri, rj)| [component[ri as usize], ri, rj]);
+    let edges = to_owners(net, "edges of the TCG", rows, owner)?;
 
     let (mut next_link, mut next_edge) = (0, 0);
     let mut found = Vec::new();
@@ -88,12 +81,10 @@ pub fn similar_clusters(
 fn to_owners(
     net: &mut Net<'_>,
     name: &'static str,
-    rows: &mut dyn Iterator<Item = [Rank; 3]>,
-    owner: impl Fn(Rank) -> usize + Copy + 'static,
+    rows: impl Iterator<Item = [Rank; 3]>,
+    owner: impl Fn(Rank) -> usize,
 ) -> Result<Vec<[Rank; 3]>> {
-    let source = |send: &mut dyn FnMut([Rank; 3])| rows.take(1 << 15).map(send).count() > 0;
-    let mut owned: Vec<[Rank; 3]> = Vec::new();
-    net.exchange(name, source, move |row| owner(row[0]), |rows: &[[Rank; 3]]| owned.extend_from_slice(rows))?;
+    let mut owned = net.exchange_all(name, rows, |row| owner(row[0]))?;
     owned.sort_unstable();
     owned.dedup();
     Ok(owned)

@@ -96,16 +96,13 @@ pub fn summary(
 ) -> Result<Vec<LinkSummary>> {
     let hosts = &crawl.directory.hosts;
     let peers = net.peers() as u64;
-    let mut rows = links.iter().filter_map(|&(src, dst)| {
+    let rows = links.iter().filter_map(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
         let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
         let one_site = !single_site || hosts[src as usize] == hosts[dst as usize];
         (counts && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
     });
-    let source = |send: &mut dyn FnMut(ClusterLink)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let to =
-        move |row: &ClusterLink| (mix(u64::from(row.src_cluster) << 32 | u64::from(row.dst_cluster)) % peers) as usize;
-    let mut between: Vec<ClusterLink> = Vec::new();
-    net.exchange("LinkSummary", source, to, |rows: &[ClusterLink]| between.extend_from_slice(rows))?;
+    let to = |row: &ClusterLink| (mix(u64::from(row.src_cluster) << 32 | u64::from(row.dst_cluster)) % peers) as usize;
+    let mut between = net.exchange_all("LinkSummary", rows, to)?;
     Ok(link_summary(&mut between, |cluster| sizes[cluster as usize]))
 }

@@ -104,7 +104,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let directory = crawl.directory.clone();
-    let mut link_summary = to_owners(net, "link summary", link_summary, move |row| directory.owner(row.src_cluster))?;
+    let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
     link_summary.sort_unstable();
     let mut found = Found {
         crawl,
@@ -133,23 +133,9 @@ fn sizes(labels: &[Rank]) -> Vec<u32> {
 
 fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair>) -> Result<Vec<SimilarPair>> {
     let directory = crawl.directory.clone();
-    let mut pairs = to_owners(net, name, pairs, move |pair| directory.owner(pair.a))?;
+    let mut pairs = net.exchange_all(name, pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
     Ok(pairs)
-}
-
-/// Sends rows to their owners; they arrive in no particular order.
-fn to_owners<T: bytemuck::Pod + Send>(
-    net: &mut Net<'_>,
-    name: &str,
-    rows: Vec<T>,
-    owner: impl Fn(&T) -> usize,
-) -> Result<Vec<T>> {
-    let mut rows = rows.into_iter();
-    let source = |send: &mut dyn FnMut(T)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut owned = Vec::new();
-    net.exchange(name, source, owner, |rows: &[T]| owned.extend_from_slice(rows))?;
-    Ok(owned)
 }
 
 /// Counts of one worker, added up over all.

@@ -2,8 +2,6 @@
 //!
 //! Three exchanges, and two more where the guard is on. What a row means is decided in [`crate::overlap`].
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::captures::Crawl;
@@ -214,14 +212,11 @@ fn by_pair(net: &mut Net<'_>, table: &[FPrintDocId]) -> Result<Vec<u64>> {
 /// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]).
 fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, chunks: &[u32], crawl: &Crawl) -> Result<()> {
     let (peers, hosts) = (net.peers() as u64, &crawl.directory.hosts);
-    let mut rows = pairs.iter().flat_map(|&SimilarPair { a, b, value }| {
+    let rows = pairs.iter().flat_map(|&SimilarPair { a, b, value }| {
         let larger = chunks[a as usize].max(chunks[b as usize]);
         [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to as usize], to, shared: value, larger })
     });
-    let source = |send: &mut dyn FnMut(Match)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut matches: Vec<Match> = Vec::new();
-    let to = move |row: &Match| owner(u64::from(row.from), peers);
-    net.exchange("matches", source, to, |rows: &[Match]| matches.extend_from_slice(rows))?;
+    let mut matches = net.exchange_all("matches", rows, |row: &Match| owner(u64::from(row.from), peers))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -231,13 +226,12 @@ fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, chunks: &[u32], crawl:
             best.push(u64::from(m.from.min(m.to)) << 32 | u64::from(m.from.max(m.to)));
         },
     );
-    let mut rows = best.into_iter();
-    let source = |send: &mut dyn FnMut(u64)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut votes: BTreeMap<u64, u8> = BTreeMap::new();
-    let to = move |key: &u64| owner(*key, peers);
-    net.exchange("votes", source, to, |keys: &[u64]| {
-        keys.iter().for_each(|&key| *votes.entry(key).or_default() += 1);
-    })?;
-    pairs.retain(|pair| votes.get(&(u64::from(pair.a) << 32 | u64::from(pair.b))) == Some(&2));
+    let mut votes = net.exchange_all("votes", best, |key| owner(*key, peers))?;
+    votes.sort_unstable();
+    let both = |pair: &SimilarPair| {
+        let key = u64::from(pair.a) << 32 | u64::from(pair.b);
+        votes[votes.partition_point(|vote| *vote < key)..].iter().take_while(|vote| **vote == key).count() == 2
+    };
+    pairs.retain(both);
     Ok(())
 }

@@ -85,16 +85,7 @@ pub fn rows(
     let mut collections = net.exchange_rows("collections", named.into_iter())?;
     collections.sort_unstable();
 
-    let mut rows = members.into_iter();
-    let source = |send: &mut dyn FnMut(MemberRow)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut owned: Vec<MemberRow> = Vec::new();
-    let directory = crawl.directory.clone();
-    net.exchange(
-        "members",
-        source,
-        move |row| directory.owner(row.similar_cluster),
-        |rows: &[MemberRow]| owned.extend_from_slice(rows),
-    )?;
+    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster))?;
     owned.sort_unstable();
     Ok((collections, owned))
 }

@@ -29,6 +29,9 @@ use crate::error::{Error, Result};
 /// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
 const WINDOW: usize = 64;
 
+/// Rows that are sent before what has arrived is looked at.
+const BATCH: usize = 1 << 15;
+
 /// Most rows of variable length in one parcel.
 const ROWS: usize = 1024;
 
@@ -139,6 +142,26 @@ impl Net<'_> {
                 spare.push(block);
             }
         })
+    }
+
+    /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    ///
+    /// # Cost
+    /// As [`Net::exchange`], and the rows that arrive.
+    pub fn exchange_all<T: Pod + Send>(
+        &mut self,
+        name: &str,
+        rows: impl IntoIterator<Item = T>,
+        to: impl Fn(&T) -> usize,
+    ) -> Result<Vec<T>> {
+        let mut rows = rows.into_iter();
+        let mut arrived = Vec::new();
+        let source = |send: &mut dyn FnMut(T)| rows.by_ref().take(BATCH).map(send).count() > 0;
+        self.exchange(name, source, to, |rows| arrived.extend_from_slice(rows))?;
+        Ok(arrived)
     }
 
     /// Sends each row to the worker beside it; returns the rows that arrive here, by sender and then in the order sent.
