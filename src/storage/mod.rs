@@ -1,7 +1,7 @@
 //! Bytes: where they lie, how they are read and written, and what makes a folder of tables a result.
 //!
 //! A [`location::Location`] is a local path or an object of a store; everything above this module sees only locations, files
-//! opened for positional reading, and tables. No caller awaits: [`blocking`] is the one place that waits on a future.
+//! opened for positional reading, and tables. No caller awaits: `blocking` is the one place that waits on a future.
 
 pub(crate) mod blocking;
 
