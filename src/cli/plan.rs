@@ -1,13 +1,19 @@
 //! `webtwin plan`: what a run would read, hold and exchange, from a sample of its input.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::JobArgs;
+use crate::dataflow::captures::host;
 use crate::dataflow::ingest::{Queue, read};
 use crate::dataflow::memory::Held;
+use crate::dataflow::shelf::Shelf;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
-use crate::job::Digest;
+use crate::ids::{HostId, Rank};
+use crate::job::{Digest, Overlap};
+use crate::overlap::FPrintDocId;
+use crate::overlap::filter::{Verdict, judge};
 use crate::pages::work_items::Work;
 
 /// Work items that are read for a sample.
@@ -32,14 +38,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let shared = (Arc::new(job.clone()), queue);
     let held = run_on(&Cluster::local(1), 0, digest.0, move |net| {
         let shelf = read(net, &shared.1, &shared.0)?;
-        let mut fprints: Vec<u64> = (0..shelf.exact.len()).flat_map(|slot| shelf.fprints.get(slot)).copied().collect();
-        fprints.sort_unstable();
-        let limit = match shared.0.overlap.max_documents {
-            0 => u64::MAX,
-            limit => u64::from(limit),
-        };
-        let runs = fprints.chunk_by(|x, y| x == y).map(|run| run.len() as u64).filter(|&run| run <= limit);
-        Ok(Held { pairs: runs.map(|run| run * (run - 1) / 2).sum(), ..Held::on(&shelf) })
+        Ok(Held { pairs: pairs(&shelf, &shared.0.overlap), ..Held::on(&shelf) })
     })?[0];
     let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
     let low = Held {
@@ -73,4 +72,28 @@ pub(super) fn run(args: Args) -> Result<()> {
     println!("disk              about {:.0} MB of tables", mb(disk));
     println!("The range of pairs: copies all stand close together, or all far apart.");
     Ok(())
+}
+
+/// Pairs of pages that the chunks on a shelf make, furniture left out.
+fn pairs(shelf: &Shelf, settings: &Overlap) -> u64 {
+    let mut numbers = BTreeMap::new();
+    let hosts: Vec<HostId> = shelf
+        .captures
+        .iter()
+        .map(|capture| {
+            let next = numbers.len() as HostId;
+            *numbers.entry(host(&capture.url)).or_insert(next)
+        })
+        .collect();
+    let slots = 0..shelf.exact.len();
+    let of_slot =
+        |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Rank));
+    let mut table: Vec<FPrintDocId> = slots.flat_map(of_slot).collect();
+    table.sort_unstable_by_key(FPrintDocId::key);
+    let mut scratch = Vec::new();
+    table
+        .chunk_by(|x, y| x.fprint() == y.fprint())
+        .filter(|run| judge(run, &hosts, settings, &mut scratch) == Verdict::Counts)
+        .map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2)
+        .sum()
 }
