@@ -66,7 +66,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     println!("pages             {}", low.pages);
     println!("chunks            {} (rows of FPrint-DocID)", low.tuples);
     println!("links             {}", low.links);
-    println!("pairs             {} to {} before furniture is filtered", low.pairs, high.pairs);
+    println!("pairs             {} to {} of pages that share a chunk, furniture left out", low.pairs, high.pairs);
     println!("memory            {:.0} to {:.0} MB, over all workers", mb(low.peak_bytes()), mb(high.peak_bytes()));
     println!("exchanged         {:.0} to {:.0} MB", mb(exchanged(&low)), mb(exchanged(&high)));
     println!("disk              about {:.0} MB of tables", mb(disk));
