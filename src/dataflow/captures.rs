@@ -1,6 +1,7 @@
 //! Newest capture wins: every canonical URL becomes one page with a rank.
 //!
-//! Two exchanges: captures to the owner of their doc id, ranks back to the shelf; then the directory is shared.
+//! Two exchanges: captures to the owner of their doc id, ranks of those that are kept back to the shelf; then the directory
+//! is shared.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -43,12 +44,10 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut Shelf, floors: &[u64], partitions: 
     captures.sort_unstable_by(|x, y| order(x).cmp(&order(y)));
 
     let mut pages: Vec<Capture> = Vec::new();
-    let mut lost: Vec<(u32, u32)> = Vec::new();
     for capture in captures {
         let reason = match pages.last() {
             _ if capture.offset < floors[capture.item as usize] => {
                 overlapping += 1;
-                lost.push((capture.worker, capture.slot));
                 continue;
             }
             Some(kept) if kept.doc_id == capture.doc_id && kept.url == capture.url => Reason::OlderCapture,
@@ -58,7 +57,6 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut Shelf, floors: &[u64], partitions: 
                 continue;
             }
         };
-        lost.push((capture.worker, capture.slot));
         let Capture { source, offset, url, item, .. } = capture;
         shelf.rejections.push(Rejection { source, offset, reason, detail: url, item });
     }
@@ -81,8 +79,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut Shelf, floors: &[u64], partitions: 
 
     shelf.ranks = vec![NOT_KEPT; shelf.exact.len()];
     let kept = pages.iter().map(|(rank, page)| [page.worker, page.slot, *rank]);
-    let replies = kept.chain(lost.into_iter().map(|(worker, slot)| [worker, slot, NOT_KEPT]));
-    for [_, slot, rank] in net.exchange_all("ranks", replies, |reply| reply[0] as usize)? {
+    for [_, slot, rank] in net.exchange_all("ranks", kept, |reply| reply[0] as usize)? {
         shelf.ranks[slot as usize] = rank;
     }
     let directory = directory(net, &pages, partitions)?;
