@@ -6,6 +6,7 @@
 //! | [`Rank`] | 32 bits | a page within one run: its place in ascending `DocId` order |
 //! | [`HostId`] | 32 bits | a host within one run: its place in ascending order of hashed names |
 //! | [`FPrint`] | 64 bits | a chunk of text (32-bit recipes leave the high half zero) |
+//! | [`SimHash`] | up to 64 bits | the features of a page; bits above the recipe's width f are zero |
 //!
 //! Because ranks follow the order of doc ids, "smallest `DocId`" and "smallest rank" are the same page.
 
@@ -22,6 +23,9 @@ pub type HostId = u32;
 
 /// Fingerprint of a chunk of text.
 pub type FPrint = u64;
+
+/// Simhash of a page's features (\[MJS07\] section 2).
+pub type SimHash = u64;
 
 /// Returns the doc id of a canonical URL (recipe `xxh3-64`, seed 0).
 pub fn doc_id(canonical_url: &str) -> DocId {

@@ -21,6 +21,9 @@ pub mod chunks;
 // fingerprints become pairs of similar pages,
 pub mod overlap;
 
+// or simhashes within a few bits of each other do,
+pub mod hamming;
+
 // pairs and links become trivial clusters and collections,
 pub mod clusters;
 
