@@ -2,3 +2,10 @@
 //!
 //! # Source
 //! \[MJS07\] section 3.
+
+pub mod close_pairs;
+pub mod conditions;
+pub mod design;
+pub mod huge;
+pub mod kernels;
+pub mod query_tables;
