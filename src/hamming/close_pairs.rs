@@ -17,6 +17,9 @@ const PASS_BITS: u32 = 11;
 /// Items whose keys are gathered at once.
 const GATHERED: usize = 1024;
 
+/// Items that are always compared pair by pair.
+const FEW: usize = 64;
+
 /// Nanoseconds to move an item to its bucket in one pass, and to compare a vector of eight; what [`Joiner`] weighs.
 const MOVE_NS: f64 = 3.0;
 const COMPARE_NS: f64 = 0.5;
@@ -40,11 +43,42 @@ impl Item for (u64, u32) {
     }
 }
 
+/// Keys of a design that have a block in common: one pass over many items serves them all, and the passes by the other
+/// blocks stay within the few items of a part.
+struct KeyGroup {
+    block: u64,
+    rests: Vec<u64>,
+}
+
+impl KeyGroup {
+    /// Groups the keys of a design over some bits, the commonest block first, the highest one of equals: what ascends is
+    /// in parts by it already.
+    fn of(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
+        let each = BlockDesign { blocks: design.blocks, keys: (0..design.blocks).map(|block| 1 << block).collect() };
+        let blocks = each.over(bits);
+        let mut keys = design.over(bits);
+        let mut groups = Vec::new();
+        while !keys.is_empty() {
+            let having = |block: &u64| keys.iter().filter(|key| *key & block != 0).count();
+            let block = *blocks.iter().max_by_key(|block| having(block)).expect("a design has blocks");
+            let (with, without): (Vec<u64>, _) = keys.into_iter().partition(|key| key & block != 0);
+            groups.push(KeyGroup { block, rests: with.into_iter().map(|key| key & !block).collect() });
+            keys = without;
+        }
+        groups
+    }
+
+    fn keys(&self) -> impl Iterator<Item = u64> {
+        self.rests.iter().map(|rest| self.block | rest)
+    }
+}
+
 /// Finds close pairs; holds the designs for one k, and buffers.
 pub struct Joiner {
     k: u32,
     level: Level,
     designs: Vec<BlockDesign>,
+    few: usize,
     move_ns: f64,
     /// Keys that pairs of the bucket at hand may not agree on: they come elsewhere.
     excluded: Vec<u64>,
@@ -58,7 +92,7 @@ impl Joiner {
     pub fn new(k: u32, level: Level) -> Joiner {
         let designs = block_designs(k);
         let (excluded, left, right, pairs) = Default::default();
-        Joiner { k, level, designs, move_ns: MOVE_NS, excluded, left, right, pairs }
+        Joiner { k, level, designs, few: FEW, move_ns: MOVE_NS, excluded, left, right, pairs }
     }
 
     /// Calls `sink` with every pair of two distinct places in `items` that is at most k bits apart, once, in no
@@ -69,24 +103,49 @@ impl Joiner {
     /// stay linear, give each fingerprint once.
     pub fn within<T: Item>(&mut self, items: &mut [T], scratch: &mut [T], sink: &mut impl FnMut(&T, &T, u32)) {
         let n = items.len() as f64;
-        let design = self.cheapest(varying(items.iter()), n, n / 2.0);
-        let Some(keys) = design else {
+        let few = items.len() <= self.few;
+        let Some(groups) = (!few).then(|| self.cheapest(varying(items), n, n / 2.0)).flatten() else {
             return self.compare(items, sink);
         };
+        let outer = self.excluded.len();
         let (mut here, mut there) = (items, scratch);
-        let (outer, mut moved) = (self.excluded.len(), false);
-        for key in keys {
-            buckets(here, there, key, self.level, &mut |bucket, scratch| {
-                if bucket.len() > 1 && !self.comes_elsewhere(bucket.iter()) {
+        for KeyGroup { block, rests } in &groups {
+            let before = self.excluded.len();
+            buckets(here, there, *block, self.level, &mut |part, scratch| {
+                if part.len() > 1 {
+                    self.within_part(part, scratch, *block, rests, sink);
+                    self.excluded.truncate(before);
+                }
+            });
+            (here, there) = (there, here);
+            self.excluded.extend(rests.iter().map(|rest| block | rest));
+        }
+        self.excluded.truncate(outer);
+        if groups.len() % 2 == 1 {
+            there.copy_from_slice(here);
+        }
+    }
+
+    /// The items of one part agree on a block; here come the other blocks of the keys that have it.
+    fn within_part<T: Item>(
+        &mut self,
+        items: &mut [T],
+        scratch: &mut [T],
+        block: u64,
+        rests: &[u64],
+        sink: &mut impl FnMut(&T, &T, u32),
+    ) {
+        let (mut here, mut there) = (items, scratch);
+        for rest in rests {
+            buckets(here, there, *rest, self.level, &mut |bucket, scratch| {
+                if bucket.len() > 1 && !self.comes_elsewhere(bucket) {
                     self.within(bucket, scratch, sink);
                 }
             });
             (here, there) = (there, here);
-            moved = !moved;
-            self.excluded.push(key);
+            self.excluded.push(block | rest);
         }
-        self.excluded.truncate(outer);
-        if moved {
+        if rests.len() % 2 == 1 {
             there.copy_from_slice(here);
         }
     }
@@ -101,22 +160,28 @@ impl Joiner {
         let (items, scratch) = left;
         let (others, other_scratch) = right;
         let (n, m) = (items.len() as f64, others.len() as f64);
-        let bits = varying(items.iter().chain(others.iter()));
-        let Some(keys) = self.cheapest(bits, n + m, n * m / (n + m)) else {
+        let groups = if items.len() * others.len() <= self.few * self.few {
+            None
+        } else {
+            let bits = varying(items) | varying(others) | (items[0].fingerprint() ^ others[0].fingerprint());
+            if self.excluded.iter().any(|key| bits & key == 0) {
+                return;
+            }
+            self.cheapest(bits, n + m, n * m / (n + m))
+        };
+        let Some(groups) = groups else {
             return self.compare_across(items, others, sink);
         };
+        let outer = self.excluded.len();
         let (mut here, mut there, mut other_here, mut other_there) = (items, scratch, others, other_scratch);
-        let (outer, mut moved) = (self.excluded.len(), false);
-        for key in keys {
+        for key in groups.iter().flat_map(KeyGroup::keys) {
             two_buckets((here, there), (other_here, other_there), key, self.level, &mut |left, right| {
-                if !self.comes_elsewhere(left.0.iter().chain(right.0.iter())) {
-                    self.across(left, right, sink);
-                }
+                self.across(left, right, sink);
             });
             (here, there, other_here, other_there) = (there, here, other_there, other_here);
-            moved = !moved;
             self.excluded.push(key);
         }
+        let moved = (self.excluded.len() - outer) % 2 == 1;
         self.excluded.truncate(outer);
         if moved {
             there.copy_from_slice(here);
@@ -124,9 +189,9 @@ impl Joiner {
         }
     }
 
-    /// Keys of the design that is expected to cost least, `None` when it is to compare all; `items` are moved by each key,
+    /// Keys of the design that is expected to cost least, `None` when it is to compare all; `items` are moved for each key,
     /// and each is compared with `others` at first.
-    fn cheapest(&self, bits: u64, items: f64, others: f64) -> Option<Vec<u64>> {
+    fn cheapest(&self, bits: u64, items: f64, others: f64) -> Option<Vec<KeyGroup>> {
         let width = bits.count_ones();
         let compare = |others: f64| items * COMPARE_NS * (others / 8.0).max(1.0);
         let cost = |design: &BlockDesign| {
@@ -136,12 +201,12 @@ impl Joiner {
         };
         let fits = self.designs.iter().filter(|design| design.blocks <= width);
         let best = fits.map(|design| (cost(design), design)).min_by(|x, y| x.0.total_cmp(&y.0))?;
-        (best.0 < compare(others)).then(|| best.1.over(bits))
+        (best.0 < compare(others)).then(|| KeyGroup::of(best.1, bits))
     }
 
-    /// Whether all pairs of these items agree on an excluded key.
-    fn comes_elsewhere<'a, T: Item + 'a>(&self, items: impl Iterator<Item = &'a T>) -> bool {
-        if self.excluded.is_empty() {
+    /// Whether so many items are here that it is worth to see that all their pairs agree on an excluded key.
+    fn comes_elsewhere<T: Item>(&self, items: &[T]) -> bool {
+        if self.excluded.is_empty() || items.len() <= self.few {
             return false;
         }
         let bits = varying(items);
@@ -181,9 +246,9 @@ impl Joiner {
 }
 
 /// Bits in which some item differs from the first.
-fn varying<'a, T: Item + 'a>(mut items: impl Iterator<Item = &'a T>) -> u64 {
-    let Some(first) = items.next().map(T::fingerprint) else { return 0 };
-    items.fold(0, |bits, item| bits | (item.fingerprint() ^ first))
+fn varying<T: Item>(items: &[T]) -> u64 {
+    let first = items.first().map_or(0, T::fingerprint);
+    items.iter().fold(0, |bits, item| bits | (item.fingerprint() ^ first))
 }
 
 /// The highest bits of a key that one pass partitions `items` items by, and the rest of the key.
@@ -315,7 +380,7 @@ pub(super) mod tests {
 
     /// A joiner that partitions whenever there is something to part.
     fn eager(k: u32) -> Joiner {
-        Joiner { move_ns: 0.0, ..Joiner::new(k, Level::best()) }
+        Joiner { few: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
     }
 
     proptest! {

@@ -102,14 +102,36 @@ fn cross_go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)
 }
 
 pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-    fn go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-        for (i, x) in values.iter().enumerate() {
-            one(i as u32, *x, i as u32 + 1, &values[i + 1..], k, pairs);
+    // SAFETY: the caller has seen that the machine has these instructions.
+    unsafe { within_go(values, k, pairs) }
+}
+
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn within_go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
+    let (limit, before) = (_mm512_set1_epi64(i64::from(k)), pairs.len());
+    for (v, ys) in values.chunks(8).enumerate() {
+        let (base, some) = (v * 8, u8::MAX >> (8 - ys.len()));
+        // SAFETY: only the lanes of `some`, as many as the chunk has, are read.
+        let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
+        let bits = |x: u64| _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
+        let (groups, _) = values[..base].as_chunks::<GROUP>();
+        for (group, xs) in groups.iter().enumerate() {
+            let all = xs.map(bits);
+            let least = _mm512_min_epu64(_mm512_min_epu64(all[0], all[1]), _mm512_min_epu64(all[2], all[3]));
+            if _mm512_mask_cmple_epu64_mask(some, least, limit) != 0 {
+                for (i, x) in (group * GROUP..).zip(xs) {
+                    near(i as u32, *x, base as u32, ys, k, pairs);
+                }
+            }
+        }
+        for (i, x) in ys.iter().enumerate() {
+            let later = some & (0xfe << i);
+            if _mm512_mask_cmple_epu64_mask(later, bits(*x), limit) != 0 {
+                near((base + i) as u32, *x, (base + i + 1) as u32, &ys[i + 1..], k, pairs);
+            }
         }
     }
-    // SAFETY: the caller has seen that the machine has these instructions.
-    unsafe { go(values, k, pairs) }
+    pairs[before..].sort_unstable();
 }
 
 /// One value against many, whose positions count from `base`.
@@ -128,6 +150,8 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
 }
 
 /// The few of `ys` that are near x.
+#[cold]
+#[inline(never)]
 fn near(i: u32, x: u64, base: u32, ys: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     for (j, y) in (base..).zip(ys) {
         let distance = (x ^ y).count_ones();
