@@ -4,6 +4,7 @@
 //! \[MJS07\] section 3.
 
 pub mod close_pairs;
+pub mod coding;
 pub mod conditions;
 pub mod design;
 pub mod huge;
