@@ -7,6 +7,8 @@ pub mod close_pairs;
 pub mod coding;
 pub mod conditions;
 pub mod design;
+pub mod fingerprint_file;
 pub mod huge;
 pub mod kernels;
 pub mod query_tables;
+pub mod sections;
