@@ -7,8 +7,8 @@
 //! Each pair comes once: it belongs to the first key of a level on which it agrees, and buckets whose items all agree on
 //! an earlier key are passed over.
 
-use super::design::BlockDesign;
 use super::design::covering::block_designs;
+use super::design::{BlockDesign, width_mask};
 use super::kernels::{Level, cross, gather, within};
 
 /// Bits of a key that one pass of partitioning looks at.
@@ -43,10 +43,49 @@ impl Item for (u64, u32) {
     }
 }
 
+/// A fingerprint and its number, as it travels: 12 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Numbered {
+    high: u32,
+    low: u32,
+    /// The number.
+    pub number: u32,
+}
+
+impl Numbered {
+    /// A fingerprint and its number.
+    pub fn new(fingerprint: u64, number: u32) -> Numbered {
+        Numbered { high: (fingerprint >> 32) as u32, low: fingerprint as u32, number }
+    }
+}
+
+impl Item for Numbered {
+    fn fingerprint(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+}
+
+/// The pairs of places in `fingerprints`, all distinct, that are at most `k` bits apart: (place, place, distance) with the
+/// smaller place first, ascending.
+pub fn within_k(fingerprints: &[u64], k: u32) -> Vec<(u32, u32, u32)> {
+    let mut items: Vec<Numbered> = (0..).zip(fingerprints).map(|(n, value)| Numbered::new(*value, n)).collect();
+    let mut scratch = vec![Numbered::default(); items.len()];
+    let mut pairs = Vec::new();
+    Joiner::new(k, Level::best()).within(&mut items, &mut scratch, &mut |x, y, distance| {
+        pairs.push((x.number.min(y.number), x.number.max(y.number), distance));
+    });
+    pairs.sort_unstable();
+    pairs
+}
+
 /// Keys of a design that have a block in common: one pass over many items serves them all, and the passes by the other
 /// blocks stay within the few items of a part.
-struct KeyGroup {
-    block: u64,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyGroup {
+    /// The bits of the block.
+    pub block: u64,
+    /// The other bits of each key.
     rests: Vec<u64>,
 }
 
@@ -148,6 +187,35 @@ impl Joiner {
         if rests.len() % 2 == 1 {
             there.copy_from_slice(here);
         }
+    }
+
+    /// How `items` fingerprints of `f` bits that lie with many workers are best joined: group by group, each item with all
+    /// that agree with it on the group's block. Empty when it is best to compare all with all.
+    pub fn groups(&self, items: usize, f: u32) -> Vec<KeyGroup> {
+        let n = items as f64;
+        self.cheapest(width_mask(f), n, n / 2.0).unwrap_or_default()
+    }
+
+    /// The pairs of `items` that belong to the group at `place` of `groups`, provided that items which agree on its block are
+    /// all here; otherwise as [`Joiner::within`].
+    pub fn within_group<T: Item>(
+        &mut self,
+        groups: &[KeyGroup],
+        place: usize,
+        items: &mut [T],
+        scratch: &mut [T],
+        sink: &mut impl FnMut(&T, &T, u32),
+    ) {
+        self.excluded.extend(groups[..place].iter().flat_map(KeyGroup::keys));
+        let KeyGroup { block, rests } = &groups[place];
+        let before = self.excluded.len();
+        buckets(items, scratch, *block, self.level, &mut |part, scratch| {
+            if part.len() > 1 {
+                self.within_part(part, scratch, *block, rests, sink);
+                self.excluded.truncate(before);
+            }
+        });
+        self.excluded.clear();
     }
 
     /// As [`Joiner::within`], for pairs of one item of `left` and one of `right`.
@@ -398,6 +466,42 @@ pub(super) mod tests {
                 items.sort_unstable();
                 prop_assert_eq!(&items, &values, "all items are still there");
             }
+        }
+
+        #[test]
+        fn groups_dealt_out_by_block_equal_comparing_all(values in kinds(), k in 1u32..7, workers in 1u64..4) {
+            let mut expected = plain(&values, &values, k);
+            expected.retain(|pair| pair.0 < pair.1);
+            let mut joiner = eager(k);
+            let groups = joiner.groups(values.len(), 64);
+            let mut pairs = Vec::new();
+            for (place, group) in groups.iter().enumerate() {
+                for worker in 0..workers {
+                    let owned = |value: &&u64| crate::ids::mix(*value & group.block) % workers == worker;
+                    let mut items: Vec<u64> = values.iter().filter(owned).copied().collect();
+                    let mut scratch = items.clone();
+                    joiner.within_group(&groups, place, &mut items, &mut scratch, &mut |x, y, distance| {
+                        pairs.push((*x.min(y), *x.max(y), distance));
+                    });
+                }
+            }
+            pairs.sort_unstable();
+            if groups.is_empty() {
+                prop_assert!(values.len() < 40);
+            } else {
+                prop_assert_eq!(pairs, expected);
+            }
+        }
+
+        #[test]
+        fn places_within_k_equal_comparing_all(values in kinds(), k in 0u32..12) {
+            let mut expected = Vec::new();
+            for (i, x) in (0u32..).zip(&values) {
+                for (j, y) in (i + 1..).zip(&values[i as usize + 1..]) {
+                    expected.extend(((x ^ y).count_ones() <= k).then(|| (i, j, (x ^ y).count_ones())));
+                }
+            }
+            prop_assert_eq!(within_k(&values, k), expected);
         }
 
         #[test]

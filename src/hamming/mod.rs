@@ -10,5 +10,7 @@ pub mod design;
 pub mod fingerprint_file;
 pub mod huge;
 pub mod kernels;
+pub mod postings;
 pub mod query_tables;
 pub mod sections;
+pub mod spread;
