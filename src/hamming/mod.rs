@@ -1,4 +1,7 @@
-//! The Hamming distance problem: which fingerprints differ from a given one in at most k bits?
+//! Pages become simhashes, and the Hamming distance problem: which of them differ in at most k bits?
 //!
 //! # Source
-//! \[MJS07\] section 3.
+//! \[MJS07\] sections 2 and 3.
+
+pub mod recipe;
+pub mod simhash;
