@@ -86,7 +86,7 @@ fn counts(summary: &Summary) -> BTreeMap<String, u64> {
         ("pages", summary.records.kept),
         ("hosts", summary.hosts),
         ("links", summary.links),
-        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded),
+        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar),
         ("trivial_clusters", summary.trivial_clusters),
         ("similar_clusters", summary.similar_clusters),
         ("collections", summary.collections),

@@ -3,5 +3,7 @@
 //! # Source
 //! \[MJS07\] sections 2 and 3.
 
+pub mod pairs;
 pub mod recipe;
+pub mod self_join;
 pub mod simhash;
