@@ -15,13 +15,16 @@ pub mod ids;
 // The road: crawl input becomes pages with text and links,
 pub mod pages;
 
-// text becomes chunks and their fingerprints,
+// text becomes terms and weighted features,
+pub mod text;
+
+// or chunks and their fingerprints,
 pub mod chunks;
 
 // fingerprints become pairs of similar pages,
 pub mod overlap;
 
-// or simhashes within a few bits of each other do,
+// or features become simhashes, and those within a few bits of each other do,
 pub mod hamming;
 
 // pairs and links become trivial clusters and collections,

@@ -113,6 +113,37 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
 }
 
 #[test]
+fn simhashes_find_the_planted_copies_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "800", "--seed", "7", "--truth", &at("truth.tsv")]);
+    for (by, idf, words) in [("hamming", "false", 1), ("hamming", "true", 1), ("both", "false", 2)] {
+        let (by_setting, idf_setting) = (format!("similar.by={by}"), format!("simhash.idf={idf}"));
+        let out = at(&format!("{by}-{idf}"));
+        succeed(&["run", "--input", CRAWL, "--output", &out, "--set", &by_setting, "--set", &idf_setting]);
+        let report: serde_json::Value =
+            serde_json::from_str(&succeed(&["evaluate", &out, "--truth", &at("truth.tsv"), "--json"])).unwrap();
+        let ours = |what: &str| {
+            let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
+            row["ours"].as_f64().unwrap()
+        };
+        assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{by} {idf}: {report}");
+
+        let pages = succeed(&["show", &format!("{out}/pages"), "--json"]);
+        let rows: Vec<serde_json::Value> = pages.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let with = rows.iter().filter(|row| row["simhash"].is_u64()).count();
+        assert!(with > rows.len() * 9 / 10, "{with} of {}", rows.len());
+        assert!(rows.iter().all(|row| row["simhash"].is_u64() || row["text_bytes"].as_u64().unwrap() < 200));
+
+        let pairs = succeed(&["show", &format!("{out}/pairs")]);
+        let measures: std::collections::BTreeSet<_> =
+            pairs.lines().skip(1).filter_map(|line| line.split('\t').nth(2)).filter(|word| *word != "exact").collect();
+        assert_eq!(measures.len(), words, "{measures:?}");
+        assert!(measures.contains("hamming"));
+    }
+}
+
+#[test]
 fn summaries_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

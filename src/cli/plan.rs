@@ -44,6 +44,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let low = Held {
         pages: scaled(held.pages),
         tuples: scaled(held.tuples),
+        features: scaled(held.features),
         links: scaled(held.links),
         pairs: scaled(held.pairs),
     };

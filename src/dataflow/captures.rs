@@ -30,6 +30,12 @@ impl Crawl {
         let at = self.pages.partition_point(|(other, _)| *other < rank);
         &self.pages[at].1
     }
+
+    /// The same, to be changed.
+    pub fn page_mut(&mut self, rank: Rank) -> &mut Capture {
+        let at = self.pages.partition_point(|(other, _)| *other < rank);
+        &mut self.pages[at].1
+    }
 }
 
 /// Settles the captures on all shelves. `floors[item]` is the offset from which the records of a work item are true.

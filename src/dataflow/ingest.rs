@@ -13,8 +13,9 @@ use super::shelf::{Capture, Rejection, Shelf};
 use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::Job;
+use crate::job::{Job, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
@@ -78,6 +79,8 @@ struct Reader {
     shelf: Shelf,
     extractor: Extractor,
     recipe: Recipe,
+    simhash: Simhash,
+    simhashes: hamming::recipe::Recipe,
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
@@ -86,8 +89,16 @@ struct Reader {
 
 impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
-        let (extractor, recipe) = (Extractor::new(&job.input.limits), Recipe::new(&job.chunks));
-        Reader { shelf: Shelf::default(), extractor, recipe, fprints: Vec::new(), worker, item: (0, 0) }
+        Reader {
+            shelf: Shelf::default(),
+            extractor: Extractor::new(&job.input.limits),
+            recipe: Recipe::new(&job.chunks),
+            simhash: job.simhash.clone(),
+            simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            fprints: Vec::new(),
+            worker,
+            item: (0, 0),
+        }
     }
 
     fn take(&mut self, found: Found, progress: &Progress) {
@@ -122,7 +133,17 @@ impl Reader {
             Form::Text => self.extractor.text(&page.body, charset),
         };
         let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        // A page that says too little to be a copy of anything is near nothing either.
+        let text = if document.exact == 0 { "" } else { extracted.text };
         let shelf = &mut self.shelf;
+        let simhash = match &self.simhash {
+            Simhash { bits: 0, .. } => None,
+            Simhash { idf: true, .. } => {
+                shelf.features.push(self.simhashes.features(text));
+                None
+            }
+            _ => self.simhashes.simhash(text),
+        };
         let (item, source) = self.item;
         shelf.captures.push(Capture {
             doc_id: doc_id(url.as_str()),
@@ -134,6 +155,7 @@ impl Reader {
             text_bytes: extracted.text.len() as u64,
             chunks: document.chunks,
             exact: document.exact,
+            simhash,
             source,
             item,
             offset: page.offset,

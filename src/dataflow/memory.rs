@@ -21,6 +21,8 @@ pub struct Held {
     pub pages: u64,
     /// Rows of `FPrint-DocID`: distinct chunks of pages.
     pub tuples: u64,
+    /// Distinct features of pages, where simhashes wait for the crawl.
+    pub features: u64,
     /// Links, within the crawl and out of it.
     pub links: u64,
     /// Pairs of pages, once for each chunk they share.
@@ -28,18 +30,18 @@ pub struct Held {
 }
 
 impl Held {
-    /// Bytes at the peak: 8 a chunk and a link on the shelf, 12 a row of the table, 8 a pair; growing lists hold up to twice
+    /// Bytes at the peak: 8 a chunk and a link on the shelf, 10 a feature, 12 a row of the table, 8 a pair; growing lists hold up to twice
     /// that for a moment, half of it on average.
     pub fn peak_bytes(&self) -> u64 {
         let growing = |bytes: u64| bytes + bytes / 2;
-        let shelf = growing(8 * (self.tuples + self.links)) + A_PAGE * self.pages;
+        let shelf = growing(8 * (self.tuples + self.links) + 10 * self.features) + A_PAGE * self.pages;
         AT_REST + shelf + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
     }
 
     /// What is on a shelf.
     pub fn on(shelf: &Shelf) -> Held {
         let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
-        Held { pages, tuples, links: shelf.links.items() as u64, pairs: 0 }
+        Held { pages, tuples, features: shelf.features.items() as u64, links: shelf.links.items() as u64, pairs: 0 }
     }
 }
 

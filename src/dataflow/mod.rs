@@ -9,6 +9,8 @@ pub mod components;
 pub mod directory;
 pub mod exact;
 pub mod growth;
+pub mod hamming_pairs;
+pub mod idf;
 pub mod ingest;
 pub mod links;
 pub mod maps;
@@ -30,7 +32,7 @@ use crate::clusters::link_summary::LinkSummary;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Rank;
-use crate::job::Job;
+use crate::job::{Job, Measure};
 use crate::overlap::SimilarPair;
 use captures::Crawl;
 use directory::Partitions;
@@ -47,8 +49,10 @@ pub struct Found {
     pub links: Vec<(Rank, Rank)>,
     /// Exact copies with their centres, with the owner of `a`.
     pub exact_pairs: Vec<SimilarPair>,
-    /// Similar pairs, with the owner of `a`.
+    /// Pairs of pages that share enough chunks, with the owner of `a`.
     pub similar_pairs: Vec<SimilarPair>,
+    /// Pairs of pages with near simhashes, with the owner of `a`.
+    pub hamming_pairs: Vec<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Vec<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
@@ -73,17 +77,26 @@ pub struct Found {
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> Result<Found> {
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
-    let crawl = captures::settle(net, shelf, floors, partitions)?;
+    let mut crawl = captures::settle(net, shelf, floors, partitions)?;
+    if job.simhash.idf && job.simhash.bits > 0 {
+        idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
+    }
     let exact_pairs = exact::fold(net, shelf)?;
-    let (similar_pairs, counts) =
-        overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &job.overlap, job.effort.memory_bytes)?;
+    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    if job.similar.by != Measure::Hamming {
+        (similar_pairs, counts.0) =
+            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &job.overlap, job.effort.memory_bytes)?;
+    }
+    if job.similar.by != Measure::Overlap {
+        (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
+    }
     let mut more_tables = Vec::new();
     if job.output.fprint_docid {
         more_tables = maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?;
     }
     shelf.fprints.clear();
 
-    let edges = exact_pairs.iter().chain(&similar_pairs).map(|pair| (pair.a, pair.b));
+    let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).map(|pair| (pair.a, pair.b));
     let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
@@ -103,6 +116,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
+    let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
     let directory = crawl.directory.clone();
     let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
     link_summary.sort_unstable();
@@ -111,6 +125,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         links,
         exact_pairs,
         similar_pairs,
+        hamming_pairs,
         verdicts,
         link_summary,
         collections,
@@ -141,11 +156,14 @@ fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair
 /// Counts of one worker, added up over all.
 type Tally = BTreeMap<String, u64>;
 
+/// What was counted on the way to similar pairs, this worker's share.
+type Counts = (overlap::Counts, hamming_pairs::Counts);
+
 fn summarise(
     net: &mut Net<'_>,
     job: &Job,
     found: &Found,
-    counts: &overlap::Counts,
+    counts: &Counts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
 ) -> Result<Summary> {
@@ -173,8 +191,9 @@ fn summarise(
     for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
         *all.entry(name).or_default() += n;
     }
-    let overlap =
-        net.all_gather("overlap counts", counts.clone())?.iter().fold(overlap::Counts::default(), |x, y| x + y);
+    let all_counts = net.all_gather("counts of pairs", counts.clone())?;
+    let overlap = all_counts.iter().fold(overlap::Counts::default(), |x, y| x + &y.0);
+    let hamming = all_counts[0].1;
     let trivial = found
         .verdicts
         .chunk_by(|x, y| x.cluster == y.cluster)
@@ -213,6 +232,7 @@ fn summarise(
         replication_exact: summary::bars(&exact_groups, pages.pages),
         replication_similar: summary::bars(&similar_groups, pages.pages),
         overlap,
+        hamming,
         exact_pairs: get("exact pairs"),
         trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),

@@ -10,6 +10,7 @@ use super::{find, write};
 use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::hamming;
 use crate::job::{Digest, Job};
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, Manifest};
@@ -54,13 +55,17 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     } else {
         let mut attempt = [0u8; 16];
         getrandom::fill(&mut attempt).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
-        let recipe = Recipe::new(&job.chunks).name();
+        let recipes = BTreeMap::from([
+            ("chunks".into(), Recipe::new(&job.chunks).name()),
+            ("doc_id".into(), "xxh3-64-v1".into()),
+            ("simhash".into(), hamming::recipe::Recipe::new(&job.simhash).name()),
+        ]);
         Manifest {
             format: FORMAT,
             attempt: attempt.iter().map(|byte| format!("{byte:02x}")).collect(),
             digest: Digest::of(job).hex(),
             job: serde_json::to_value(job).expect("a job is plain values"),
-            recipes: BTreeMap::from([("chunks".into(), recipe), ("doc_id".into(), "xxh3-64-v1".into())]),
+            recipes,
             build: crate::build::VERSION.into(),
             workers: net.peers() as u64,
             seconds,
@@ -81,7 +86,7 @@ fn counts(summary: &Summary) -> BTreeMap<String, u64> {
         ("pages", summary.records.kept),
         ("hosts", summary.hosts),
         ("links", summary.links),
-        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded),
+        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar),
         ("trivial_clusters", summary.trivial_clusters),
         ("similar_clusters", summary.similar_clusters),
         ("collections", summary.collections),

@@ -1,13 +1,14 @@
 //! What one worker has read: rows of pages, their fingerprints and links, in columns.
 //!
 //! # Memory
-//! 8 bytes a distinct chunk, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
+//! 8 bytes a distinct chunk, 10 bytes a distinct feature where simhashes wait for the crawl, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{DocId, FPrint, Rank};
+use crate::ids::{DocId, FPrint, Rank, SimHash};
 use crate::pages::record::Reason;
 use crate::pages::warc::RangeEnd;
+use crate::text::Feature;
 
 /// A captured page as it travels to the owner of its doc id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct Capture {
     pub chunks: u32,
     /// Fingerprint of the whole text.
     pub exact: FPrint,
+    /// Simhash of the features of its text; `None` for a page with too few of them, and as long as it waits for the crawl.
+    pub simhash: Option<SimHash>,
     /// Number of the input.
     pub source: u32,
     /// Number of the work item.
@@ -71,14 +74,22 @@ pub struct Lists {
 impl Lists {
     /// Appends a list.
     pub fn push(&mut self, list: &[u64]) {
-        self.items.extend_from_slice(list);
+        self.push_all(list.iter().copied());
+    }
+
+    fn push_all(&mut self, list: impl Iterator<Item = u64>) {
+        self.items.extend(list);
         self.ends.push(self.items.len() as u64);
     }
 
     /// The list in a slot.
     pub fn get(&self, slot: usize) -> &[u64] {
+        &self.items[self.range(slot)]
+    }
+
+    fn range(&self, slot: usize) -> std::ops::Range<usize> {
         let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
-        &self.items[start as usize..self.ends[slot] as usize]
+        start as usize..self.ends[slot] as usize
     }
 
     /// Numbers in all lists.
@@ -89,6 +100,37 @@ impl Lists {
     /// Gives back the memory.
     pub fn clear(&mut self) {
         *self = Lists::default();
+    }
+}
+
+/// Weighted features back to back.
+#[derive(Debug, Default)]
+pub struct FeatureLists {
+    hashes: Lists,
+    weights: Vec<u16>,
+}
+
+impl FeatureLists {
+    /// Appends the features of a page; a weight beyond 65,535 sixteenths is that.
+    pub fn push(&mut self, features: &[Feature]) {
+        self.hashes.push_all(features.iter().map(|feature| feature.hash));
+        self.weights.extend(features.iter().map(|feature| feature.weight.min(u32::from(u16::MAX)) as u16));
+    }
+
+    /// Hashes and weights of the features in a slot.
+    pub fn get(&self, slot: usize) -> (&[u64], &[u16]) {
+        let range = self.hashes.range(slot);
+        (&self.hashes.items[range.clone()], &self.weights[range])
+    }
+
+    /// Features in all lists.
+    pub fn items(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Gives back the memory.
+    pub fn clear(&mut self) {
+        *self = FeatureLists::default();
     }
 }
 
@@ -104,6 +146,8 @@ pub struct Shelf {
     pub exact: Vec<FPrint>,
     /// Chunk fingerprints of each slot: ascending, each once.
     pub fprints: Lists,
+    /// Weighted features of each slot where simhashes wait for the crawl, else no slots.
+    pub features: FeatureLists,
     /// Doc ids of the link targets of each slot.
     pub links: Lists,
     /// Rank of each slot once captures are settled, or [`NOT_KEPT`].

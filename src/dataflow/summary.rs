@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::overlap;
 use super::report::Largest;
+use super::{hamming_pairs, overlap};
 use crate::applications::keep::Why;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -63,6 +63,8 @@ pub struct Summary {
     pub replication_similar: Vec<Bar>,
     /// Chunks and pairs on the way to similar pages.
     pub overlap: overlap::Counts,
+    /// Simhashes and pairs, where similar pages are found by these.
+    pub hamming: hamming_pairs::Counts,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.

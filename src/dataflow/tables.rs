@@ -27,6 +27,7 @@ pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitio
     let mut pairs: Vec<(Rank, Rank, &str, u32)> = Vec::new();
     pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
     pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
+    pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
     pairs.sort_unstable();
     split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
     split("clusters", crawl, &found.verdicts, |row| row.cluster, |rows| clusters(crawl, rows), &mut parts);
@@ -121,7 +122,7 @@ fn pages(crawl: &Crawl, rows: &[(Rank, super::shelf::Capture)], sources: &[Strin
         ("text_bytes", u64s(rows, |(_, page)| page.text_bytes)),
         ("chunks", u32s(rows, |(_, page)| page.chunks)),
         ("exact", u64s(rows, |(_, page)| page.exact)),
-        ("simhash", Column::OptionalU64(vec![None; rows.len()])),
+        ("simhash", Column::OptionalU64(rows.iter().map(|(_, page)| page.simhash).collect())),
         ("source", texts(rows, |(_, page)| sources[page.source as usize].clone())),
         ("offset", u64s(rows, |(_, page)| page.offset)),
         ("length", u64s(rows, |(_, page)| page.length)),

@@ -18,6 +18,7 @@ impl Digest {
         let mut hash = Sha256::new();
         hash.update(tree.to_string());
         hash.update(crate::chunks::Recipe::new(&job.chunks).name());
+        hash.update(crate::hamming::recipe::Recipe::new(&job.simhash).name());
         Digest(hash.finalize().into())
     }
 

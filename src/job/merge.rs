@@ -2,8 +2,9 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Job, Unit};
+use super::settings::{Job, Measure, Unit};
 use crate::error::{Error, Result};
+use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
 /// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings laid over it, in order.
 ///
@@ -132,6 +133,25 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
+    if job.hamming.k >= 64 {
+        return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");
+    }
+    if job.simhash.bits > 64 {
+        return refuse("simhash.bits", job.simhash.bits.to_string(), "1 to 64, or 0 for no simhash");
+    }
+    if job.simhash.bits == 0 && job.similar.by != Measure::Overlap {
+        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is not overlap");
+    }
+    if !(1..=16).contains(&job.simhash.phrase) {
+        return refuse("simhash.phrase", job.simhash.phrase.to_string(), "1 to 16 terms");
+    }
+    if job.simhash.stop_words != NONE && !has_stop_words(&job.simhash.stop_words) {
+        return refuse("simhash.stop_words", job.simhash.stop_words.clone(), "none, or a code of ISO 639-1 such as en");
+    }
+    if job.simhash.stemming != NONE && !has_stemmer(&job.simhash.stemming) {
+        let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
+        return refuse("simhash.stemming", job.simhash.stemming.clone(), must_be);
+    }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
     }
@@ -191,6 +211,9 @@ mod tests {
             ("[chunks]\nunit = \"verses\"", "verses"),
             ("[chunks]\nwrap = 5", "16"),
             ("[output]\npartitions = 12", "power of two"),
+            ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
+            ("[simhash]\nstemming = \"english\"", "none, ar"),
+            ("[simhash]\nstop_words = \"English\"", "639"),
             ("kind = [", "TOML"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();

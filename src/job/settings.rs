@@ -17,8 +17,14 @@ pub struct Job {
     pub output: Output,
     /// How text is cut in chunks.
     pub chunks: Chunks,
-    /// When two pages are similar.
+    /// By which measure pages are similar.
+    pub similar: Similar,
+    /// When two pages share enough chunks.
     pub overlap: Overlap,
+    /// When two simhashes are near.
+    pub hamming: Hamming,
+    /// What a page's simhash is made of.
+    pub simhash: Simhash,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
     /// Settings that change how much work is done at once, never the answer.
@@ -129,7 +135,66 @@ pub enum Guard {
     MutualBest,
 }
 
-/// When two pages are similar.
+/// Where similar pairs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Shared chunks ([`Overlap`]).
+    Overlap,
+    /// Simhashes within a few bits ([`Hamming`]).
+    Hamming,
+    /// Pairs of either.
+    Both,
+}
+
+/// By which measure pages are similar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Similar {
+    /// The measure.
+    pub by: Measure,
+}
+
+/// When two simhashes are near (\[MJS07\] section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hamming {
+    /// Bits in which they may differ.
+    pub k: u32,
+    /// What keeps clusters from chaining.
+    pub guard: Guard,
+}
+
+/// How the weight of a feature grows with the times it stands on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// It is that number.
+    Count,
+    /// It is 1 + log2 of that number.
+    Log,
+    /// It is 1.
+    Once,
+}
+
+/// What a page's simhash is made of; together a named recipe, see [`crate::hamming::recipe::Recipe`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simhash {
+    /// f: width of a simhash, 1 to 64; 0 for no simhash at all.
+    pub bits: u32,
+    /// Terms a feature: 1 for single terms, more for phrases.
+    pub phrase: u32,
+    /// Language whose stop words do not count, or `none`.
+    pub stop_words: String,
+    /// Language by which words are stemmed, or `none`.
+    pub stemming: String,
+    /// How the weight of a feature grows with its count.
+    pub weights: Weights,
+    /// Whether features weigh less the more pages of the crawl they are on.
+    pub idf: bool,
+    /// A page with fewer features says too little to have a simhash.
+    pub min_features: u32,
+}
+
+/// When two pages share enough chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
     /// T: fingerprints two pages must share at least.
@@ -197,6 +262,17 @@ impl Default for Job {
                 template_pages: 6,
                 max_documents: 1000,
                 guard: Guard::MutualBest,
+            },
+            similar: Similar { by: Measure::Overlap },
+            hamming: Hamming { k: 3, guard: Guard::MutualBest },
+            simhash: Simhash {
+                bits: 64,
+                phrase: 2,
+                stop_words: "none".into(),
+                stemming: "none".into(),
+                weights: Weights::Count,
+                idf: false,
+                min_features: 8,
             },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
             effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0 },

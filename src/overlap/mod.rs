@@ -59,7 +59,7 @@ pub struct SimilarPair {
     pub a: Rank,
     /// The larger page.
     pub b: Rank,
-    /// F, the fingerprints shared; 0 for exact copies.
+    /// F, the fingerprints shared; for simhashes the bits in which they differ; 0 for exact copies.
     pub value: u32,
 }
 

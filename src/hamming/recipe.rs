@@ -1,0 +1,122 @@
+//! From the text of a page to its simhash: a named, versioned recipe.
+
+use crate::ids::SimHash;
+use crate::job::{Simhash, Weights};
+use crate::text::terms::NONE;
+use crate::text::{Feature, Features, weigh};
+
+use super::simhash::Sums;
+
+/// How text becomes a simhash. Equal names, equal simhashes; but where the job asks for `idf`, in equal crawls only.
+#[derive(Debug)]
+pub struct Recipe {
+    settings: Simhash,
+    features: Features,
+    weighted: Vec<Feature>,
+}
+
+impl Recipe {
+    /// The recipe of a job's `[simhash]`.
+    pub fn new(settings: &Simhash) -> Recipe {
+        Recipe { settings: settings.clone(), features: Features::new(settings), weighted: Vec::new() }
+    }
+
+    /// Name and version, as written into every manifest.
+    pub fn name(&self) -> String {
+        let Simhash { bits, phrase, stop_words, stemming, weights, idf, min_features } = &self.settings;
+        if *bits == 0 {
+            return "none".into();
+        }
+        let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
+        let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
+        let weights = match weights {
+            Weights::Count => "count",
+            Weights::Log => "log",
+            Weights::Once => "once",
+        };
+        let idf = if *idf { "-idf" } else { "" };
+        format!("terms-{phrase}{stop}{stem}-{weights}{idf}-min{min_features}-xxh3-{bits}-v1")
+    }
+
+    /// The simhash of `text`, all features weighing what they weigh on the page; `None` for a text with fewer features than
+    /// `min_features`, each counted as often as it stands there, and for the empty text.
+    ///
+    /// # Cost
+    /// One pass over the text; where features are not weighted by their plain count, a sort of them.
+    pub fn simhash(&mut self, text: &str) -> Option<SimHash> {
+        let hashes = self.features.of(text);
+        if hashes.is_empty() || hashes.len() < self.settings.min_features as usize {
+            return None;
+        }
+        let mut sums = Sums::default();
+        if self.settings.weights == Weights::Count {
+            sums.add_all(hashes, 0);
+        } else {
+            weigh(hashes, self.settings.weights, &mut self.weighted);
+            sums.add_weighted(&self.weighted);
+        }
+        Some(sums.simhash(self.settings.bits))
+    }
+
+    /// The features of `text`, ascending, for a simhash that waits for the weights of a crawl; none where
+    /// [`Recipe::simhash`] is `None`.
+    pub fn features(&mut self, text: &str) -> &[Feature] {
+        let hashes = self.features.of(text);
+        let enough = hashes.len() >= self.settings.min_features as usize;
+        weigh(if enough { hashes } else { &mut [] }, self.settings.weights, &mut self.weighted);
+        &self.weighted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::Job;
+
+    fn recipe(change: impl Fn(&mut Simhash)) -> Recipe {
+        let mut settings = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
+        change(&mut settings);
+        Recipe::new(&settings)
+    }
+
+    #[test]
+    fn names_tell_every_setting_that_changes_a_simhash() {
+        assert_eq!(recipe(|_| ()).name(), "terms-2-count-min4-xxh3-64-v1");
+        let all = recipe(|settings| {
+            (settings.bits, settings.phrase, settings.idf, settings.weights) = (32, 3, true, Weights::Log);
+            (settings.stop_words, settings.stemming) = ("en".into(), "de".into());
+        });
+        assert_eq!(all.name(), "terms-3-stop.en-stem.de-log-idf-min4-xxh3-32-v1");
+    }
+
+    #[test]
+    fn empty_and_tiny_pages_have_no_simhash_and_so_are_near_nothing() {
+        let mut recipe = recipe(|_| ());
+        assert_eq!(recipe.simhash(""), None);
+        assert_eq!(recipe.simhash("File not found"), None);
+        assert!(recipe.simhash("The file was not found").is_some());
+        assert_eq!(self::recipe(|settings| settings.min_features = 0).simhash(" - "), None);
+    }
+
+    #[test]
+    fn recipe_v1_gives_the_simhashes_it_always_gave() {
+        let text = "Near-duplicate web documents are abundant. Don't count 3.14 twice, ÄRGER 日本語.";
+        let simhash = |change: fn(&mut Simhash)| recipe(change).simhash(text).unwrap();
+        let all = [simhash(|_| ()), simhash(|settings| settings.phrase = 1), simhash(|settings| settings.bits = 32)];
+        assert_eq!(all, [2819408648056341843, 9519496313529714842, 1074791763]);
+    }
+
+    proptest! {
+        #[test]
+        fn counting_features_equals_weighing_them_by_their_count(
+            text in "([ab] ){4,80}", phrase in 1u32..4, bits in 1u32..=64
+        ) {
+            let mut recipe = recipe(|settings| (settings.phrase, settings.bits) = (phrase, bits));
+            let mut sums = Sums::default();
+            sums.add_weighted(recipe.features(&text));
+            prop_assert_eq!(recipe.simhash(&text), (!recipe.weighted.is_empty()).then(|| sums.simhash(bits)));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Words become terms: stop words go, inflected words become their stem, what is left is hashed.
+//!
+//! Both need to know the language, and both are off unless the job names one: a page would change its features with a wrong
+//! guess of its language, and copies of it with it.
+
+use std::collections::HashSet;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Languages that have a stemmer, by the codes of ISO 639-1.
+const STEMMERS: [(&str, Algorithm); 18] = [
+    ("ar", Algorithm::Arabic),
+    ("da", Algorithm::Danish),
+    ("de", Algorithm::German),
+    ("el", Algorithm::Greek),
+    ("en", Algorithm::English),
+    ("es", Algorithm::Spanish),
+    ("fi", Algorithm::Finnish),
+    ("fr", Algorithm::French),
+    ("hu", Algorithm::Hungarian),
+    ("it", Algorithm::Italian),
+    ("nl", Algorithm::Dutch),
+    ("no", Algorithm::Norwegian),
+    ("pt", Algorithm::Portuguese),
+    ("ro", Algorithm::Romanian),
+    ("ru", Algorithm::Russian),
+    ("sv", Algorithm::Swedish),
+    ("ta", Algorithm::Tamil),
+    ("tr", Algorithm::Turkish),
+];
+
+/// Name of the setting that turns stop words or stemming off.
+pub const NONE: &str = "none";
+
+/// Whether there is a stemmer for a language.
+pub fn has_stemmer(language: &str) -> bool {
+    STEMMERS.iter().any(|(code, _)| *code == language)
+}
+
+/// Whether there is a list of stop words for a language.
+pub fn has_stop_words(language: &str) -> bool {
+    stop_words::lookup(language).is_some()
+}
+
+/// Words that are remembered with their terms, a power of two.
+const MEMO: usize = 1 << 13;
+
+/// Longest word that is remembered, bytes.
+const LONGEST: usize = 16;
+
+/// From words to hashed terms.
+pub struct Terms {
+    stop_words: HashSet<&'static str>,
+    stemmer: Option<Stemmer>,
+    /// Words seen lately by their hash, each with its term: stemming costs fifty times the look.
+    memo: Vec<(u128, Option<u64>)>,
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Terms with {} stop words", self.stop_words.len())
+    }
+}
+
+impl Terms {
+    /// Terms by the stop words of one language and the stemmer of one, each a code or [`NONE`].
+    pub fn new(stop_words: &str, stemming: &str) -> Terms {
+        let stemmer =
+            STEMMERS.iter().find(|(code, _)| *code == stemming).map(|&(_, algorithm)| Stemmer::create(algorithm));
+        let stop_words: HashSet<&str> = stop_words::lookup(stop_words).unwrap_or_default().iter().copied().collect();
+        let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); MEMO] } else { Vec::new() };
+        Terms { stop_words, stemmer, memo }
+    }
+
+    /// The term of a word in lower case, as its XXH3 hash of 64 bits; `None` for a stop word.
+    pub fn term(&mut self, word: &[u8]) -> Option<u64> {
+        let hash = xxh3_64(word);
+        if self.memo.is_empty() {
+            return Some(hash);
+        }
+        if word.len() > LONGEST {
+            return self.look_up(word, hash);
+        }
+        let mut key = [0; LONGEST];
+        key[..word.len()].copy_from_slice(word);
+        let (key, place) = (u128::from_le_bytes(key), hash as usize % MEMO);
+        if self.memo[place].0 != key {
+            self.memo[place] = (key, self.look_up(word, hash));
+        }
+        self.memo[place].1
+    }
+
+    fn look_up(&self, word: &[u8], hash: u64) -> Option<u64> {
+        let text = std::str::from_utf8(word).expect("words are UTF-8");
+        if self.stop_words.contains(text) {
+            return None;
+        }
+        Some(self.stemmer.as_ref().map_or(hash, |stemmer| xxh3_64(stemmer.stem(text).as_bytes())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stop_words_have_no_term_and_inflections_have_one() {
+        let mut terms = Terms::new("en", "en");
+        assert_eq!(terms.term(b"the"), None);
+        assert_eq!(terms.term(b"duplicates"), Some(xxh3_64(b"duplic")));
+        assert_eq!(terms.term(b"duplicates"), terms.term(b"duplicate"));
+        assert_eq!(terms.term(b"incomprehensibilities"), terms.term(b"incomprehensibility"));
+        assert_eq!(Terms::new(NONE, NONE).term(b"the"), Some(xxh3_64(b"the")));
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_would_be_found_anew() {
+        let mut terms = Terms::new("en", "en");
+        let words: Vec<String> = (0..4 * MEMO).map(|n| format!("{}ing", n % (2 * MEMO + 7))).collect();
+        assert!(words.iter().all(|word| terms.term(word.as_bytes()) == Terms::look_up(&terms, word.as_bytes(), 0)));
+    }
+
+    #[test]
+    fn languages_are_known_by_their_codes() {
+        assert!(has_stemmer("en") && has_stop_words("en") && has_stop_words("ja"));
+        assert!(!has_stemmer(NONE) && !has_stop_words(NONE) && !has_stemmer("english"));
+    }
+}

@@ -1,0 +1,207 @@
+//! Text becomes words, case folded, in order.
+//!
+//! Words are those of Unicode (UAX #29, as `unicode-segmentation` has them) with a letter or a digit in them: *don't*,
+//! *3.14*, *www.example.com* and *snake_case* are one word each. Scripts written without spaces have no words in that
+//! sense, only characters; there a word is two neighbouring characters, and a character that stands alone is one too.
+//!
+//! # Deviations
+//! - Case is folded by the lower case of each character, not by Unicode's full folding: final sigma stays what it is.
+//! - Text is not normalised: the two spellings of é are two letters.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// What an ASCII byte is within a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Not of a word.
+    Other,
+    /// `A` to `Z`, `a` to `z`.
+    Letter,
+    /// `0` to `9`.
+    Digit,
+    /// The low line, which joins like a letter and like a digit, and makes no word by itself.
+    Line,
+    /// The first byte of a character beyond ASCII, or a later one.
+    Beyond,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b'_' => Class::Line,
+            0x80.. => Class::Beyond,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+fn class(text: &[u8], at: usize) -> Class {
+    text.get(at).map_or(Class::Other, |&byte| CLASSES[usize::from(byte)])
+}
+
+/// Calls `word` with each word of `text`, in order, as UTF-8.
+///
+/// # Cost
+/// One pass over ASCII, which needs no tables; from the first word of another script on, up to the next white space, the
+/// tables of Unicode.
+pub fn words(text: &str, mut word: impl FnMut(&[u8])) {
+    let bytes = text.as_bytes();
+    let mut folded = Vec::with_capacity(64);
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        match class(bytes, at) {
+            Class::Other => {
+                at += 1;
+                continue;
+            }
+            Class::Beyond => {}
+            _ => {
+                let alphanumeric;
+                (at, alphanumeric) = end_of_ascii_word(bytes, at);
+                let beyond = class(bytes, at) == Class::Beyond
+                    || (is_joiner(bytes, at) && class(bytes, at + 1) == Class::Beyond);
+                if !beyond {
+                    if alphanumeric {
+                        folded.clear();
+                        folded.extend(bytes[start..at].iter().map(u8::to_ascii_lowercase));
+                        word(&folded);
+                    }
+                    continue;
+                }
+            }
+        }
+        // A word never holds white space, and what stands before `start` has no part in what follows.
+        at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
+        unicode_words(&text[start..at], &mut folded, &mut word);
+    }
+}
+
+/// Where the word that begins at `at` ends, as far as it is ASCII, and whether it has a letter or digit.
+fn end_of_ascii_word(bytes: &[u8], mut at: usize) -> (usize, bool) {
+    let mut alphanumeric = false;
+    loop {
+        match class(bytes, at) {
+            Class::Letter | Class::Digit => alphanumeric = true,
+            Class::Line => {}
+            Class::Other if joins(bytes, at) => {}
+            _ => return (at, alphanumeric),
+        }
+        at += 1;
+    }
+}
+
+fn is_joiner(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_some_and(|byte| b".,;:'".contains(byte))
+}
+
+/// Whether the byte at `at` joins what stands on either side of it (rules WB6, WB7, WB11 and WB12).
+fn joins(bytes: &[u8], at: usize) -> bool {
+    if at == 0 || !is_joiner(bytes, at) {
+        return false;
+    }
+    match (class(bytes, at - 1), class(bytes, at + 1)) {
+        (Class::Letter, Class::Letter) => b".:'".contains(&bytes[at]),
+        (Class::Digit, Class::Digit) => b".,;'".contains(&bytes[at]),
+        _ => false,
+    }
+}
+
+/// The same by the tables of Unicode.
+fn unicode_words(text: &str, folded: &mut Vec<u8>, word: &mut impl FnMut(&[u8])) {
+    let mut tell = |part: &str| {
+        folded.clear();
+        for lower in part.chars().flat_map(char::to_lowercase) {
+            folded.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        word(folded);
+    };
+    // The last character of a script without spaces, and whether it is part of a pair.
+    let mut last: Option<(usize, &str, bool)> = None;
+    for (start, part) in text.unicode_word_indices() {
+        let spaceless = part.chars().next().is_some_and(is_written_without_spaces);
+        let neighbour = last.take_if(|(at, before, _)| spaceless && *at + before.len() == start);
+        match neighbour {
+            Some((at, _, _)) => tell(&text[at..start + part.len()]),
+            None => {
+                if let Some((_, alone, false)) = last.take() {
+                    tell(alone);
+                }
+                if !spaceless {
+                    tell(part);
+                }
+            }
+        }
+        if spaceless {
+            last = Some((start, part, neighbour.is_some()));
+        }
+    }
+    if let Some((_, alone, false)) = last {
+        tell(alone);
+    }
+}
+
+/// Whether words of this character's script are not told apart by spaces, and Unicode's tables tell none either: Thai, Lao,
+/// Burmese, Khmer, Hiragana and Han. (Katakana makes words; Hangul is written with spaces.)
+fn is_written_without_spaces(character: char) -> bool {
+    matches!(
+        u32::from(character),
+        0x0e00..=0x0eff
+            | 0x1000..=0x109f
+            | 0x1780..=0x17ff
+            | 0x3005..=0x3007
+            | 0x3040..=0x309f
+            | 0x3400..=0x4dbf
+            | 0x4e00..=0x9fff
+            | 0xf900..=0xfaff
+            | 0x20000..=0x3ffff
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        words(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        found
+    }
+
+    #[test]
+    fn words_are_those_of_unicode_in_lower_case() {
+        assert_eq!(
+            all("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
+            ["don't", "print", "3.14", "but", "see", "www.example.com", "snake_case"]
+        );
+        assert_eq!(all("Ünïcode ÄRGER—Straße"), ["ünïcode", "ärger", "straße"]);
+    }
+
+    #[test]
+    fn scripts_without_spaces_give_pairs_of_characters() {
+        assert_eq!(all("日本語"), ["日本", "本語"]);
+        assert_eq!(all("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
+        assert_eq!(all("カタカナです"), ["カタカナ", "です"]);
+        assert_eq!(all("서울 도서관"), ["서울", "도서관"]);
+        assert_eq!(all("ภาษา").len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_through_ascii_equals_the_tables_of_unicode(
+            text in "([a-cA-C0-2_.,:;'\"/ \t\n(-]|[äßé́ \u{ad}日本のカ한ก☃\u{200d}א]){0,24}"
+        ) {
+            let mut want = Vec::new();
+            unicode_words(&text, &mut Vec::new(), &mut |word: &[u8]| want.push(String::from_utf8(word.to_vec()).unwrap()));
+            prop_assert_eq!(all(&text), want);
+        }
+    }
+}
