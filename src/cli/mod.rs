@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod evaluate;
+mod hamming;
 mod plan;
 mod progress;
 mod run;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
 
@@ -32,6 +34,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
+  webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
   (cd out && duckdb -init views.sql)";
 
 #[derive(Debug, Subcommand)]
@@ -48,6 +51,9 @@ enum Command {
     Synth(synth::Args),
     /// Holds a run against a truth table: precision and recall of pairs, clusters and collections
     Evaluate(evaluate::Args),
+    /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
+    #[command(subcommand)]
+    Hamming(hamming::Command),
     /// Prints shell completions
     Completions(completions::Args),
 }
@@ -97,6 +103,40 @@ impl JobArgs {
     }
 }
 
+/// Where to compute it.
+#[derive(Debug, Args)]
+struct WorkerArgs {
+    /// Worker threads of a run in one process; all cores when not given
+    #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
+    /// How progress is told on stderr
+    #[arg(long, value_enum, default_value = "text")]
+    log: progress::Log,
+    /// Cluster file: the processes of a run and where they are
+    #[arg(long, value_name = "FILE", requires = "process", help_heading = "Cluster")]
+    cluster: Option<PathBuf>,
+    /// Number of this process in the cluster file, from 0
+    #[arg(long, value_name = "N", requires = "cluster", help_heading = "Cluster")]
+    process: Option<usize>,
+}
+
+impl WorkerArgs {
+    /// The cluster, and the number of this process in it.
+    fn resolve(&self) -> Result<(Cluster, usize)> {
+        let cluster = match &self.cluster {
+            Some(path) => Cluster::load(path)?,
+            None => Cluster::local(match self.workers {
+                Some(workers) => usize::from(workers),
+                None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+            }),
+        };
+        let process = self.process.unwrap_or(0);
+        cluster.check_process(process)?;
+        Ok((cluster, process))
+    }
+}
+
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
@@ -106,6 +146,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Hamming(command) => hamming::run(command),
         Command::Completions(args) => completions::run(args),
     };
     match outcome {

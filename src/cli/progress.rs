@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::dataflow::ingest::Queue;
+use crate::dataflow::progress::Progress;
 
 /// How progress is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -25,7 +25,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    pub(super) fn start(queue: Arc<Queue>, log: Log) -> Watcher {
+    pub(super) fn start(progress: Arc<Progress>, log: Log) -> Watcher {
         let every = match log {
             Log::Json => Duration::from_secs(5),
             Log::Text if std::io::stderr().is_terminal() => Duration::from_millis(500),
@@ -35,7 +35,7 @@ impl Watcher {
         let thread = std::thread::spawn(move || {
             let start = Instant::now();
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                tell(&queue, log, start.elapsed().as_secs_f64());
+                tell(&progress, log, start.elapsed().as_secs_f64());
             }
             if log == Log::Text {
                 eprint!("\r\x1b[K");
@@ -54,8 +54,7 @@ impl Drop for Watcher {
     }
 }
 
-fn tell(queue: &Queue, log: Log, seconds: f64) {
-    let progress = &queue.progress;
+fn tell(progress: &Progress, log: Log, seconds: f64) {
     let stage = progress.stage();
     let done = progress.done.load(Ordering::Relaxed) as f64 / progress.all.max(1) as f64;
     let records = progress.records.load(Ordering::Relaxed);
@@ -66,6 +65,7 @@ fn tell(queue: &Queue, log: Log, seconds: f64) {
         Log::Json => {
             serde_json::json!({
                 "stage": stage, "seconds": seconds, "share_read": done, "records": records,
+                "pairs_coming": progress.coming.load(Ordering::Relaxed),
                 "page_megabytes_a_second": rate, "seconds_left_to_read": left, "memory_bytes": memory,
             })
             .to_string()
@@ -75,6 +75,11 @@ fn tell(queue: &Queue, log: Log, seconds: f64) {
             "\r\x1b[K{stage}: {:.0} % of the input, {records} records, {rate:.0} MB of pages a second, {left:.0} s left, {} MB",
             100.0 * done,
             memory >> 20,
+        ),
+        Log::Text if progress.coming.load(Ordering::Relaxed) > 0 => format!(
+            "\r\x1b[K{stage}: {} pairs are coming, {seconds:.0} s so far, {} MB",
+            progress.coming.load(Ordering::Relaxed),
+            memory >> 20
         ),
         Log::Text => format!("\r\x1b[K{stage}: {records} records, {seconds:.0} s so far, {} MB", memory >> 20),
     };

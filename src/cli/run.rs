@@ -1,16 +1,17 @@
 //! `webtwin run`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, evaluate};
+use super::{JobArgs, WorkerArgs, evaluate};
+use crate::dataflow;
+use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
-use crate::dataflow::replicas;
 use crate::dataflow::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
-use crate::job::Digest;
+use crate::hamming::fingerprint_file;
+use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
 use crate::storage::location::Location;
 use crate::storage::manifest;
@@ -20,45 +21,40 @@ use crate::synth::Synth;
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// Worker threads of a run in one process; all cores when not given
-    #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
-        value_parser = clap::value_parser!(u16).range(1..))]
-    workers: Option<u16>,
-    /// How progress is told on stderr
-    #[arg(long, value_enum, default_value = "text")]
-    log: Log,
-    /// Cluster file: the processes of a run and where they are
-    #[arg(long, value_name = "FILE", requires = "process", help_heading = "Cluster")]
-    cluster: Option<PathBuf>,
-    /// Number of this process in the cluster file, from 0
-    #[arg(long, value_name = "N", requires = "cluster", help_heading = "Cluster")]
-    process: Option<usize>,
+    #[command(flatten)]
+    workers: WorkerArgs,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let job = args.job.resolve()?;
+    execute(args.job.resolve()?, &args.workers)
+}
+
+/// Runs a job of any kind.
+pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     if job.output.url.is_empty() {
         return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
     }
-    let cluster = match &args.cluster {
-        Some(path) => Cluster::load(path)?,
-        None => Cluster::local(match args.workers {
-            Some(workers) => usize::from(workers),
-            None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-        }),
-    };
-    let process = args.process.unwrap_or(0);
-    cluster.check_process(process)?;
+    let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
-    if folder.join(manifest::NAME)?.exists()? {
+    let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
+    if folder.join(name)?.exists()? {
         return Err(Error::LostCommit(folder.name().to_string()));
     }
+    match job.kind {
+        Kind::Replicas => replicas(job, at, workers.log, folder),
+        Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
+        Kind::Hamming => hamming(job, at, workers.log, folder),
+    }
+}
+
+fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
     let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();
-    let watcher = Watcher::start(queue.clone(), args.log);
+    let watcher = Watcher::start(queue.progress.clone(), log);
     let shared = (Arc::new(job), queue, folder.clone());
-    let summaries = run_on(&cluster, process, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2));
+    let summaries =
+        run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2));
     drop(watcher);
     let summaries = summaries?;
     if process == 0
@@ -70,6 +66,56 @@ pub(super) fn run(args: Args) -> Result<()> {
         {
             tell_truth(url, &folder)?;
         }
+    }
+    Ok(())
+}
+
+fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+    let digest = Digest::of(&job).0;
+    let out = folder.clone();
+    let manifests = if job.fingerprints.from.is_empty() {
+        let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+        let _watcher = Watcher::start(queue.progress.clone(), log);
+        run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &queue, &out))?
+    } else {
+        let ready = Ready::find(&job)?;
+        let _watcher = Watcher::start(ready.progress.clone(), log);
+        run_on(&cluster, process, digest, move |net| build::from_fingerprints(net, &job, &ready, &out))?
+    };
+    if process == 0
+        && let Some(set) = manifests.first()
+    {
+        let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
+        eprintln!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len());
+        eprintln!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name());
+    }
+    Ok(())
+}
+
+fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+    let work = dataflow::hamming::Work::find(&job)?;
+    let digest = Digest::of(&job).0;
+    let (k, groups) = (job.hamming.k, job.batch.groups);
+    let watcher = Watcher::start(work.progress.clone(), log);
+    let out = folder.clone();
+    let summaries = run_on(&cluster, process, digest, move |net| dataflow::hamming::run(net, &job, &work, &out));
+    drop(watcher);
+    let summaries = summaries?;
+    if process == 0
+        && let Some(summary) = summaries.first()
+    {
+        eprintln!(
+            "{} documents, {} queries ({} distinct)",
+            summary.documents, summary.queries, summary.distinct_queries
+        );
+        eprintln!("{} pairs of fingerprints within {k} bits: {} pairs of documents", summary.near, summary.pairs);
+        for (distance, pairs) in &summary.pairs_by_distance {
+            eprintln!("  {distance} bits: {pairs}");
+        }
+        if groups {
+            eprintln!("in {} groups", summary.groups);
+        }
+        eprintln!("results: {}", folder.name());
     }
     Ok(())
 }

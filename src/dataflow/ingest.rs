@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::memory::Held;
 use super::progress::Progress;
 use super::shelf::{Capture, Rejection, Shelf};
+use super::turns::Turns;
 use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -26,16 +27,16 @@ use crate::pages::work_items::Work;
 pub struct Queue {
     /// Inputs and the items they are cut in.
     pub work: Work,
-    next: AtomicUsize,
+    turns: Turns,
     /// What has been read so far, for people who watch.
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
 }
 
 impl Queue {
     /// A queue of all items.
     pub fn new(work: Work) -> Arc<Queue> {
-        let progress = Progress::new(work.weight());
-        Arc::new(Queue { work, next: AtomicUsize::new(0), progress })
+        let progress = Arc::new(Progress::new(work.weight()));
+        Arc::new(Queue { work, turns: Turns::default(), progress })
     }
 }
 
@@ -46,8 +47,7 @@ impl Queue {
 pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
     let mut reader = Reader::new(job, net.index() as u32);
     loop {
-        let turn = queue.next.fetch_add(1, Ordering::Relaxed);
-        let number = turn * net.processes() + net.process();
+        let number = queue.turns.next(net);
         let Some(item) = queue.work.items.get(number) else { return Ok(reader.shelf) };
         reader.item = (number as u32, item.input);
         let end = queue.work.read(item, &job.input, &mut |found| {

@@ -9,6 +9,7 @@ pub mod components;
 pub mod directory;
 pub mod exact;
 pub mod growth;
+pub mod hamming;
 pub mod hamming_pairs;
 pub mod idf;
 pub mod ingest;
@@ -22,6 +23,7 @@ pub mod report;
 pub mod shelf;
 pub mod summary;
 pub mod tables;
+pub mod turns;
 pub mod write;
 
 use std::collections::BTreeMap;

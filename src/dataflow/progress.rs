@@ -14,6 +14,8 @@ pub struct Progress {
     pub records: AtomicU64,
     /// Bytes of pages, decoded.
     pub page_bytes: AtomicU64,
+    /// Pairs of documents that are known to be coming.
+    pub coming: AtomicU64,
     stage: Mutex<&'static str>,
 }
 
@@ -21,7 +23,14 @@ impl Progress {
     /// Nothing done of work that weighs `all`.
     pub fn new(all: u64) -> Progress {
         let zero = AtomicU64::default;
-        Progress { all, done: zero(), records: zero(), page_bytes: zero(), stage: Mutex::new("reading") }
+        Progress {
+            all,
+            done: zero(),
+            records: zero(),
+            page_bytes: zero(),
+            coming: zero(),
+            stage: Mutex::new("reading"),
+        }
     }
 
     /// Enters a stage.

@@ -11,9 +11,8 @@ use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
-use crate::job::{Digest, Job};
+use crate::job::Job;
 use crate::storage::location::Location;
-use crate::storage::manifest::{FORMAT, Manifest};
 
 /// Runs the job; every worker returns the same summary once the result is committed.
 ///
@@ -26,11 +25,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         seconds.insert(stage.to_string(), (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
         start = Instant::now();
     };
-    same_inputs(net, queue)?;
-    let shelf = read(net, queue, job);
-    let mut shelf = net.agree("reading", shelf)?;
-    let floors = floors(net, &shelf, queue)?;
-    bad_records(net, &shelf, &floors, queue, job)?;
+    let (mut shelf, floors) = read_crawl(net, job, queue)?;
     lap("1 read");
 
     queue.progress.enter("finding");
@@ -50,37 +45,30 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
     lap("3 write");
 
-    let committed = if net.index() > 0 {
-        Ok(())
-    } else {
-        let mut attempt = [0u8; 16];
-        getrandom::fill(&mut attempt).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
-        let recipes = BTreeMap::from([
-            ("chunks".into(), Recipe::new(&job.chunks).name()),
-            ("doc_id".into(), "xxh3-64-v1".into()),
-            ("simhash".into(), hamming::recipe::Recipe::new(&job.simhash).name()),
-        ]);
-        Manifest {
-            format: FORMAT,
-            attempt: attempt.iter().map(|byte| format!("{byte:02x}")).collect(),
-            digest: Digest::of(job).hex(),
-            job: serde_json::to_value(job).expect("a job is plain values"),
-            recipes,
-            build: crate::build::VERSION.into(),
-            workers: net.peers() as u64,
-            seconds,
-            counts: counts(&found.summary),
-            peak_memory_bytes: crate::build::peak_memory_bytes(),
-            files,
-        }
-        .commit(folder)
-    };
-    net.agree("commit", committed)?;
+    let recipes = [
+        ("chunks", Recipe::new(&job.chunks).name()),
+        ("doc_id", "xxh3-64-v1".into()),
+        ("simhash", hamming::recipe::Recipe::new(&job.simhash).name()),
+    ];
+    write::commit(net, job, folder, &counts(&found.summary), &recipes, seconds, files)?;
     Ok(found.summary)
 }
 
+/// Reads the crawl of a job; returns this worker's shelf, and the offset from which the records of each work item are true.
+///
+/// # Errors
+/// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs.
+pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf, Vec<u64>)> {
+    same_inputs(net, queue)?;
+    let shelf = read(net, queue, job);
+    let shelf = net.agree("reading", shelf)?;
+    let floors = floors(net, &shelf, queue)?;
+    bad_records(net, &shelf, &floors, queue, job)?;
+    Ok((shelf, floors))
+}
+
 /// The numbers that a manifest repeats of a summary.
-fn counts(summary: &Summary) -> BTreeMap<String, u64> {
+fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),
@@ -93,8 +81,6 @@ fn counts(summary: &Summary) -> BTreeMap<String, u64> {
         ("skip_pages", summary.skip.pages),
         ("skip_bytes", summary.skip.bytes),
     ]
-    .map(|(name, n)| (name.to_string(), n))
-    .into()
 }
 
 /// The offset from which the records of each work item are true, in every worker.

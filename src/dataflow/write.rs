@@ -1,13 +1,16 @@
 //! Writes a run: tables and exports by their owners, `summary.json`, then the manifest, which makes it a result.
 
+use std::collections::BTreeMap;
+
 use super::tables::{NAMES, Part, empty, parts, rejected_partition};
 use super::{Found, shelf::Rejection};
 use crate::applications::exports::exports;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::storage::location::Location;
-use crate::storage::manifest::FileEntry;
+use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::table::encode;
 
 /// Writes everything but the manifest; all workers learn of all files, by path.
@@ -46,6 +49,78 @@ pub fn result(
     let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
     net.agree("folder", checked)?;
     Ok(files)
+}
+
+/// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.
+pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Vec<FileEntry>> {
+    let written = tables(net, folder, parts);
+    let written = net.agree("tables", written)?;
+    let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
+    files.sort_unstable();
+    let put = |path: &str, text: &str| -> Result<FileEntry> {
+        folder.join(path)?.put(text.as_bytes())?;
+        Ok(FileEntry::of(path, None, text.as_bytes()))
+    };
+    let rest = if net.index() > 0 {
+        Ok(Vec::new())
+    } else {
+        [("summary.json", format!("{summary}\n")), ("views.sql", views(&files))]
+            .iter()
+            .map(|(path, text)| put(path, text))
+            .collect()
+    };
+    let rest = net.agree("summary", rest)?;
+    files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
+    files.sort_unstable();
+    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
+    net.agree("folder", checked)?;
+    Ok(files)
+}
+
+/// Commits a run: worker 0 writes the manifest, which names all files.
+///
+/// # Errors
+/// As [`Manifest::commit`], the same on all workers.
+pub fn commit(
+    net: &mut Net<'_>,
+    job: &Job,
+    folder: &Location,
+    counts: &[(&str, u64)],
+    recipes: &[(&str, String)],
+    seconds: BTreeMap<String, f64>,
+    files: Vec<FileEntry>,
+) -> Result<()> {
+    let committed = if net.index() > 0 {
+        Ok(())
+    } else {
+        manifest(net, job, counts, recipes, seconds, files).and_then(|manifest| manifest.commit(folder))
+    };
+    net.agree("commit", committed)
+}
+
+fn manifest(
+    net: &Net<'_>,
+    job: &Job,
+    counts: &[(&str, u64)],
+    recipes: &[(&str, String)],
+    seconds: BTreeMap<String, f64>,
+    files: Vec<FileEntry>,
+) -> Result<Manifest> {
+    let mut attempt = [0u8; 16];
+    getrandom::fill(&mut attempt).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
+    Ok(Manifest {
+        format: FORMAT,
+        attempt: attempt.iter().map(|byte| format!("{byte:02x}")).collect(),
+        digest: Digest::of(job).hex(),
+        job: serde_json::to_value(job).expect("a job is plain values"),
+        recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
+        build: crate::build::VERSION.into(),
+        workers: net.peers() as u64,
+        seconds,
+        counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
+        peak_memory_bytes: crate::build::peak_memory_bytes(),
+        files,
+    })
 }
 
 fn tables(net: &Net<'_>, folder: &Location, parts: Vec<Part>) -> Result<Vec<FileEntry>> {

@@ -7,8 +7,8 @@
 //! Each pair comes once: it belongs to the first key of a level on which it agrees, and buckets whose items all agree on
 //! an earlier key are passed over.
 
+use super::design::BlockDesign;
 use super::design::covering::block_designs;
-use super::design::{BlockDesign, width_mask};
 use super::kernels::{Level, cross, gather, within};
 
 /// Bits of a key that one pass of partitioning looks at.
@@ -189,11 +189,11 @@ impl Joiner {
         }
     }
 
-    /// How `items` fingerprints of `f` bits that lie with many workers are best joined: group by group, each item with all
+    /// How `items` fingerprints that may differ in `bits` and lie with many workers are best joined: group by group, each item with all
     /// that agree with it on the group's block. Empty when it is best to compare all with all.
-    pub fn groups(&self, items: usize, f: u32) -> Vec<KeyGroup> {
+    pub fn groups(&self, items: usize, bits: u64) -> Vec<KeyGroup> {
         let n = items as f64;
-        self.cheapest(width_mask(f), n, n / 2.0).unwrap_or_default()
+        self.cheapest(bits, n, n / 2.0).unwrap_or_default()
     }
 
     /// The pairs of `items` that belong to the group at `place` of `groups`, provided that items which agree on its block are
@@ -473,7 +473,7 @@ pub(super) mod tests {
             let mut expected = plain(&values, &values, k);
             expected.retain(|pair| pair.0 < pair.1);
             let mut joiner = eager(k);
-            let groups = joiner.groups(values.len(), 64);
+            let groups = joiner.groups(values.len(), u64::MAX);
             let mut pairs = Vec::new();
             for (place, group) in groups.iter().enumerate() {
                 for worker in 0..workers {

@@ -4,12 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::hamming::coding::Coder;
 use crate::pages::record::Limits;
 
 /// A job with every setting resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is computed; the only kind so far is `replicas`.
+    /// What is computed.
     pub kind: Kind,
     /// Where the crawl is and how it is read.
     pub input: Input,
@@ -25,10 +26,36 @@ pub struct Job {
     pub hamming: Hamming,
     /// What a page's simhash is made of.
     pub simhash: Simhash,
+    /// How a fingerprint file is made.
+    pub fingerprints: Fingerprints,
+    /// What is joined with what.
+    pub batch: Batch,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
     /// Settings that change how much work is done at once, never the answer.
     pub effort: Effort,
+}
+
+/// How F, a file of fingerprints, is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprints {
+    /// Ready-made fingerprints, instead of those of the pages of a crawl.
+    pub from: Vec<String>,
+    /// How they are written.
+    pub coder: Coder,
+}
+
+/// The batch of queries that a fingerprint file is joined with (\[MJS07\] section 3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// F: folder of a fingerprint file.
+    pub fingerprints: String,
+    /// Q: where the queries are; none for F with itself.
+    pub queries: Vec<String>,
+    /// Whether documents are told by group, instead of pair by pair.
+    pub groups: bool,
+    /// Pairs above which a run is refused once they are counted, before any is made.
+    pub max_pairs: u64,
 }
 
 /// What a job computes.
@@ -37,6 +64,10 @@ pub struct Job {
 pub enum Kind {
     /// Pages to similar pages, trivial clusters, collections and the avoid list.
     Replicas,
+    /// Pages, or ready-made fingerprints, to a fingerprint file.
+    Fingerprints,
+    /// Fingerprint file and queries to near pairs.
+    Hamming,
 }
 
 /// Where the crawl is and how it is read.
@@ -274,6 +305,8 @@ impl Default for Job {
                 idf: false,
                 min_features: 8,
             },
+            fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
+            batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
             effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0 },
         }

@@ -20,3 +20,6 @@ pub mod commit;
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+
+// Fingerprints, in the forms in which people have them.
+pub mod fingerprints;

@@ -120,6 +120,20 @@ impl Table {
         }
     }
 
+    /// A column of unsigned 64-bit numbers or nothing.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the table has no such column.
+    pub fn optional_u64(&self, name: &str) -> Result<&[Option<u64>]> {
+        match self.columns.iter().find(|column| column.0 == name) {
+            Some((_, Column::OptionalU64(values))) => Ok(values),
+            _ => Err(Error::input(
+                name,
+                "the table has no such column of numbers or nothing; was it written by webtwin?",
+            )),
+        }
+    }
+
     /// A column of text.
     ///
     /// # Errors

@@ -30,6 +30,18 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// The entry of a file called `name` with these fingerprints, ascending and not none, in these bytes.
+    pub fn of(name: String, fingerprints: &[u64], bytes: &[u8]) -> Chunk {
+        Chunk {
+            name,
+            count: fingerprints.len() as u64,
+            first: fingerprints.first().copied().unwrap_or(0),
+            last: fingerprints.last().copied().unwrap_or(0),
+            bytes: bytes.len() as u64,
+            checksum: checksum(bytes),
+        }
+    }
+
     /// Whether these are the bytes of the file.
     pub fn is(&self, bytes: &[u8]) -> bool {
         bytes.len() as u64 == self.bytes && checksum(bytes) == self.checksum

@@ -113,16 +113,9 @@ impl ChunkWriter {
         let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
         let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
         let name = format!("part-{:05}.wtf", manifest.chunks.len());
-        let count = self.fingerprints.len() as u64;
-        manifest.count += count;
-        manifest.chunks.push(Chunk {
-            name: name.clone(),
-            count,
-            first: self.fingerprints[0],
-            last: self.fingerprints[self.fingerprints.len() - 1],
-            bytes: bytes.len() as u64,
-            checksum: sections::checksum(&bytes),
-        });
+        let chunk = Chunk::of(name.clone(), &self.fingerprints, &bytes);
+        manifest.count += chunk.count;
+        manifest.chunks.push(chunk);
         self.fingerprints.clear();
         self.doc_ids.clear();
         Ok(Written { name, bytes })

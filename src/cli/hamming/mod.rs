@@ -1,0 +1,72 @@
+//! `webtwin hamming`: the Hamming distance problem by itself (MJS07 section 3).
+
+use clap::{Args, Subcommand};
+
+use super::{JobArgs, WorkerArgs, run::execute};
+use crate::error::Result;
+use crate::job::Kind;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Makes F, a fingerprint file, from a crawl or from ready-made fingerprints
+    Build(BuildArgs),
+    /// Joins F with a batch of queries, or with itself
+    Batch(BatchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BuildArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Ready-made fingerprints instead of a crawl: a run's folder, a fingerprint file, .u64, or text; may be given again
+    #[arg(long = "from", value_name = "URL", conflicts_with = "inputs")]
+    from: Vec<String>,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BatchArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// F: folder of a fingerprint file
+    #[arg(long, value_name = "URL")]
+    fingerprints: Option<String>,
+    /// Q: a fingerprint file, a run's folder, .u64, or text; may be given again; without any, F is joined with itself
+    #[arg(long, value_name = "URL")]
+    queries: Vec<String>,
+    /// k: bits in which fingerprints may differ
+    #[arg(long, value_name = "BITS")]
+    k: Option<u32>,
+    /// Documents by group instead of pair by pair
+    #[arg(long)]
+    groups: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+pub(super) fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Build(args) => {
+            let mut job = args.job.resolve()?;
+            job.kind = Kind::Fingerprints;
+            if !args.from.is_empty() {
+                job.fingerprints.from = args.from;
+            }
+            execute(job, &args.workers)
+        }
+        Command::Batch(args) => {
+            let mut job = args.job.resolve()?;
+            job.kind = Kind::Hamming;
+            if let Some(fingerprints) = args.fingerprints {
+                job.batch.fingerprints = fingerprints;
+            }
+            if !args.queries.is_empty() {
+                job.batch.queries = args.queries;
+            }
+            job.hamming.k = args.k.unwrap_or(job.hamming.k);
+            job.batch.groups |= args.groups;
+            execute(job, &args.workers)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! From near fingerprints to pairs of documents: the reduce stage, which puts them in order and leaves each once.
+
+use super::scan::{Near, with_documents};
+use super::{Tables, Work, all_pairs};
+use crate::dataflow::tables::Part;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::hamming::postings::Postings;
+use crate::ids::DocId;
+use crate::job::Job;
+use crate::storage::table::{Column, Table};
+
+/// A pair of documents as it travels: the one, the other, their distance.
+type Pair = [u64; 3];
+
+/// Pairs of a document of F (`a`) and one of Q (`b`). A document that stands in both is not paired with itself, where
+/// documents have ids of their own.
+///
+/// One exchange. Memory: 24 bytes a pair.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] when doc ids are damaged.
+pub(super) fn with_queries(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Work,
+    queries: &Postings,
+    near: Vec<Near>,
+) -> Result<Tables> {
+    let same = work.set.doc_ids && work.queries.doc_ids;
+    let mut rows: Vec<Pair> = Vec::new();
+    let expanded = with_documents(net, work, &near, |of_row, documents| {
+        for near in of_row {
+            let others = queries.doc_ids(near.query as usize);
+            let all = documents.iter().flat_map(|&a| others.iter().map(move |&b| [a, b, u64::from(near.distance)]));
+            rows.extend(all.filter(|pair| !same || pair[0] != pair[1]));
+        }
+    });
+    net.agree("documents", expanded)?;
+    drop(near);
+    reduce(net, job, rows)
+}
+
+/// Pairs of two documents of F, `a < b`.
+pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> Result<Tables> {
+    let rows = found.pairs(net)?;
+    reduce(net, job, rows.into_iter().map(|[a, b, distance]| [a.min(b), a.max(b), distance]).collect())
+}
+
+/// Brings pairs to the owners of their first document's range, sorts them and removes duplicates.
+fn reduce(net: &mut Net<'_>, job: &Job, rows: Vec<Pair>) -> Result<Tables> {
+    let largest = rows.iter().map(|pair| pair[0]).max().unwrap_or(0);
+    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
+    let partitions = job.output.partitions as usize;
+    let peers = net.peers();
+    let partition = move |pair: &Pair| partition(pair[0], largest, partitions);
+    let mut rows = net.exchange_all("pairs", rows.into_iter(), |pair| partition(pair) % peers)?;
+    rows.sort_unstable();
+    rows.dedup();
+    let mut parts: Vec<Part> = rows
+        .chunk_by(|x, y| partition(x) == partition(y))
+        .map(|rows| ("pairs", partition(&rows[0]), table(rows)))
+        .collect();
+    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
+    if net.index() == 0 && !any {
+        parts.push(("pairs", 0, table(&[])));
+    }
+    Ok(Tables { parts, groups: 0 })
+}
+
+/// The part of a table that a document's rows are in: equal ranges of the ids that occur.
+pub(super) fn partition(id: DocId, largest: DocId, partitions: usize) -> usize {
+    (u128::from(id) * partitions as u128 / (u128::from(largest) + 1)) as usize
+}
+
+fn table(rows: &[Pair]) -> Table {
+    let column = |at: usize| rows.iter().map(move |row| row[at]);
+    Table::new([
+        ("a", Column::U64(column(0).collect())),
+        ("b", Column::U64(column(1).collect())),
+        ("measure", Column::Text(rows.iter().map(|_| "hamming".to_string()).collect())),
+        ("value", Column::U32(column(2).map(|value| value as u32).collect())),
+    ])
+}

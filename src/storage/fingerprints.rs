@@ -1,0 +1,321 @@
+//! Where fingerprints come from: F itself, a run's table of pages, or a plain file.
+//!
+//! | source | told by | document of a row |
+//! |---|---|---|
+//! | F | a folder with `fingerprints.json` | its doc id, or its place in F |
+//! | a run, or a part of its pages | the run's folder, or Parquet with the columns `doc_id` and `simhash` | its doc id |
+//! | raw | a name that ends in `.u64`: 8 bytes each, little-endian | its place in the file |
+//! | text | anything else: a fingerprint a line, then perhaps a document's number | that number, or the line's place |
+//!
+//! In text a fingerprint is decimal, or hexadecimal with `0x`; a file whose first one has 16 hexadecimal digits is all like
+//! that. Where there are many files without numbers of their own, file n counts from n · 2^40.
+
+use std::sync::Arc;
+
+use super::location::Location;
+use super::open::open;
+use super::table::decode;
+use crate::error::{Error, Result};
+use crate::hamming::design::width_mask;
+use crate::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
+use crate::ids::{DocId, SimHash};
+
+/// Bytes of a raw file that are read as one item.
+const RAW_ITEM_BYTES: u64 = 64 << 20;
+
+/// Documents that a file without numbers may have.
+const FILE_BITS: u32 = 40;
+
+/// F, opened.
+#[derive(Debug, Clone)]
+pub struct FingerprintSet {
+    /// What it consists of.
+    pub manifest: Manifest,
+    /// Whether documents have ids of their own, instead of their places in F.
+    pub doc_ids: bool,
+    folder: Location,
+    /// Place of the first row of each chunk.
+    starts: Vec<u64>,
+}
+
+impl FingerprintSet {
+    /// Opens the set in a folder; `None` when the folder has none.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when its manifest is damaged; [`Error::Storage`].
+    pub fn find(folder: &Location) -> Result<Option<FingerprintSet>> {
+        let location = folder.join(NAME)?;
+        let Some(bytes) = location.get()? else { return Ok(None) };
+        let manifest = Manifest::from_json(location.name(), &bytes)?;
+        let starts = manifest.chunks.iter().scan(0, |next, chunk| {
+            *next += chunk.count;
+            Some(*next - chunk.count)
+        });
+        let mut set = FingerprintSet { starts: starts.collect(), manifest, doc_ids: false, folder: folder.clone() };
+        set.doc_ids = !set.manifest.chunks.is_empty() && set.chunk(0)?.about().doc_ids;
+        Ok(Some(set))
+    }
+
+    /// Opens the set in a folder.
+    ///
+    /// # Errors
+    /// As [`FingerprintSet::find`]; [`Error::Input`] also when there is none.
+    pub fn open(url: &str) -> Result<FingerprintSet> {
+        let folder = Location::parse(url)?;
+        FingerprintSet::find(&folder)?.ok_or_else(|| {
+            Error::input(folder.name(), format!("no {NAME}: this is no fingerprint file, or it was not finished; make one with `webtwin hamming build`"))
+        })
+    }
+
+    /// Opens a chunk.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is missing, damaged, or not the one that the manifest names.
+    pub fn chunk(&self, number: usize) -> Result<FingerprintFile> {
+        let chunk = &self.manifest.chunks[number];
+        let location = self.folder.join(&chunk.name)?;
+        let file = open(&location)?;
+        if file.stamp().bytes != chunk.bytes {
+            return Err(Error::input(location.name(), format!("not the {} bytes that {NAME} names", chunk.bytes)));
+        }
+        let opened = FingerprintFile::open(location.name(), file)?;
+        let about = opened.about();
+        if (about.f, about.count, about.first, about.last) != (self.manifest.f, chunk.count, chunk.first, chunk.last)
+            || about.recipe != self.manifest.recipe
+            || (number > 0 && about.doc_ids != self.doc_ids)
+        {
+            return Err(Error::input(location.name(), format!("not the chunk that {NAME} names")));
+        }
+        Ok(opened)
+    }
+
+    /// Documents of some rows of a chunk, opened: their doc ids, or their places in F.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are damaged.
+    pub fn documents(
+        &self,
+        number: usize,
+        chunk: &FingerprintFile,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Vec<DocId>> {
+        if chunk.about().doc_ids {
+            return chunk.doc_ids(rows);
+        }
+        let start = self.starts[number];
+        Ok(rows.map(|row| start + row as u64).collect())
+    }
+}
+
+/// A part of a source that one worker reads.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A chunk of F.
+    Chunk(Arc<FingerprintSet>, usize),
+    /// A part of the table of pages of a run.
+    Pages(Location),
+    /// Bytes of a raw file, with the document of its first row.
+    Raw {
+        /// The file.
+        location: Location,
+        /// Where the bytes begin.
+        offset: u64,
+        /// How many.
+        bytes: u64,
+        /// Document of the first row.
+        document: DocId,
+    },
+    /// Lines, with the document of the first.
+    Text(Location, DocId),
+}
+
+/// Sources, cut in items.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The items, in the order of the sources.
+    pub items: Vec<Item>,
+    /// f and recipe, where the sources tell: each that does says the same.
+    pub made: Option<(u32, String)>,
+    /// Whether all documents have ids of their own.
+    pub doc_ids: bool,
+}
+
+impl Sources {
+    /// Looks at each source and cuts it in items.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when one is missing, or made by another recipe than one before.
+    pub fn find(urls: &[String]) -> Result<Sources> {
+        let mut sources = Sources { doc_ids: true, ..Sources::default() };
+        let mut files = 0;
+        for url in urls {
+            let location = Location::parse(url)?;
+            if let Some(set) = FingerprintSet::find(&location)? {
+                sources.made(url, (set.manifest.f, set.manifest.recipe.clone()))?;
+                sources.doc_ids &= set.doc_ids;
+                let set = Arc::new(set);
+                sources.items.extend((0..set.manifest.chunks.len()).map(|chunk| Item::Chunk(set.clone(), chunk)));
+                continue;
+            }
+            let location =
+                if location.join(super::manifest::NAME)?.exists()? { location.join("pages")? } else { location };
+            let listed: Vec<Location> = match location.stamp()? {
+                Some(_) => vec![location.clone()],
+                None => location.list(None)?.into_iter().map(|file| file.location).collect(),
+            };
+            if listed.is_empty() {
+                return Err(Error::input(location.name(), "there is no such file, and no file below it"));
+            }
+            for location in listed {
+                sources.file(location, files << FILE_BITS)?;
+                files += 1;
+            }
+        }
+        Ok(sources)
+    }
+
+    fn made(&mut self, source: &str, made: (u32, String)) -> Result<()> {
+        match &self.made {
+            Some(known) if *known != made => {
+                let reason =
+                    format!("its fingerprints are {} ({} bits), not {} ({} bits)", made.1, made.0, known.1, known.0);
+                Err(Error::input(source, reason))
+            }
+            _ => {
+                self.made = Some(made);
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, location: Location, document: DocId) -> Result<()> {
+        let name = location.file_name();
+        if name.ends_with(".parquet") {
+            self.items.push(Item::Pages(location));
+            return Ok(());
+        }
+        self.doc_ids = false;
+        if name.ends_with(".u64") {
+            let length = location.stamp()?.map_or(0, |stamp| stamp.bytes);
+            if length % 8 != 0 {
+                return Err(Error::input(
+                    location.name(),
+                    format!("{length} bytes are no whole number of fingerprints"),
+                ));
+            }
+            for offset in (0..length).step_by(RAW_ITEM_BYTES as usize) {
+                let bytes = RAW_ITEM_BYTES.min(length - offset);
+                self.items.push(Item::Raw {
+                    location: location.clone(),
+                    offset,
+                    bytes,
+                    document: document + offset / 8,
+                });
+            }
+        } else {
+            self.items.push(Item::Text(location, document));
+        }
+        Ok(())
+    }
+}
+
+impl Item {
+    /// Reads the rows, (fingerprint, document), none wider than `f` bits.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the item is missing, damaged, or has something else than fingerprints of `f` bits;
+    /// [`Error::Storage`].
+    pub fn read(&self, f: u32) -> Result<Vec<(SimHash, DocId)>> {
+        let (name, rows) = match self {
+            Item::Chunk(set, number) => {
+                let chunk = set.chunk(*number)?;
+                let mut fingerprints = Vec::new();
+                chunk.decode_all(&mut fingerprints)?;
+                let documents = set.documents(*number, &chunk, 0..fingerprints.len())?;
+                (set.folder.name(), fingerprints.into_iter().zip(documents).collect())
+            }
+            Item::Pages(location) => (location.name(), pages(location)?),
+            Item::Raw { location, offset, bytes, document } => {
+                let bytes = crate::pages::record::ReadAt::read_at(&*open(location)?, *offset, *bytes as usize)?;
+                let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+                (location.name(), values.zip(*document..).collect())
+            }
+            Item::Text(location, document) => {
+                let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
+                (location.name(), lines(location.name(), &bytes, *document)?)
+            }
+        };
+        match rows.iter().find(|row: &&(SimHash, DocId)| row.0 & !width_mask(f) != 0) {
+            Some((wide, _)) => Err(Error::input(name, format!("fingerprint {wide:#x} has more than {f} bits"))),
+            None => Ok(rows),
+        }
+    }
+}
+
+/// Pages of a run that have a simhash.
+fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
+    let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
+    let table = decode(location.name(), bytes)?;
+    let doc_ids = table.u64("doc_id")?;
+    let simhashes = table.optional_u64("simhash")?;
+    Ok(simhashes.iter().zip(doc_ids).filter_map(|(simhash, doc_id)| Some(((*simhash)?, *doc_id))).collect())
+}
+
+/// Lines of `FINGERPRINT [DOCUMENT]`; empty ones and those that begin with `#` are passed over.
+fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocId)>> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::input(name, "neither text nor a known kind of file"))?;
+    let told = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut hexadecimal = None;
+    let mut rows = Vec::new();
+    for (place, (number, line)) in told.enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let word = words.next().unwrap_or_default();
+        let digits = word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let fingerprint = match (*hexadecimal.get_or_insert(digits), word.strip_prefix("0x")) {
+            (true, _) if digits => u64::from_str_radix(word, 16).ok(),
+            (false, Some(digits)) => u64::from_str_radix(digits, 16).ok(),
+            (false, None) => word.parse().ok(),
+            (true, _) => None,
+        };
+        let document = words.next().map_or(Some(document + place as u64), |word| word.parse().ok());
+        match fingerprint.zip(document).filter(|_| words.next().is_none()) {
+            Some(row) => rows.push(row),
+            None => {
+                let line: String = line.chars().take(80).collect();
+                let reason =
+                    format!("line {}: {line:?} is no fingerprint, perhaps with a document's number", number + 1);
+                return Err(Error::input(name, reason));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_decimal_or_hexadecimal_with_or_without_documents() {
+        let read = |text: &str| lines("f", text.as_bytes(), 100);
+        assert_eq!(read("7\n\n# note\n0x1f\n").unwrap(), [(7, 100), (31, 101)]);
+        assert_eq!(read("00000000000000ff 5\nfedcba9876543210\t6\n").unwrap(), [(255, 5), (0xfedc_ba98_7654_3210, 6)]);
+        for wrong in ["x", "7 8 9", "00000000000000ff\n12", "18446744073709551616", "7 y", "0xg"] {
+            assert_eq!(read(wrong).unwrap_err().exit_code(), 3, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn raw_files_are_cut_and_odd_ones_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.u64");
+        std::fs::write(&path, [1u64, u64::MAX].map(u64::to_le_bytes).concat()).unwrap();
+        let url = path.to_str().unwrap().to_string();
+        let sources = Sources::find(std::slice::from_ref(&url)).unwrap();
+        assert_eq!(sources.items[0].read(64).unwrap(), [(1, 0), (u64::MAX, 1)]);
+        assert!(sources.items[0].read(32).unwrap_err().to_string().contains("more than 32 bits"));
+        std::fs::write(&path, [0; 9]).unwrap();
+        assert!(Sources::find(&[url]).unwrap_err().to_string().contains("no whole number"));
+        assert_eq!(Sources::find(&["/no/such".into()]).unwrap_err().exit_code(), 3);
+    }
+}
