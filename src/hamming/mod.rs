@@ -11,4 +11,8 @@ pub mod fingerprint_file;
 pub mod huge;
 pub mod kernels;
 pub mod query_tables;
+pub mod online;
+pub mod permutation;
+pub mod permuted_table;
+pub mod scan;
 pub mod sections;
