@@ -14,9 +14,15 @@ pub mod stores;
 pub mod open;
 pub(crate) mod parquet_file;
 
+// In memory, mapped or loaded.
+pub mod mapped;
+
 // Writing: all of a file or nothing, and one winner where two runs want the same name.
 pub mod commit;
 
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+
+// Fingerprints in folders: F, and online indexes of it.
+pub mod fingerprints;
