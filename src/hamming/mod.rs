@@ -14,5 +14,6 @@ pub mod query_tables;
 pub mod online;
 pub mod permutation;
 pub mod permuted_table;
+pub mod sample;
 pub mod scan;
 pub mod sections;
