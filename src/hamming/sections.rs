@@ -88,6 +88,7 @@ pub(crate) fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8
 pub(crate) struct Opened<About> {
     pub about: About,
     sections: Vec<(Range<u64>, String)>,
+    checksum: String,
     name: String,
     kind: Kind,
 }
@@ -140,7 +141,8 @@ impl<About: DeserializeOwned> Opened<About> {
         if spans.len() != sections {
             return Err(damaged("it has another number of sections"));
         }
-        Ok(Opened { about: description.about, sections: spans, name: name.into(), kind })
+        let checksum = checksum(&head[..end]);
+        Ok(Opened { about: description.about, sections: spans, checksum, name: name.into(), kind })
     }
 }
 
@@ -152,6 +154,11 @@ impl<About> Opened<About> {
     /// Where a section is in the file.
     pub fn span(&self, section: usize) -> Range<u64> {
         self.sections[section].0.clone()
+    }
+
+    /// Whether this is the head with that checksum; as it holds the checksums of all sections, the file is then the same.
+    pub fn is(&self, checksum: &str) -> bool {
+        self.checksum == checksum
     }
 
     /// An error that says what is damaged and what to do.

@@ -14,6 +14,9 @@ pub mod stores;
 pub mod open;
 pub(crate) mod parquet_file;
 
+// In memory, mapped or loaded.
+pub mod mapped;
+
 // Writing: all of a file or nothing, and one winner where two runs want the same name.
 pub mod commit;
 
@@ -23,3 +26,4 @@ pub mod table;
 
 // Fingerprints, in the forms in which people have them.
 pub mod fingerprints;
+pub mod online_index;

@@ -127,21 +127,17 @@ fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     let mut left = rows.iter_mut();
-    // What to add to a place in the word for the high part: the word's own place less the rows before.
-    let mut offset = 0u64;
+    // What a one at place 0 of the word stands for: a one has as many zeros below as its place less the ones below.
+    let mut base = first;
     for word in words.iter().chain([&last]) {
         let mut word = u64::from_le_bytes(*word);
-        let ones = word.count_ones() as usize;
-        if ones > left.len() {
-            return Err(Damaged("more rows than the directory says"));
-        }
-        for row in left.by_ref().take(ones) {
-            let high = offset.wrapping_add(u64::from(word.trailing_zeros()));
-            *row = first.wrapping_add(high << width);
-            offset = offset.wrapping_sub(1);
+        while word != 0 {
+            let row = left.next().ok_or(Damaged("more rows than the directory says"))?;
+            *row = base.wrapping_add(u64::from(word.trailing_zeros()) << width);
+            base = base.wrapping_sub(1 << width);
             word &= word - 1;
         }
-        offset = offset.wrapping_add(64);
+        base = base.wrapping_add(64 << width);
     }
     if left.len() == 0 { Ok(()) } else { Err(Damaged("fewer rows than the directory says")) }
 }

@@ -74,31 +74,32 @@ impl FingerprintFile {
     /// Decodes a block in place of what `rows` holds.
     ///
     /// # Errors
-    /// When the block is damaged.
+    /// When the block is damaged; `rows` then holds anything.
     ///
     /// # Panics
     /// When there is no such block.
     pub fn decode_block(&self, block: usize, rows: &mut Vec<u64>) -> Result<()> {
-        rows.clear();
+        // Rows that are there already are written over: clearing them would cost as much as decoding.
+        rows.resize(self.rows_of(block).len(), 0);
         self.decode_window(block..block + 1, rows)
     }
 
     /// Decodes all blocks in place of what `rows` holds.
     ///
     /// # Errors
-    /// When a block is damaged.
+    /// When a block is damaged; `rows` then holds anything.
     ///
     /// # Cost
     /// Memory for the rows, and 1 MiB.
     pub fn decode_all(&self, rows: &mut Vec<u64>) -> Result<()> {
-        rows.clear();
-        rows.reserve_exact(self.blocks.last().map_or(0, |(block, _)| block.rows));
+        rows.resize(self.blocks.last().map_or(0, |(block, _)| block.rows), 0);
         let mut from = 0;
         while from < self.blocks.len() {
             let start = self.bytes_before(from);
             let within = |(block, _): &&(Block, u32)| block.bytes - start <= WINDOW;
             let until = from + self.blocks[from..].iter().take_while(within).count().max(1);
-            self.decode_window(from..until, rows)?;
+            let window = self.rows_of(from).start..self.rows_of(until - 1).end;
+            self.decode_window(from..until, &mut rows[window])?;
             from = until;
         }
         Ok(())
@@ -153,21 +154,20 @@ impl FingerprintFile {
         block.checked_sub(1).map_or(0, |before| self.blocks[before].0.bytes)
     }
 
-    /// Appends the rows of a range of blocks, which are read at once.
-    fn decode_window(&self, blocks: Range<usize>, rows: &mut Vec<u64>) -> Result<()> {
+    /// Decodes a range of blocks, which are read at once, into their rows.
+    fn decode_window(&self, blocks: Range<usize>, mut rows: &mut [u64]) -> Result<()> {
         let start = self.bytes_before(blocks.start);
         let length = self.blocks[blocks.end - 1].0.bytes - start;
         let bytes = self.file.read_at(self.head.span(FINGERPRINTS).start + start as u64, length)?;
         for at in blocks {
             let (block, checksum) = &self.blocks[at];
             let found = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
-            let from = rows.len();
-            rows.resize(from + self.rows_of(at).len(), 0);
-            let decoded = self.decoder.decode(found, &mut rows[from..]);
-            if short_checksum(found) != *checksum || decoded.is_err() || rows.last() != Some(&block.key) {
-                rows.truncate(from);
+            let (into, rest) = rows.split_at_mut(self.rows_of(at).len());
+            let decoded = self.decoder.decode(found, into);
+            if short_checksum(found) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
                 return Err(self.head.damaged(&format!("block {at} does not read")));
             }
+            rows = rest;
         }
         Ok(())
     }

@@ -1,0 +1,131 @@
+//! Which documents have a fingerprint: doc ids beside the tables of an index.
+//!
+//! ```text
+//! head (see sections)   recipe, fingerprints, documents
+//! 0  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing when every
+//!                       fingerprint has one document
+//! 1  doc ids            8 bytes each, fingerprint by fingerprint, ascending within one
+//! ```
+//!
+//! Fingerprints are in the order of the index's home table: the permuted one.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::permutation::Permutation;
+use super::super::sections::{self, Bytes, Kind, Opened};
+use crate::error::Result;
+use crate::ids::DocId;
+
+/// Format of this file that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+const KIND: Kind =
+    Kind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
+
+const STARTS: usize = 0;
+const DOC_IDS: usize = 1;
+const SECTIONS: usize = 2;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct About {
+    recipe: String,
+    fingerprints: u64,
+    documents: u64,
+}
+
+/// The parts of the file for documents with these fingerprints, sorted, fewer than 2^32.
+pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_ids: Vec<DocId>) -> Vec<Vec<u8>> {
+    let mut rows: Vec<(u64, DocId)> = fingerprints.iter().copied().zip(doc_ids).collect();
+    if !home.is_identity() {
+        rows.iter_mut().for_each(|row| row.0 = home.apply(row.0));
+    }
+    rows.sort_unstable();
+    let mut starts = Vec::new();
+    let (mut start, mut different) = (0u32, 0);
+    for same in rows.chunk_by(|a, b| a.0 == b.0) {
+        starts.extend(start.to_le_bytes());
+        start += same.len() as u32;
+        different += 1;
+    }
+    if different == rows.len() {
+        starts.clear();
+    } else {
+        starts.extend((rows.len() as u32).to_le_bytes());
+    }
+    let documents = rows.len() as u64;
+    let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
+    let about = About { recipe: recipe.into(), fingerprints: different as u64, documents };
+    vec![sections::head(KIND, &about, &[&starts, &doc_ids]), starts, doc_ids]
+}
+
+/// The file of doc ids, opened.
+#[derive(Debug)]
+pub struct Documents<B> {
+    bytes: B,
+    head: Opened<About>,
+    starts: Range<usize>,
+    doc_ids: Range<usize>,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
+    /// Opens a file that is called `name` in messages. Its head is checked, its sections by [`Documents::verify`].
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when it is no such file, of another format, or cut.
+    pub fn open(name: &str, bytes: B) -> Result<Documents<B>> {
+        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let span = |section| head.span(section).start as usize..head.span(section).end as usize;
+        let (starts, doc_ids) = (span(STARTS), span(DOC_IDS));
+        let About { fingerprints, documents, .. } = head.about;
+        let one_each = starts.is_empty() && fingerprints == documents;
+        let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
+        if documents.checked_mul(8) != Some(doc_ids.len() as u64) || !(one_each || many) {
+            return Err(head.damaged("its description contradicts itself"));
+        }
+        Ok(Documents { bytes, head, starts, doc_ids })
+    }
+
+    /// Holds every byte against its checksum.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the file is damaged.
+    pub fn verify(&self) -> Result<()> {
+        let bytes = self.bytes.as_ref();
+        self.head.check(STARTS, &bytes[self.starts.clone()])?;
+        self.head.check(DOC_IDS, &bytes[self.doc_ids.clone()])
+    }
+
+    /// Different fingerprints.
+    pub fn fingerprints(&self) -> u64 {
+        self.head.about.fingerprints
+    }
+
+    /// Documents.
+    pub fn documents(&self) -> u64 {
+        self.head.about.documents
+    }
+
+    /// Length of the file in bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    pub(super) fn has_head(&self, checksum: &str) -> bool {
+        self.head.is(checksum)
+    }
+
+    /// Doc ids of the fingerprint at a place, little-endian; none when there is no such place.
+    pub(super) fn of(&self, place: usize) -> &[[u8; 8]] {
+        let bytes = self.bytes.as_ref();
+        let range = if self.starts.is_empty() {
+            place..place + 1
+        } else {
+            let starts = bytes[self.starts.clone()].as_chunks().0;
+            let start = |at: usize| starts.get(at).map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
+            start(place)..start(place + 1)
+        };
+        bytes[self.doc_ids.clone()].as_chunks().0.get(range).unwrap_or_default()
+    }
+}

@@ -1,0 +1,140 @@
+//! The permutation of a table: the bits of its key on top, the others below, each in their order.
+//!
+//! Distances do not change under a permutation of bits, and two fingerprints agree on the key exactly when their permuted
+//! forms agree on the top p bits; so a sorted table of permuted fingerprints has all that agree side by side.
+//!
+//! # Source
+//! \[MJS07\] section 3.1, where p_i and pi_i belong to table T_i.
+//!
+//! # Deviations
+//! The paper picks one of the many fitting permutations at random; this one keeps the order of bits within the key and
+//! beside it, for which processors have an instruction (PEXT), and the identity for a key of leading bits.
+#![allow(unsafe_code)]
+
+/// A permutation of the lowest f bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permutation {
+    f: u32,
+    key: u64,
+    rest: u64,
+    runs: Vec<Run>,
+}
+
+/// Neighbouring bits that stay neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    mask: u64,
+    from: u32,
+    to: u32,
+}
+
+impl Permutation {
+    /// The permutation of f bits that puts those of `key` on top.
+    ///
+    /// # Panics
+    /// When the key has bits above f, or f is over 64.
+    pub fn new(f: u32, key: u64) -> Permutation {
+        assert!(f <= 64 && (f == 64 || key >> f == 0), "a key {key:#x} for {f} bits");
+        let rest = !key & if f == 64 { u64::MAX } else { (1 << f) - 1 };
+        let mut runs: Vec<Run> = Vec::new();
+        let mut to = 0;
+        for part in [rest, key] {
+            let mut left = part;
+            while left != 0 {
+                let from = left.trailing_zeros();
+                let length = (left >> from).trailing_ones();
+                let mask = if length == 64 { u64::MAX } else { (1 << length) - 1 };
+                runs.push(Run { mask, from, to });
+                to += length;
+                left &= !(mask << from);
+            }
+        }
+        Permutation { f, key, rest, runs }
+    }
+
+    /// p, the number of bits in the key.
+    pub fn top_bits(&self) -> u32 {
+        self.key.count_ones()
+    }
+
+    /// Whether every fingerprint stays what it is.
+    pub fn is_identity(&self) -> bool {
+        self.runs.iter().all(|run| run.from == run.to)
+    }
+
+    /// The permuted form of a fingerprint of f bits.
+    pub fn apply(&self, fingerprint: u64) -> u64 {
+        let mut permuted = [fingerprint];
+        self.apply_all(&mut permuted);
+        permuted[0]
+    }
+
+    /// Permutes each.
+    pub fn apply_all(&self, fingerprints: &mut [u64]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("bmi2") {
+            // SAFETY: the processor has the instructions.
+            unsafe { self.apply_bmi2(fingerprints) };
+            return;
+        }
+        fingerprints.iter_mut().for_each(|fingerprint| *fingerprint = self.apply_by_runs(*fingerprint));
+    }
+
+    /// The fingerprint of a permuted form.
+    pub fn invert(&self, permuted: u64) -> u64 {
+        self.runs.iter().fold(0, |all, run| all | (permuted >> run.to & run.mask) << run.from)
+    }
+
+    fn apply_by_runs(&self, fingerprint: u64) -> u64 {
+        self.runs.iter().fold(0, |all, run| all | (fingerprint >> run.from & run.mask) << run.to)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi2")]
+    fn apply_bmi2(&self, fingerprints: &mut [u64]) {
+        use std::arch::x86_64::_pext_u64;
+        // A key of no bits would be shifted by 64, if the rest has all of them.
+        let below = self.f - self.top_bits();
+        for fingerprint in fingerprints {
+            let top = _pext_u64(*fingerprint, self.key).unbounded_shl(below);
+            *fingerprint = top | _pext_u64(*fingerprint, self.rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bit by bit, as the module says it.
+    fn plain(f: u32, key: u64, fingerprint: u64) -> u64 {
+        let in_key = |&bit: &u32| key >> bit & 1 == 1;
+        let top = (0..f).rev().filter(in_key);
+        let below = (0..f).rev().filter(|bit| !in_key(bit));
+        top.chain(below).fold(0, |permuted, bit| permuted << 1 | fingerprint >> bit & 1)
+    }
+
+    proptest! {
+        #[test]
+        fn kernel_runs_and_plain_agree_and_are_undone(f in 1u32..=64, key: u64, other: u64, fingerprint: u64) {
+            let width = u64::MAX >> (64 - f);
+            for key in [key & width, key & other & width, 0, width] {
+                let fingerprint = fingerprint & width;
+                let permutation = Permutation::new(f, key);
+                let permuted = permutation.apply(fingerprint);
+                prop_assert_eq!(permuted, plain(f, key, fingerprint));
+                prop_assert_eq!(permutation.apply_by_runs(fingerprint), permuted);
+                prop_assert_eq!(permutation.invert(permuted), fingerprint);
+            }
+        }
+    }
+
+    #[test]
+    fn leading_bits_as_key_change_nothing() {
+        assert!(Permutation::new(64, 0xffff << 48).is_identity());
+        assert!(Permutation::new(32, 0xff << 24).is_identity());
+        assert!(!Permutation::new(64, 0xffff << 32).is_identity());
+    }
+}

@@ -1,0 +1,276 @@
+//! A permuted table: the existing fingerprints, permuted and sorted, so that those that agree with a query on the table's
+//! key are found in a few memory accesses.
+//!
+//! The table is sorted, so the leading bits of its rows need not be stored: a directory says where the rows with each
+//! prefix of b bits begin, and a row keeps the other f - b bits, in whole bytes. b is p, the number of bits of the key,
+//! but for tables with so few rows that the directory would cost more than a byte for each of them.
+//!
+//! | 100 million rows of f = 64 bits | b | bytes a row | with directory |
+//! |---|---|---|---|
+//! | p = 16 | 16 | 6 | 6.00 |
+//! | p = 21 | 21 | 6 | 6.08 |
+//! | p = 24 or more | 24 | 5 | 5.67 |
+//!
+//! ```text
+//! head (see sections)   f, key, recipe, rows, b
+//! 0  directory          2^b + 1 numbers (4 bytes): the first row with each prefix; the number of rows
+//! 1  rows               f - b bits each, little-endian, in whole bytes, without gaps
+//! ```
+//!
+//! # Source
+//! \[MJS07\] section 3.1, Steps 1 and 2.
+//!
+//! # Deviations
+//! The paper's interpolation search over the table is here one look into the directory, and a search between the rows
+//! of one prefix where the key is longer: interpolation for a few steps, then binary, so that clusters cost a
+//! logarithm. The paper compresses tables by blocks (section 3.2); this saves less, 25 to 30 %, but needs no decoding.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::permutation::Permutation;
+use super::scan::{packed, prefetch, scan};
+use super::sections::{self, Bytes, Kind, Opened};
+use crate::error::Result;
+
+/// Format of tables that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+const KIND: Kind =
+    Kind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
+
+const DIRECTORY: usize = 0;
+const ROWS: usize = 1;
+const SECTIONS: usize = 2;
+
+/// Rows of one prefix that are rather compared all than searched for those with the key.
+const FEW: usize = 64;
+
+/// Steps of interpolation before a search becomes binary.
+const INTERPOLATIONS: u32 = 4;
+
+/// What a table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Width of the fingerprints, in bits.
+    pub f: u32,
+    /// Bits that must be equal.
+    pub key: u64,
+    /// Name of the recipe that made the fingerprints.
+    pub recipe: String,
+    /// Rows, all different.
+    pub rows: u64,
+    /// b, bits that the directory has in place of the rows.
+    pub prefix_bits: u32,
+}
+
+/// The file of the table with this key: its parts, to be written one after the other.
+///
+/// Takes the different fingerprints of f bits in any order.
+///
+/// # Panics
+/// When there are 2^32 fingerprints or more, or they repeat (in debug builds).
+///
+/// # Cost
+/// A sort of the rows in place, and memory for the file beside them: 14 bytes a row at f = 64 and p = 16.
+pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<Vec<u8>> {
+    let permutation = Permutation::new(f, key);
+    permutation.apply_all(&mut fingerprints);
+    fingerprints.sort_unstable();
+    debug_assert!(fingerprints.is_sorted_by(|a, b| a < b));
+    let rows = u32::try_from(fingerprints.len()).expect("the caller splits larger sets");
+    let prefix_bits = prefix_bits(permutation.top_bits(), fingerprints.len()).min(f - 1);
+    let width = (f - prefix_bits).div_ceil(8) as usize;
+    let mut directory = Vec::with_capacity(4 * ((1 << prefix_bits) + 1));
+    let mut packed = Vec::with_capacity(width * fingerprints.len());
+    let below = u64::MAX >> (64 - (f - prefix_bits));
+    let mut prefix = 0u64;
+    for (row, permuted) in (0u32..).zip(&fingerprints) {
+        while prefix <= permuted.unbounded_shr(f - prefix_bits) {
+            directory.extend(row.to_le_bytes());
+            prefix += 1;
+        }
+        packed.extend_from_slice(&(permuted & below).to_le_bytes()[..width]);
+    }
+    for _ in prefix..=1 << prefix_bits {
+        directory.extend(rows.to_le_bytes());
+    }
+    drop(fingerprints);
+    let about = About { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
+    let head = sections::head(KIND, &about, &[&directory, &packed]);
+    vec![head, directory, packed]
+}
+
+/// The longest prefix within the key whose directory costs no more than a byte a row.
+fn prefix_bits(top_bits: u32, rows: usize) -> u32 {
+    top_bits.min((rows / 4).checked_ilog2().unwrap_or(0))
+}
+
+/// A table over bytes in memory, or mapped there.
+#[derive(Debug)]
+pub struct PermutedTable<B> {
+    bytes: B,
+    head: Opened<About>,
+    permutation: Permutation,
+    directory: Range<usize>,
+    packed: Range<usize>,
+    width: usize,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
+    /// Opens a table that is called `name` in messages. Its head is checked, its sections by [`PermutedTable::verify`].
+    ///
+    /// A table that is not verified may give wrong answers when it is damaged, but does nothing else.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when it is no table, of another format, or cut.
+    pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
+        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let About { f, key, rows, prefix_bits, .. } = head.about;
+        let span = |section| head.span(section).start as usize..head.span(section).end as usize;
+        let (directory, packed) = (span(DIRECTORY), span(ROWS));
+        let good = (1..=64).contains(&f)
+            && (f == 64 || key >> f == 0)
+            && prefix_bits <= key.count_ones().min(31)
+            && prefix_bits < f
+            && directory.len() == 4 * ((1 << prefix_bits) + 1)
+            && rows.checked_mul(u64::from((f - prefix_bits).div_ceil(8))) == Some(packed.len() as u64);
+        if !good {
+            return Err(head.damaged("its description contradicts itself"));
+        }
+        let permutation = Permutation::new(f, key);
+        Ok(PermutedTable { permutation, directory, packed, width: (f - prefix_bits).div_ceil(8) as usize, bytes, head })
+    }
+
+    /// What the table holds.
+    pub fn about(&self) -> &About {
+        &self.head.about
+    }
+
+    /// Its permutation.
+    pub fn permutation(&self) -> &Permutation {
+        &self.permutation
+    }
+
+    /// Length of the table in bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    /// Holds every byte against its checksum.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the table is damaged.
+    pub fn verify(&self) -> Result<()> {
+        self.head.check(DIRECTORY, self.directory())?;
+        self.head.check(ROWS, self.packed())
+    }
+
+    pub(super) fn has_head(&self, checksum: &str) -> bool {
+        self.head.is(checksum)
+    }
+
+    fn directory(&self) -> &[u8] {
+        &self.bytes.as_ref()[self.directory.clone()]
+    }
+
+    fn packed(&self) -> &[u8] {
+        &self.bytes.as_ref()[self.packed.clone()]
+    }
+
+    /// Bits of a row that are stored.
+    fn low_bits(&self) -> u32 {
+        self.about().f - self.about().prefix_bits
+    }
+
+    fn low(&self, permuted: u64) -> u64 {
+        permuted & (u64::MAX >> (64 - self.low_bits()))
+    }
+
+    fn prefix(&self, permuted: u64) -> usize {
+        permuted.unbounded_shr(self.low_bits()) as usize
+    }
+
+    /// Asks for the directory's entry of a permuted fingerprint, which [`PermutedTable::with_prefix`] will read.
+    pub fn prefetch_directory(&self, permuted: u64) {
+        prefetch(self.directory(), 4 * self.prefix(permuted));
+    }
+
+    /// Rows with the prefix of a permuted fingerprint; asks for the first of them.
+    pub fn with_prefix(&self, permuted: u64) -> Range<usize> {
+        let at = 4 * self.prefix(permuted);
+        let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
+        let entry = self.directory().get(at..at + 8).unwrap_or_default();
+        let rows = self.packed.len() / self.width;
+        let from = number(entry).min(rows);
+        let until = entry.get(4..).map_or(0, number).min(rows);
+        for line in 0..4 {
+            prefetch(self.packed(), from * self.width + 64 * line);
+        }
+        from..until.max(from)
+    }
+
+    /// Step 1: of the rows with its prefix, those that agree with a permuted fingerprint on the whole key; where there are
+    /// few with the prefix, all of these.
+    pub fn with_key(&self, permuted: u64, rows: Range<usize>) -> Range<usize> {
+        let below = self.about().f - self.permutation.top_bits();
+        if rows.len() <= FEW || below == self.low_bits() {
+            return rows;
+        }
+        let rest = 1u64.unbounded_shl(below).wrapping_sub(1);
+        let (least, most) = (self.low(permuted) & !rest, self.low(permuted) | rest);
+        let from = self.first_not_below(least, rows.clone());
+        let until = most.checked_add(1).map_or(rows.end, |above| self.first_not_below(above, from..rows.end));
+        from..until
+    }
+
+    /// Step 2: appends the fingerprints of those of `rows`, all with its prefix, that differ from a permuted
+    /// fingerprint in at most `k` bits.
+    pub fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) {
+        let mut near = Vec::new();
+        scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
+        let prefix = permuted & !self.low(permuted);
+        found.extend(near.iter().map(|&row| self.permutation.invert(prefix | self.row(row))));
+    }
+
+    /// The place of a fingerprint in the table.
+    pub fn place(&self, fingerprint: u64) -> Option<usize> {
+        let permuted = self.permutation.apply(fingerprint);
+        let rows = self.with_prefix(permuted);
+        let row = self.first_not_below(self.low(permuted), rows.clone());
+        (rows.contains(&row) && self.row(row) == self.low(permuted)).then_some(row)
+    }
+
+    fn row(&self, row: usize) -> u64 {
+        packed(self.packed(), self.width, row)
+    }
+
+    /// The first of `rows`, which ascend, whose stored bits are not below `bound`.
+    ///
+    /// # Cost
+    /// A few steps where values are spread evenly, else the logarithm of the rows.
+    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> usize {
+        // Rows before `from` are below the bound, those from `until` on are not; values are known to be within these.
+        let (mut from, mut until) = (rows.start, rows.end);
+        let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));
+        let mut steps = 0;
+        while from < until {
+            let count = until - from;
+            let middle = if steps < INTERPOLATIONS && bound >= least && most > least {
+                let share = u128::from(bound - least) * count as u128 / (u128::from(most - least) + 1);
+                from + (share as usize).min(count - 1)
+            } else {
+                from + count / 2
+            };
+            steps += 1;
+            let value = self.row(middle);
+            if value < bound {
+                (from, least) = (middle + 1, value);
+            } else {
+                (until, most) = (middle, value);
+            }
+        }
+        from
+    }
+}

@@ -1,0 +1,102 @@
+//! Files in memory: mapped there, or read as a whole.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::Read;
+
+use memmap2::{Mmap, MmapMut};
+
+use super::location::Location;
+use crate::error::{Error, Result};
+
+/// Where the bytes of a file are while it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Residence {
+    /// In the file, from which pages are read when they are touched; for local files only, which nobody may change
+    /// meanwhile: a file that is cut ends the process (SIGBUS).
+    Mapped,
+    /// In memory of this process, in huge pages where the system grants them.
+    Loaded,
+}
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub struct FileBytes(Held);
+
+#[derive(Debug)]
+enum Held {
+    Mapped(Mmap),
+    Loaded(MmapMut, usize),
+}
+
+impl AsRef<[u8]> for FileBytes {
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            Held::Mapped(bytes) => bytes,
+            Held::Loaded(bytes, length) => &bytes[..*length],
+        }
+    }
+}
+
+/// Maps or loads a file; one of a store is always loaded.
+///
+/// # Errors
+/// [`Error::Input`] when there is no such file; [`Error::Storage`] when it cannot be read.
+pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes> {
+    let missing = || Error::input(location.name(), "there is no such file");
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => missing(),
+        _ => Error::storage(location.name(), error),
+    };
+    let Some(path) = location.path() else {
+        let bytes = location.get()?.ok_or_else(missing)?;
+        return loaded(&mut &bytes[..], bytes.len()).map_err(failed);
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len() as usize;
+    match residence {
+        // An empty file cannot be mapped.
+        Residence::Mapped if length > 0 => {
+            // SAFETY: the bytes are read only; that nobody changes the file is asked of the caller, and what is read of it
+            // is checked as any input is.
+            let bytes = unsafe { Mmap::map(&file) }.map_err(failed)?;
+            Ok(FileBytes(Held::Mapped(bytes)))
+        }
+        _ => loaded(&mut file, length).map_err(failed),
+    }
+}
+
+fn loaded(from: &mut dyn Read, length: usize) -> std::io::Result<FileBytes> {
+    let mut bytes = MmapMut::map_anon(length.max(1))?;
+    // Without huge pages random reads cost more; nothing else changes, so a refusal is no error.
+    #[cfg(target_os = "linux")]
+    let _ = bytes.advise(memmap2::Advice::HugePage);
+    from.read_exact(&mut bytes[..length])?;
+    Ok(FileBytes(Held::Loaded(bytes, length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn mapped_loaded_and_fetched_bytes_are_those_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        for content in [&b""[..], b"some bytes"] {
+            let local = Location::parse(folder.path().join("file").to_str().unwrap()).unwrap();
+            let store = Arc::new(object_store::memory::InMemory::new());
+            let remote = Location::of_store(store, "memory://", "file").unwrap();
+            for location in [local, remote] {
+                location.put(content).unwrap();
+                for residence in [Residence::Mapped, Residence::Loaded] {
+                    assert_eq!(file_bytes(&location, residence).unwrap().as_ref(), content);
+                }
+                location.remove().unwrap();
+                assert_eq!(file_bytes(&location, Residence::Loaded).unwrap_err().exit_code(), 3);
+                assert_eq!(file_bytes(&location, Residence::Mapped).unwrap_err().exit_code(), 3);
+            }
+        }
+    }
+}

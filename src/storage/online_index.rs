@@ -1,0 +1,84 @@
+//! Folders of online indexes of fingerprints ([`crate::hamming::online`]); the list of files is written last.
+
+use super::location::Location;
+use super::mapped::{FileBytes, Residence, file_bytes};
+use crate::error::{Error, Result};
+use crate::hamming::online::{self, Builder, Built, OnlineIndex};
+
+/// Writes an index, of which `Builder::new` gave the doc ids' file, into a folder.
+///
+/// # Errors
+/// Those of the store.
+///
+/// # Cost
+/// That of the builder, and one table more in memory.
+pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Built>) -> Result<online::Manifest> {
+    let mut next = doc_ids;
+    while let Some(built) = next.take().or_else(|| builder.next_table()) {
+        folder.join(&built.name)?.put(&built.parts.concat())?;
+    }
+    let manifest = builder.finish();
+    folder.join(online::NAME)?.put(&manifest.to_json())?;
+    Ok(manifest)
+}
+
+/// Opens the index in a folder. What is loaded is held against its checksums; for what is mapped there is
+/// [`OnlineIndex::verify`], which reads it all.
+///
+/// # Errors
+/// [`Error::Input`] when a file is missing or damaged; [`Error::Storage`] when the store fails.
+pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex<FileBytes>> {
+    let location = folder.join(online::NAME)?;
+    let missing = || Error::input(location.name(), "there is no such file; is it the right folder, and complete?");
+    let bytes = location.get()?.ok_or_else(missing)?;
+    let manifest = online::Manifest::from_json(location.name(), &bytes)?;
+    let index = OnlineIndex::open(manifest, |file| file_bytes(&folder.join(&file.name)?, residence))?;
+    if residence == Residence::Loaded {
+        index.verify()?;
+    }
+    Ok(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hamming::design::TableDesign;
+    use crate::ids::{DocId, mix};
+
+    fn rows() -> Vec<(u64, DocId)> {
+        let mut rows: Vec<(u64, DocId)> = (0..3000).map(|at| (mix(at / 2), mix(at + 7))).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    fn folder() -> (tempfile::TempDir, Location) {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().to_str().unwrap()).unwrap();
+        (folder, location)
+    }
+
+    #[test]
+    fn an_index_answers_mapped_and_loaded_and_is_checked_when_loaded() {
+        let (folder, location) = folder();
+        let (fingerprints, doc_ids): (Vec<u64>, Vec<DocId>) = rows().into_iter().unzip();
+        let design = TableDesign { f: 64, k: 3, keys: (0..4).map(|block| 0xffff << (16 * block)).collect() };
+        let (builder, doc_ids) = Builder::new(&design, "recipe-1", fingerprints, Some(doc_ids)).unwrap();
+        write_index(&location, builder, doc_ids).unwrap();
+        for residence in [Residence::Mapped, Residence::Loaded] {
+            let index = open_index(&location, residence).unwrap();
+            let near = index.near(mix(5) ^ 0x8001, 3);
+            assert_eq!(near, [online::Near { fingerprint: mix(5), distance: 2 }]);
+            let mut expected = [mix(17), mix(18)];
+            expected.sort_unstable();
+            assert!(index.doc_ids(mix(5)).eq(expected));
+        }
+        let table = folder.path().join("table-02.wtt");
+        let mut bytes = std::fs::read(&table).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&table, bytes).unwrap();
+        assert_eq!(open_index(&location, Residence::Loaded).unwrap_err().exit_code(), 3);
+        assert_eq!(open_index(&location, Residence::Mapped).unwrap().verify().unwrap_err().exit_code(), 3);
+        std::fs::remove_file(table).unwrap();
+        assert_eq!(open_index(&location, Residence::Mapped).unwrap_err().exit_code(), 3);
+    }
+}
