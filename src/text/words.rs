@@ -10,105 +10,107 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What an ASCII byte is within a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// Not of a word.
-    Other,
-    /// `A` to `Z`, `a` to `z`.
-    Letter,
-    /// `0` to `9`.
-    Digit,
-    /// The low line, which joins like a letter and like a digit, and makes no word by itself.
-    Line,
-    /// The first byte of a character beyond ASCII, or a later one.
-    Beyond,
-}
+/// A letter of ASCII.
+const LETTER: u8 = 1;
+/// A digit of ASCII.
+const DIGIT: u8 = 2;
+/// The low line, which joins letters and digits, and makes no word by itself.
+const LINE: u8 = 4;
+/// A byte of a character beyond ASCII.
+const BEYOND: u8 = 8;
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+/// What a byte is within a word; 0 for what is never part of one, but for [`joins`].
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
-            b'0'..=b'9' => Class::Digit,
-            b'_' => Class::Line,
-            0x80.. => Class::Beyond,
-            _ => Class::Other,
+            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => LINE,
+            0x80.. => BEYOND,
+            _ => 0,
         };
         byte += 1;
     }
     classes
 };
 
-fn class(text: &[u8], at: usize) -> Class {
-    text.get(at).map_or(Class::Other, |&byte| CLASSES[usize::from(byte)])
+fn class(text: &[u8], at: usize) -> u8 {
+    text.get(at).map_or(0, |&byte| CLASSES[usize::from(byte)])
 }
 
-/// Calls `word` with each word of `text`, in order, as UTF-8.
-///
-/// # Cost
-/// One pass over ASCII, which needs no tables; from the first word of another script on, up to the next white space, the
-/// tables of Unicode.
-pub fn words(text: &str, mut word: impl FnMut(&[u8])) {
-    let bytes = text.as_bytes();
-    let mut folded = Vec::with_capacity(64);
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        match class(bytes, at) {
-            Class::Other => {
+/// Finds words; keeps its memory from one text to the next.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// The text at hand, its ASCII letters in lower case.
+    lower: String,
+    folded: Vec<u8>,
+}
+
+impl Words {
+    /// Calls `word` with each word of `text`, in order, as UTF-8.
+    ///
+    /// # Cost
+    /// One pass over ASCII, which needs no tables; from a word with other characters on, up to the next white space, the
+    /// tables of Unicode.
+    pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
+        self.lower.clear();
+        self.lower.push_str(text);
+        self.lower.make_ascii_lowercase();
+        let bytes = self.lower.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            let mut classes = CLASSES[usize::from(bytes[at])];
+            if classes == 0 {
                 at += 1;
                 continue;
             }
-            Class::Beyond => {}
-            _ => {
-                let alphanumeric;
-                (at, alphanumeric) = end_of_ascii_word(bytes, at);
-                let beyond = class(bytes, at) == Class::Beyond
-                    || (is_joiner(bytes, at) && class(bytes, at + 1) == Class::Beyond);
-                if !beyond {
-                    if alphanumeric {
-                        folded.clear();
-                        folded.extend(bytes[start..at].iter().map(u8::to_ascii_lowercase));
-                        word(&folded);
+            if classes != BEYOND {
+                (at, classes) = end_of_ascii_word(bytes, at);
+                if classes & BEYOND == 0 {
+                    if classes != LINE {
+                        word(&bytes[start..at]);
                     }
                     continue;
                 }
             }
+            // A word never holds white space, and what stands before `start` has no part in what follows.
+            at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
+            unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
         }
-        // A word never holds white space, and what stands before `start` has no part in what follows.
-        at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
-        unicode_words(&text[start..at], &mut folded, &mut word);
     }
 }
 
-/// Where the word that begins at `at` ends, as far as it is ASCII, and whether it has a letter or digit.
-fn end_of_ascii_word(bytes: &[u8], mut at: usize) -> (usize, bool) {
-    let mut alphanumeric = false;
+/// Where the word that begins at `at` ends, as far as it is ASCII, and the classes in it, with what may go on beyond ASCII.
+fn end_of_ascii_word(bytes: &[u8], mut at: usize) -> (usize, u8) {
+    let mut classes = 0;
     loop {
-        match class(bytes, at) {
-            Class::Letter | Class::Digit => alphanumeric = true,
-            Class::Line => {}
-            Class::Other if joins(bytes, at) => {}
-            _ => return (at, alphanumeric),
+        while let Some(&byte) = bytes.get(at)
+            && CLASSES[usize::from(byte)] & (LETTER | DIGIT | LINE) != 0
+        {
+            classes |= CLASSES[usize::from(byte)];
+            at += 1;
         }
-        at += 1;
+        match bytes.get(at) {
+            Some(b'.' | b',' | b';' | b':' | b'\'') => match class(bytes, at + 1) {
+                BEYOND => return (at, BEYOND),
+                _ if joins(bytes, at) => at += 1,
+                _ => return (at, classes),
+            },
+            Some(0x80..) => return (at, BEYOND),
+            _ => return (at, classes),
+        }
     }
 }
 
-fn is_joiner(bytes: &[u8], at: usize) -> bool {
-    bytes.get(at).is_some_and(|byte| b".,;:'".contains(byte))
-}
-
-/// Whether the byte at `at` joins what stands on either side of it (rules WB6, WB7, WB11 and WB12).
+/// Whether the byte at `at`, which stands behind a letter, a digit or a low line, joins it with what follows (rules WB6, WB7,
+/// WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
-    if at == 0 || !is_joiner(bytes, at) {
-        return false;
-    }
     match (class(bytes, at - 1), class(bytes, at + 1)) {
-        (Class::Letter, Class::Letter) => b".:'".contains(&bytes[at]),
-        (Class::Digit, Class::Digit) => b".,;'".contains(&bytes[at]),
+        (LETTER, LETTER) => b".:'".contains(&bytes[at]),
+        (DIGIT, DIGIT) => b".,;'".contains(&bytes[at]),
         _ => false,
     }
 }
@@ -172,7 +174,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        words(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        Words::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
         found
     }
 
