@@ -1,9 +1,20 @@
-//! Pages become simhashes, and the Hamming distance problem: which of them differ in at most k bits?
+//! Fingerprints of whole pages that are near when the pages are, and the Hamming distance problem: which fingerprints differ
+//! from a given one in at most k bits?
 //!
 //! # Source
-//! \[MJS07\] sections 2 and 3.
+//! \[MJS07\]: section 2 for simhash, 3 for the Hamming distance problem.
 
+pub mod close_pairs;
+pub mod coding;
+pub mod conditions;
+pub mod design;
+pub mod fingerprint_file;
+pub mod huge;
+pub mod kernels;
 pub mod pairs;
+pub mod postings;
+pub mod query_tables;
 pub mod recipe;
-pub mod self_join;
+pub mod sections;
 pub mod simhash;
+pub mod spread;

@@ -21,7 +21,7 @@ use crate::ids::{HostId, Rank, SimHash};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
-use super::self_join::within_k;
+use super::close_pairs::within_k;
 
 /// A page with its simhash: 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]

@@ -1,0 +1,181 @@
+//! Elias-Fano by blocks: the low bits of each fingerprint in place, the bits above them in unary.
+//!
+//! Within a block, the distance of each fingerprint from the first is cut in `width` low bits and the rest. The low bits
+//! stand side by side; the rest, which never decreases, is a bit sequence with one 1 for each fingerprint, the i-th
+//! (from 0) at place rest + i. With n fingerprints spread evenly over a range u this takes about 2 + log2(u/n) bits each.
+//!
+//! The width is chosen for each block, so a block of a cluster is small, one beside it large, and none larger than raw by
+//! more than its head.
+//!
+//! ```text
+//! block: first (8 bytes) | width (1) | low bits of the others, least significant first | unary, padded to a byte
+//!        first (8 bytes) | 64        | the others, 8 bytes each
+//! ```
+//!
+//! # Cost
+//! Decoding reads each byte once; two simple loops, one for each part.
+
+use super::{Damaged, Encoded};
+
+/// Fingerprints in a block (fewer in the last).
+pub const ROWS: usize = 1024;
+
+/// Largest width of the low part but for [`WHOLE`]: what one unaligned load of eight bytes always holds.
+const WIDEST: u32 = 56;
+
+/// The width that says: no unary part, eight bytes each.
+const WHOLE: u32 = 64;
+
+/// First fingerprint and width.
+const HEAD: usize = 9;
+
+/// Bytes that the low parts of eight fingerprints are read from.
+const GROUP: usize = 64;
+
+/// Encodes sorted fingerprints in blocks of `block_rows`.
+pub fn encode(sorted: &[u64], block_rows: usize) -> Encoded {
+    let mut encoded = Encoded { code: Vec::new(), blocks: Vec::new(), bytes: Vec::with_capacity(5 * sorted.len()) };
+    for (at, rows) in sorted.chunks(block_rows).enumerate() {
+        let (first, last) = (rows[0], rows[rows.len() - 1]);
+        let width = narrowest(rows.len() - 1, last - first);
+        encoded.bytes.extend(first.to_le_bytes());
+        encoded.bytes.push(width as u8);
+        push_rows(&mut encoded.bytes, first, &rows[1..], width);
+        encoded.end_block(last, at * block_rows + rows.len());
+    }
+    encoded
+}
+
+/// The width with which a block is smallest; of equal ones the largest, which has the shortest unary part.
+fn narrowest(others: usize, range: u64) -> u32 {
+    let bytes = |&width: &u32| body_bytes(others, range, width);
+    (0..=WIDEST).chain([WHOLE]).rev().min_by_key(bytes).unwrap_or(WHOLE)
+}
+
+fn body_bytes(others: usize, range: u64, width: u32) -> u128 {
+    if width == WHOLE {
+        return 8 * others as u128;
+    }
+    low_bytes(others, width) as u128 + (u128::from(range >> width) + others as u128).div_ceil(8)
+}
+
+fn low_bytes(others: usize, width: u32) -> usize {
+    (others * width as usize).div_ceil(8)
+}
+
+fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
+    if width == WHOLE {
+        bytes.extend(others.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
+        return;
+    }
+    let (mut pending, mut held) = (0u64, 0);
+    for fingerprint in others {
+        pending |= ((fingerprint - first) & low_mask(width)) << held;
+        held += width;
+        while held >= 8 {
+            bytes.push(pending as u8);
+            (pending, held) = (pending >> 8, held - 8);
+        }
+    }
+    if held > 0 {
+        bytes.push(pending as u8);
+    }
+    let unary = bytes.len();
+    for (i, fingerprint) in others.iter().enumerate() {
+        let place = ((fingerprint - first) >> width) as usize + i;
+        bytes.resize(bytes.len().max(unary + place / 8 + 1), 0);
+        bytes[unary + place / 8] |= 1 << (place % 8);
+    }
+}
+
+fn low_mask(width: u32) -> u64 {
+    (1 << width) - 1
+}
+
+/// Decodes one block into `rows`, as many as were encoded.
+///
+/// # Errors
+/// [`Damaged`] when the length, the width or the number of ones cannot be right.
+pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
+    let Some((head, body)) = block.split_at_checked(HEAD) else {
+        return Err(Damaged("a block shorter than its head"));
+    };
+    let Some((row, others)) = rows.split_first_mut() else {
+        return Err(Damaged("a block without rows"));
+    };
+    let first = load(head);
+    let width = u32::from(head[8]);
+    *row = first;
+    if width == WHOLE && body.len() == 8 * others.len() {
+        for (row, bytes) in others.iter_mut().zip(body.as_chunks::<8>().0) {
+            *row = u64::from_le_bytes(*bytes);
+        }
+        return Ok(());
+    }
+    let low = low_bytes(others.len(), width);
+    if width > WIDEST || low > body.len() {
+        return Err(Damaged("a width that does not fit the block"));
+    }
+    high_parts(&body[low..], first, width, others)?;
+    low_parts(body, width, others);
+    Ok(())
+}
+
+/// Sets each row to the first fingerprint plus its high part.
+fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<(), Damaged> {
+    let (words, rest) = unary.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut left = rows.iter_mut();
+    // What to add to a place in the word for the high part: the word's own place less the rows before.
+    let mut offset = 0u64;
+    for word in words.iter().chain([&last]) {
+        let mut word = u64::from_le_bytes(*word);
+        let ones = word.count_ones() as usize;
+        if ones > left.len() {
+            return Err(Damaged("more rows than the directory says"));
+        }
+        for row in left.by_ref().take(ones) {
+            let high = offset.wrapping_add(u64::from(word.trailing_zeros()));
+            *row = first.wrapping_add(high << width);
+            offset = offset.wrapping_sub(1);
+            word &= word - 1;
+        }
+        offset = offset.wrapping_add(64);
+    }
+    if left.len() == 0 { Ok(()) } else { Err(Damaged("fewer rows than the directory says")) }
+}
+
+/// Adds the low parts, which stand at the start of `body`, to the rows.
+fn low_parts(body: &[u8], width: u32, rows: &mut [u64]) {
+    let width = width as usize;
+    // Eight low parts take `width` whole bytes and are read from 64, while the body has as many.
+    let mut groups = rows.chunks_mut(8).enumerate();
+    for (at, group) in groups.by_ref() {
+        match body[at * width..].first_chunk::<GROUP>() {
+            Some(bytes) if group.len() == 8 => add_group(bytes, width, group),
+            _ => {
+                let from = &body[at * width..];
+                let mut bytes = [0; GROUP];
+                let length = from.len().min(GROUP);
+                bytes[..length].copy_from_slice(&from[..length]);
+                add_group(&bytes, width, group);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add_group(bytes: &[u8; GROUP], width: usize, group: &mut [u64]) {
+    let width = width & 63;
+    let mask = low_mask(width as u32);
+    for (j, row) in group.iter_mut().enumerate().take(8) {
+        let bit = j * width;
+        let low = load(&bytes[bit / 8..]) >> (bit % 8);
+        *row = row.wrapping_add(low & mask);
+    }
+}
+
+fn load(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes, by the length checked before"))
+}

@@ -1,0 +1,142 @@
+//! The conditions of the batch join: sixteen bits equal, and sixteen bits beside them nearly so.
+//!
+//! Cut a fingerprint in halves A and B. If A has more than e1 errors and B more than e2, with e1 + e2 = k - 1, then the
+//! pair is further apart than k; so within k, one half has few errors. In a half with at most e errors some of its
+//! 16-bit *keys* is untouched, where every choice of e bits of the half misses a key; the 16 bits of the half beside the
+//! key are its *sibling* and hold all the half's errors. So every close pair meets some
+//! condition (key equal, sibling within e bits).
+//!
+//! | e | keys of a half | taken from |
+//! |---|---|---|
+//! | 0 | 1 | the first word |
+//! | 1 | 2 | the two words |
+//! | 2 | 6 | two of the four bytes |
+//! | 3 | 14 | four of the eight nibbles: the Steiner system S(3, 4, 8) |
+//!
+//! A random query with the same key meets a condition with odds 1, 17, 137 or 697 in 65,536 by e: four tables of one-line
+//! buckets do for k = 3 what takes the paper 16 or 20 tables of whole fingerprints.
+
+use super::design::{BlockDesign, covering, width_mask};
+
+/// Largest distance that has conditions; past it a sibling tells too little.
+pub const MAX_K: u32 = 6;
+
+/// Key equal, sibling within `errors` bits; key and sibling have 16 bits each and are disjoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Condition {
+    /// Bits that must be equal.
+    pub key: u64,
+    /// Bits that may differ a little.
+    pub sibling: u64,
+    /// How many of them.
+    pub errors: u32,
+}
+
+impl Condition {
+    /// Whether two fingerprints that differ in the bits of `difference` meet the condition.
+    pub fn is_met(&self, difference: u64) -> bool {
+        difference & self.key == 0 && (difference & self.sibling).count_ones() <= self.errors
+    }
+
+    /// The key's bits of a fingerprint, packed.
+    pub fn key_of(&self, fingerprint: u64) -> u16 {
+        pack(fingerprint, self.key)
+    }
+
+    /// The sibling's bits of a fingerprint, packed.
+    pub fn sibling_of(&self, fingerprint: u64) -> u16 {
+        pack(fingerprint, self.sibling)
+    }
+}
+
+/// The bits that a mask of 16 selects, packed to the low end.
+fn pack(value: u64, mask: u64) -> u16 {
+    let mut rest = mask;
+    let mut packed = 0;
+    for to in 0..16 {
+        packed |= ((value >> (rest.trailing_zeros() & 63) & 1) as u16) << to;
+        rest &= rest.wrapping_sub(1);
+    }
+    packed
+}
+
+/// The conditions for distance `k`, of which every close pair meets one or more: 2, 3, 4, 8, 12, 20 of them for k from 1
+/// to 6, and 1 for k = 0.
+///
+/// # Panics
+/// When `k` is above [`MAX_K`].
+pub fn conditions(k: u32) -> Vec<Condition> {
+    assert!(k <= MAX_K, "conditions are for distances up to {MAX_K}, not {k}");
+    let low = width_mask(32);
+    match k.checked_sub(1) {
+        None => in_half(low, 0),
+        Some(errors) => [in_half(low, errors.div_ceil(2)), in_half(!low, errors / 2)].concat(),
+    }
+}
+
+/// The conditions that a pair with at most `errors` errors among the bits of `half` meets one of.
+fn in_half(half: u64, errors: u32) -> Vec<Condition> {
+    let keys = match errors {
+        0 => BlockDesign { blocks: 2, keys: vec![1] },
+        1 => BlockDesign { blocks: 2, keys: vec![1, 2] },
+        2 => BlockDesign { blocks: 4, keys: vec![3, 5, 6, 9, 10, 12] },
+        _ => covering::steiner(),
+    };
+    keys.over(half).into_iter().map(|key| Condition { key, sibling: half & !key, errors }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::design::subsets_of_64;
+    use super::*;
+
+    #[test]
+    fn every_error_pattern_meets_a_condition() {
+        let counts = (0..=MAX_K).map(|k| conditions(k).len()).collect::<Vec<_>>();
+        assert_eq!(counts, [1, 2, 3, 4, 8, 12, 20]);
+        // All patterns of k errors and of fewer; of 75 million for k = 6 those whose lowest error is in the first byte,
+        // and those within one half.
+        for k in 0..=5 {
+            let conditions = conditions(k);
+            for weight in 0..=k {
+                for difference in subsets_of_64(64, weight) {
+                    assert!(conditions.iter().any(|condition| condition.is_met(difference)), "{k}: {difference:x}");
+                }
+            }
+        }
+        let six = conditions(6);
+        for difference in subsets_of_64(32, 6).flat_map(|half| [half, half << 32, half << 16]) {
+            assert!(six.iter().any(|condition| condition.is_met(difference)), "{difference:x}");
+        }
+        for (low, high) in (0..=6).map(|low| (low, 6 - low)) {
+            for low in subsets_of_64(32, low).step_by(101) {
+                for high in subsets_of_64(32, high).step_by(103) {
+                    let difference = low | high << 32;
+                    assert!(six.iter().any(|condition| condition.is_met(difference)), "{difference:x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_condition_can_be_left_out() {
+        for k in 1..=4 {
+            let all = conditions(k);
+            for without in 0..all.len() {
+                let fewer = || all.iter().enumerate().filter(|(i, _)| *i != without).map(|(_, condition)| condition);
+                let missed = subsets_of_64(64, k).any(|errors| !fewer().any(|condition| condition.is_met(errors)));
+                assert!(missed, "k {k}: condition {without} is not needed");
+            }
+        }
+    }
+
+    #[test]
+    fn key_and_sibling_are_sixteen_bits_each() {
+        for condition in (0..=MAX_K).flat_map(conditions) {
+            assert_eq!((condition.key.count_ones(), condition.sibling.count_ones()), (16, 16));
+            assert_eq!(condition.key & condition.sibling, 0);
+        }
+        let condition = Condition { key: 0xffff_0000, sibling: 0xffff, errors: 1 };
+        assert_eq!((condition.key_of(0x1234_5678), condition.sibling_of(0x1234_5678)), (0x1234, 0x5678));
+    }
+}

@@ -1,0 +1,1 @@
+//! Which design for how many documents, at which price.

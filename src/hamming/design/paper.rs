@@ -1,0 +1,134 @@
+//! The paper's designs: Example 3.1, and the recurrence X(f, k, d) for the fewest tables.
+//!
+//! # Source
+//! \[MJS07\] sections 3.1.1 and 3.1.2.
+//!
+//! # Deviations
+//! - The recurrence is printed with a minimum over r >= k; r = k chooses no block to be exact and makes no progress, so
+//!   r > k.
+//! - The paper's blocks are real numbers; [`fewest_tables`] takes that literally, [`recursive`] builds the design with
+//!   whole bits, whose smallest key can fall a bit or two short (31 bits for 20 tables, as in the Example).
+
+use std::collections::HashMap;
+
+use super::{TableDesign, lowest, subsets, width_mask};
+
+/// Blocks that a level may be split in; more never gave fewer tables for k up to 7.
+const MOST_BLOCKS: u32 = 16;
+
+/// Example 3.1: the designs with 20, 16, 10 and 4 tables for f = 64, k = 3.
+pub fn example_3_1() -> [TableDesign; 4] {
+    [&[6u32][..], &[4, 4], &[5], &[4]].map(|splits| TableDesign { f: 64, k: 3, keys: split(u64::MAX, 3, splits) })
+}
+
+/// Keys of the design that splits `bits` in `splits[0]` blocks, makes all but `k` of them exact in every way, and goes on
+/// within the k blocks left with the next split.
+fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
+    let Some((&blocks, deeper)) = splits.split_first() else { return vec![0] };
+    let mut rest = bits;
+    let width = bits.count_ones();
+    let blocks: Vec<u64> = (0..blocks)
+        .map(|block| {
+            let taken = lowest(rest, width / blocks + u32::from(block < width % blocks));
+            rest &= !taken;
+            taken
+        })
+        .collect();
+    let mut keys = Vec::new();
+    for chosen in subsets(blocks.len() as u32, blocks.len() as u32 - k) {
+        let exact = blocks.iter().enumerate().filter(|(block, _)| chosen >> block & 1 == 1);
+        let exact = exact.fold(0, |all, (_, block)| all | block);
+        keys.extend(split(bits & !exact, k, deeper).into_iter().map(|key| key | exact));
+    }
+    keys
+}
+
+/// X(f, k, d): the fewest tables for 2^d documents when every key must have at least `least_top_bits`, and the splits,
+/// outermost first, that reach it.
+///
+/// # Cost
+/// One step for every sequence of splits that matters; microseconds.
+pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
+    // d - (bits chosen so far) < tau = d - p_min, with p_min bits wanted, reads: bits chosen so far > p_min - epsilon.
+    fn go(f: f64, k: u32, d: f64, tau: f64, known: &mut HashMap<(u64, u64), (u64, Vec<u32>)>) -> (u64, Vec<u32>) {
+        if d <= tau + 1e-9 {
+            return (1, Vec::new());
+        }
+        if f < f64::from(k) + 1.0 {
+            return (u64::MAX, Vec::new());
+        }
+        if let Some(found) = known.get(&(f.to_bits(), d.to_bits())) {
+            return found.clone();
+        }
+        let mut best = (u64::MAX, Vec::new());
+        for r in k + 1..=MOST_BLOCKS.min(f as u32) {
+            let exact = f64::from(r - k) * f / f64::from(r);
+            let (inner, splits) = go(f - exact, k, d - exact, tau, known);
+            let tables = binomial(r, k).saturating_mul(inner);
+            if tables < best.0 {
+                best = (tables, [&[r], &splits[..]].concat());
+            }
+        }
+        known.insert((f.to_bits(), d.to_bits()), best.clone());
+        best
+    }
+    if k == 0 {
+        return (1, vec![1]);
+    }
+    go(f64::from(f), k, d, d - least_top_bits, &mut HashMap::new())
+}
+
+/// The design that [`fewest_tables`] stands for, with whole bits; `None` when no split reaches `least_top_bits`.
+pub fn recursive(f: u32, k: u32, d: f64, least_top_bits: f64) -> Option<TableDesign> {
+    let (tables, splits) = fewest_tables(f, k, d, least_top_bits);
+    (tables < 1 << 16).then(|| TableDesign { f, k, keys: split(width_mask(f), k, &splits) })
+}
+
+/// n choose k.
+pub fn binomial(n: u32, k: u32) -> u64 {
+    if k > n {
+        return 0;
+    }
+    (0..u64::from(k.min(n - k))).fold(1, |product, i| product * (u64::from(n) - i) / (i + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn example_3_1_has_20_16_10_and_4_tables_with_their_top_bits() {
+        let designs = example_3_1();
+        let bits = |design: &TableDesign| {
+            let mut bits: Vec<u32> = design.keys.iter().map(|key| key.count_ones()).collect();
+            bits.sort_unstable();
+            bits.dedup();
+            bits
+        };
+        assert_eq!(designs.each_ref().map(|design| design.keys.len()), [20, 16, 10, 4]);
+        assert_eq!(designs.each_ref().map(bits), [vec![31, 32, 33], vec![28], vec![25, 26], vec![16]]);
+        // "a probe retrieves" at most 8, 64, 512 and 256K fingerprints of 2^34.
+        let most = |design: &TableDesign| 2f64.powi(34 - design.top_bits() as i32);
+        assert_eq!(designs.each_ref().map(most), [8.0, 64.0, 512.0, 262_144.0]);
+        assert!(designs.iter().all(TableDesign::survives_exhaustively));
+    }
+
+    #[test]
+    fn the_recurrence_gives_the_examples_counts() {
+        let tables = |p: f64| fewest_tables(64, 3, 34.0, p).0;
+        assert_eq!([16.0, 25.0, 28.0, 31.0, 32.0].map(tables), [4, 10, 16, 20, 20]);
+        assert_eq!(fewest_tables(64, 3, 34.0, 28.0).1, [4, 4]);
+        assert_eq!(fewest_tables(64, 3, 34.0, 31.0).1, [6]);
+    }
+
+    #[test]
+    fn every_design_of_the_recurrence_misses_nothing() {
+        for k in 1..=3 {
+            for p in [8.0, 14.0, 20.0, 26.0] {
+                let design = recursive(64, k, 34.0, p).unwrap();
+                assert!(f64::from(design.top_bits()) >= p - 2.0, "k {k}, p {p}: {}", design.top_bits());
+                assert!(design.survives_exhaustively(), "k {k}, p {p}");
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Writing chunks, and sets of them.
+
+use super::super::coding::{Coder, encode};
+use super::super::sections;
+use super::manifest::{self, Chunk, Manifest};
+use super::{About, CHUNK_ROWS, DOC_IDS, KIND, short_checksum};
+use crate::error::{Error, Result};
+use crate::ids::DocId;
+
+/// The bytes of a chunk with these fingerprints, sorted, and their doc ids, if any.
+///
+/// The same rows give the same bytes.
+///
+/// # Errors
+/// [`Error::Invariant`] when rows are out of order, too wide, too many for 4 GiB, or without doc ids where others have.
+pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
+    let last = fingerprints.last().copied().unwrap_or(0);
+    let fits = (1..=64).contains(&f) && (f == 64 || last >> f == 0) && u32::try_from(fingerprints.len()).is_ok();
+    if !fits || !fingerprints.is_sorted() || doc_ids.is_some_and(|doc_ids| doc_ids.len() != fingerprints.len()) {
+        let what = format!("a chunk of {} {f}-bit fingerprints up to {last:#x}, perhaps unsorted", fingerprints.len());
+        return Err(Error::Invariant(what));
+    }
+    let encoded = encode(coder, f, fingerprints);
+    if u32::try_from(encoded.bytes.len()).is_err() {
+        return Err(Error::Invariant(format!("a chunk of {} bytes, but 4 GiB are the most", encoded.bytes.len())));
+    }
+    let mut directory = Vec::new();
+    let mut start = 0;
+    for block in &encoded.blocks {
+        directory.extend(block.key.to_le_bytes());
+        for number in [block.rows as u32, block.bytes as u32, short_checksum(&encoded.bytes[start..block.bytes])] {
+            directory.extend(number.to_le_bytes());
+        }
+        start = block.bytes;
+    }
+    let doc_id_bytes: Vec<u8> = doc_ids.unwrap_or_default().iter().flat_map(|doc_id| doc_id.to_le_bytes()).collect();
+    let checks: Vec<u8> =
+        doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()).collect();
+    let about = About {
+        f,
+        coder,
+        recipe: recipe.into(),
+        count: fingerprints.len() as u64,
+        first: fingerprints.first().copied().unwrap_or(0),
+        last,
+        doc_ids: doc_ids.is_some(),
+    };
+    let sections = [&encoded.code[..], &directory, &checks, &encoded.bytes, &doc_id_bytes];
+    let mut bytes = sections::head(KIND, &about, &sections);
+    bytes.extend(sections.concat());
+    Ok(bytes)
+}
+
+/// A chunk to be put in the folder of its set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Name of the file.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Cuts a sorted stream of fingerprints in chunks; holds one chunk in memory.
+#[derive(Debug)]
+pub struct ChunkWriter {
+    manifest: Manifest,
+    keep_doc_ids: bool,
+    rows: usize,
+    fingerprints: Vec<u64>,
+    doc_ids: Vec<DocId>,
+}
+
+impl ChunkWriter {
+    /// A writer of f-bit fingerprints made by `recipe`, in chunks of [`CHUNK_ROWS`].
+    pub fn new(f: u32, coder: Coder, recipe: &str, keep_doc_ids: bool) -> ChunkWriter {
+        let manifest =
+            Manifest { format: manifest::FORMAT, f, recipe: recipe.into(), coder, count: 0, chunks: Vec::new() };
+        ChunkWriter { manifest, keep_doc_ids, rows: CHUNK_ROWS, fingerprints: Vec::new(), doc_ids: Vec::new() }
+    }
+
+    /// The same with chunks of `rows` fingerprints, at least one.
+    pub fn with_chunk_rows(self, rows: usize) -> ChunkWriter {
+        ChunkWriter { rows: rows.max(1), ..self }
+    }
+
+    /// Takes the next row, in ascending order of (fingerprint, doc id), and returns a chunk when one is full.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when it is out of order or too wide.
+    pub fn push(&mut self, fingerprint: u64, doc_id: DocId) -> Result<Option<Written>> {
+        let last = self.manifest.chunks.last().map_or(0, |chunk| chunk.last);
+        if self.fingerprints.last().is_some_and(|&before| before > fingerprint) || fingerprint < last {
+            return Err(Error::Invariant(format!("fingerprint {fingerprint:#x} came after a larger one")));
+        }
+        self.fingerprints.push(fingerprint);
+        if self.keep_doc_ids {
+            self.doc_ids.push(doc_id);
+        }
+        if self.fingerprints.len() == self.rows { self.write().map(Some) } else { Ok(None) }
+    }
+
+    /// Returns the last chunk, if rows are left, and the manifest, which is to be written after all chunks.
+    ///
+    /// # Errors
+    /// As [`ChunkWriter::push`].
+    pub fn finish(mut self) -> Result<(Option<Written>, Manifest)> {
+        let last = if self.fingerprints.is_empty() { None } else { Some(self.write()?) };
+        Ok((last, self.manifest))
+    }
+
+    fn write(&mut self) -> Result<Written> {
+        let manifest = &mut self.manifest;
+        let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
+        let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
+        let name = format!("part-{:05}.wtf", manifest.chunks.len());
+        let count = self.fingerprints.len() as u64;
+        manifest.count += count;
+        manifest.chunks.push(Chunk {
+            name: name.clone(),
+            count,
+            first: self.fingerprints[0],
+            last: self.fingerprints[self.fingerprints.len() - 1],
+            bytes: bytes.len() as u64,
+            checksum: sections::checksum(&bytes),
+        });
+        self.fingerprints.clear();
+        self.doc_ids.clear();
+        Ok(Written { name, bytes })
+    }
+}

@@ -1,0 +1,65 @@
+//! Fingerprints of fewer than 64 bits, laid out evenly over 64.
+//!
+//! The conditions of the batch join cut 64 bits in words. Narrower fingerprints would leave some words empty, and so every
+//! query in one bucket; spread evenly, each word has its share. Distances stay what they are.
+
+use super::design::width_mask;
+
+/// Lays the bits of an f-bit fingerprint out over 64, keeping their order.
+pub struct Spread {
+    /// For each byte of a fingerprint and each of its values, where the bits go.
+    bytes: Box<[[u64; 256]; 8]>,
+}
+
+impl Spread {
+    /// For fingerprints of `f` bits, 1 to 64.
+    pub fn new(f: u32) -> Spread {
+        let place = |bit: u32| 1u64 << (bit * 64 / f);
+        let mut bytes = Box::new([[0; 256]; 8]);
+        for bit in 0..f {
+            for value in (0..256).filter(|value| value >> (bit % 8) & 1 == 1) {
+                bytes[(bit / 8) as usize][value] |= place(bit);
+            }
+        }
+        Spread { bytes }
+    }
+
+    /// The fingerprint, spread; bits above f are lost.
+    pub fn apply(&self, fingerprint: u64) -> u64 {
+        (0..8).fold(0, |spread, byte| spread | self.bytes[byte][(fingerprint >> (8 * byte) & 0xff) as usize])
+    }
+
+    /// Spreads `fingerprints` in place, `f` being their width; 64 bits stay as they are.
+    pub fn all(f: u32, fingerprints: &mut [u64]) {
+        if f < 64 {
+            let spread = Spread::new(f);
+            fingerprints.iter_mut().for_each(|fingerprint| *fingerprint = spread.apply(*fingerprint & width_mask(f)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn order_and_distances_stay(f in 1u32..=64, x in any::<u64>(), y in any::<u64>()) {
+            let (x, y) = (x & width_mask(f), y & width_mask(f));
+            let spread = Spread::new(f);
+            let (u, v) = (spread.apply(x), spread.apply(y));
+            prop_assert_eq!((u ^ v).count_ones(), (x ^ y).count_ones());
+            prop_assert_eq!(u.cmp(&v), x.cmp(&y));
+        }
+    }
+
+    #[test]
+    fn every_word_gets_its_share() {
+        for f in [16, 24, 32, 48, 60] {
+            let spread = Spread::new(f).apply(width_mask(f));
+            let shares: Vec<u32> = (0..4).map(|word| (spread >> (16 * word) & 0xffff).count_ones()).collect();
+            assert!(shares.iter().all(|share| share.abs_diff(f / 4) <= 1), "{f}: {shares:?}");
+        }
+    }
+}
