@@ -10,41 +10,14 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A letter of ASCII.
-const LETTER: u8 = 1;
-/// A digit of ASCII.
-const DIGIT: u8 = 2;
-/// The low line, which joins letters and digits, and makes no word by itself.
-const LINE: u8 = 4;
-/// A byte of a character beyond ASCII.
-const BEYOND: u8 = 8;
-
-/// What a byte is within a word; 0 for what is never part of one, but for [`joins`].
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
-            b'0'..=b'9' => DIGIT,
-            b'_' => LINE,
-            0x80.. => BEYOND,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    classes
-};
-
-fn class(text: &[u8], at: usize) -> u8 {
-    text.get(at).map_or(0, |&byte| CLASSES[usize::from(byte)])
-}
+use super::runs::Runs;
 
 /// Finds words; keeps its memory from one text to the next.
 #[derive(Debug, Default)]
 pub struct Words {
     /// The text at hand, its ASCII letters in lower case.
     lower: String,
+    runs: Runs,
     folded: Vec<u8>,
 }
 
@@ -52,67 +25,52 @@ impl Words {
     /// Calls `word` with each word of `text`, in order, as UTF-8.
     ///
     /// # Cost
-    /// One pass over ASCII, which needs no tables; from a word with other characters on, up to the next white space, the
+    /// A few passes over ASCII, which needs no tables; from a word with other characters on, up to the next white space, the
     /// tables of Unicode.
     pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
         self.lower.clear();
         self.lower.push_str(text);
         self.lower.make_ascii_lowercase();
         let bytes = self.lower.as_bytes();
-        let mut at = 0;
-        while at < bytes.len() {
-            let start = at;
-            let mut classes = CLASSES[usize::from(bytes[at])];
-            if classes == 0 {
-                at += 1;
-                continue;
+        self.runs.of(bytes);
+        let (only_ascii, mut at) = (text.is_ascii(), 0);
+        while let Some((start, end)) = self.runs.next(at) {
+            at = end;
+            while joins(bytes, at) {
+                at = self.runs.end(at + 1);
             }
-            if classes != BEYOND {
-                (at, classes) = end_of_ascii_word(bytes, at);
-                if classes & BEYOND == 0 {
-                    if classes != LINE {
-                        word(&bytes[start..at]);
-                    }
-                    continue;
-                }
+            let beyond = !only_ascii && (!bytes[start..at].is_ascii() || may_join_beyond(bytes, at));
+            if beyond {
+                // A word never holds white space, and what stands before `start` has no part in what follows.
+                at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
+                unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
+            } else if bytes[start] != b'_' || bytes[start..at].iter().any(|&byte| byte != b'_') {
+                word(&bytes[start..at]);
             }
-            // A word never holds white space, and what stands before `start` has no part in what follows.
-            at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
-            unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
         }
     }
 }
 
-/// Where the word that begins at `at` ends, as far as it is ASCII, and the classes in it, with what may go on beyond ASCII.
-fn end_of_ascii_word(bytes: &[u8], mut at: usize) -> (usize, u8) {
-    let mut classes = 0;
-    loop {
-        while let Some(&byte) = bytes.get(at)
-            && CLASSES[usize::from(byte)] & (LETTER | DIGIT | LINE) != 0
-        {
-            classes |= CLASSES[usize::from(byte)];
-            at += 1;
-        }
-        match bytes.get(at) {
-            Some(b'.' | b',' | b';' | b':' | b'\'') => match class(bytes, at + 1) {
-                BEYOND => return (at, BEYOND),
-                _ if joins(bytes, at) => at += 1,
-                _ => return (at, classes),
-            },
-            Some(0x80..) => return (at, BEYOND),
-            _ => return (at, classes),
-        }
-    }
-}
-
-/// Whether the byte at `at`, which stands behind a letter, a digit or a low line, joins it with what follows (rules WB6, WB7,
-/// WB11 and WB12).
+/// Whether the byte at `at`, which stands behind a run, joins it with what follows (rules WB6, WB7, WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
-    match (class(bytes, at - 1), class(bytes, at + 1)) {
-        (LETTER, LETTER) => b".:'".contains(&bytes[at]),
-        (DIGIT, DIGIT) => b".,;'".contains(&bytes[at]),
+    let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
+        Some(&[before, joiner, behind]) => [before, joiner, behind],
+        _ => return false,
+    };
+    match joiner {
+        b'.' | b'\'' => {
+            before.is_ascii_lowercase() && behind.is_ascii_lowercase()
+                || before.is_ascii_digit() && behind.is_ascii_digit()
+        }
+        b':' => before.is_ascii_lowercase() && behind.is_ascii_lowercase(),
+        b',' | b';' => before.is_ascii_digit() && behind.is_ascii_digit(),
         _ => false,
     }
+}
+
+/// Whether the byte at `at` may join what stands before it with a character beyond ASCII.
+fn may_join_beyond(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at..at + 2), Some(&[b'.' | b',' | b';' | b':' | b'\'', 0x80..=0xff]))
 }
 
 /// The same by the tables of Unicode.
