@@ -44,7 +44,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
 /// \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 5] = [
     ("crawl", ""),
-    ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 10\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
+    ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),

@@ -33,17 +33,18 @@ impl Words {
         self.lower.make_ascii_lowercase();
         let bytes = self.lower.as_bytes();
         self.runs.of(bytes);
-        let (only_ascii, mut at) = (text.is_ascii(), 0);
+        let (mut at, mut next_beyond) = (0, next_beyond_ascii(bytes, 0));
         while let Some((start, end)) = self.runs.next(at) {
             at = end;
             while joins(bytes, at) {
                 at = self.runs.end(at + 1);
             }
-            let beyond = !only_ascii && (!bytes[start..at].is_ascii() || may_join_beyond(bytes, at));
+            let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
             if beyond {
                 // A word never holds white space, and what stands before `start` has no part in what follows.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
                 unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
+                next_beyond = next_beyond_ascii(bytes, at);
             } else if bytes[start] != b'_' || bytes[start..at].iter().any(|&byte| byte != b'_') {
                 word(&bytes[start..at]);
             }
@@ -66,6 +67,13 @@ fn joins(bytes: &[u8], at: usize) -> bool {
         b',' | b';' => before.is_ascii_digit() && behind.is_ascii_digit(),
         _ => false,
     }
+}
+
+/// Place of the first byte from `from` on that is not ASCII; the length of the text if there is none.
+fn next_beyond_ascii(bytes: &[u8], from: usize) -> usize {
+    let ascii = bytes[from..].chunks(64).take_while(|chunk| chunk.is_ascii()).count();
+    let start = bytes.len().min(from + 64 * ascii);
+    bytes[start..].iter().position(|byte| !byte.is_ascii()).map_or(bytes.len(), |at| start + at)
 }
 
 /// Whether the byte at `at` may join what stands before it with a character beyond ASCII.
