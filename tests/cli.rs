@@ -64,7 +64,8 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     succeed(&["synth", "--pages", "800", "--seed", "7", "--output", &at("crawl")]);
     // Small work items, so that pieces begin inside members and every worker has some.
     let input = at("crawl") + "/*.warc.gz";
-    let common = ["--input", &input, "--set", "effort.shard_bytes=65536"];
+    let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.idf=true"];
+    let common = [&["--input", &input][..], &settings].concat();
     for workers in ["1", "2", "3"] {
         succeed(&[&["run", "--workers", workers, "--output", &at(workers)], &common[..]].concat());
     }
@@ -117,17 +118,18 @@ fn simhashes_find_the_planted_copies_too() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["synth", "--pages", "800", "--seed", "7", "--truth", &at("truth.tsv")]);
-    for (by, idf, words) in [("hamming", "false", 1), ("hamming", "true", 1), ("both", "false", 2)] {
-        let (by_setting, idf_setting) = (format!("similar.by={by}"), format!("simhash.idf={idf}"));
-        let out = at(&format!("{by}-{idf}"));
-        succeed(&["run", "--input", CRAWL, "--output", &out, "--set", &by_setting, "--set", &idf_setting]);
+    for (by, setting, words) in
+        [("hamming", "preset=simhash", 1), ("hamming", "hamming.k=6", 1), ("both", "preset=simhash", 2)]
+    {
+        let (out, by) = (at(&format!("{by}-{setting}")), format!("similar.by={by}"));
+        succeed(&["run", "--input", CRAWL, "--output", &out, "--set", setting, "--set", &by]);
         let report: serde_json::Value =
             serde_json::from_str(&succeed(&["evaluate", &out, "--truth", &at("truth.tsv"), "--json"])).unwrap();
         let ours = |what: &str| {
             let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
             row["ours"].as_f64().unwrap()
         };
-        assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{by} {idf}: {report}");
+        assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{by} {setting}: {report}");
 
         let pages = succeed(&["show", &format!("{out}/pages"), "--json"]);
         let rows: Vec<serde_json::Value> = pages.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

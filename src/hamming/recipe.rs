@@ -1,4 +1,22 @@
 //! From the text of a page to its simhash: a named, versioned recipe.
+//!
+//! Which features tell near-duplicates, on the real crawl of `scripts/real-crawl` (105,623 pages, 229,328 true pairs):
+//! `webtwin run` with `similar.by=hamming`, then `webtwin evaluate`, pair precision / recall of the trivial clusters:
+//!
+//! | features | k | guard | precision | recall |
+//! |---|---|---|---|---|
+//! | single terms by count | 3 | mutual best | .005 | .679 |
+//! | phrases of three by count, the default | 3 | none | .291 | .359 |
+//! | the same | 3 | mutual best | .825 | .347 |
+//! | the same | 4 | mutual best | .434 | .414 |
+//! | phrases of two by log and inverse document frequency | 3 | none | .904 | .394 |
+//! | the same | 3 | mutual best | .936 | .383 |
+//! | the same, the preset `simhash` | 8 | mutual best | .878 | .681 |
+//! | the same | 10 | mutual best | .815 | .755 |
+//! | the same | 10 | none | .104 | .801 |
+//!
+//! What pages of one site share drowns what tells them apart, and inverse document frequency takes that away. It is not the
+//! default all the same: it costs memory, and its simhashes can only be compared within one crawl.
 
 use crate::ids::SimHash;
 use crate::job::{Simhash, Weights};

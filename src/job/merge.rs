@@ -39,10 +39,12 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// Settings under a name, laid over the defaults before the rest of the job file: the papers' own definitions of similar
-/// pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
-const PRESETS: [(&str, &str); 4] = [
+/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl, and
+/// the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3,
+/// \[CSG00\] section 5.1).
+const PRESETS: [(&str, &str); 5] = [
     ("crawl", ""),
+    ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
@@ -50,7 +52,7 @@ const PRESETS: [(&str, &str); 4] = [
 
 fn preset(name: &Value, file: &str) -> Result<Table> {
     let found = PRESETS.iter().find(|(known, _)| name.as_str() == Some(known));
-    let Some(&(name, text)) = found else {
+    let Some(&(_, text)) = found else {
         return Err(Error::Setting {
             file: file.into(),
             setting: "preset".into(),
@@ -59,10 +61,10 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
         });
     };
     let mut table: Table = text.parse().expect("presets are TOML");
-    if name != "crawl" {
+    if let Some(overlap) = table.get_mut("overlap").and_then(Value::as_table_mut) {
         let paper = "min_resemblance = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
         let paper: Table = paper.parse().expect("presets are TOML");
-        table.get_mut("overlap").and_then(Value::as_table_mut).expect("presets set T").extend(paper);
+        overlap.extend(paper);
     }
     Ok(table)
 }
@@ -195,6 +197,13 @@ mod tests {
         let job = resolve("j.toml", "", &["preset=two-line".into()]).unwrap();
         assert_eq!((job.chunks.count, job.overlap.min_shared), (2, 25));
         assert!(resolve("j.toml", "preset = \"six-line\"", &[]).unwrap_err().to_string().contains("four-line"));
+    }
+
+    #[test]
+    fn simhash_at_its_best_is_one_line_too() {
+        let job = resolve("j.toml", "preset = \"simhash\"\n[hamming]\nk = 3", &[]).unwrap();
+        assert_eq!((job.similar.by, job.hamming.k, job.simhash.idf), (Measure::Hamming, 3, true));
+        assert_eq!(job.overlap, Job::default().overlap);
     }
 
     #[test]

@@ -298,7 +298,7 @@ impl Default for Job {
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
             simhash: Simhash {
                 bits: 64,
-                phrase: 2,
+                phrase: 3,
                 stop_words: "none".into(),
                 stemming: "none".into(),
                 weights: Weights::Count,

@@ -11,6 +11,7 @@
 //! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
 //! - It does not say how it weights; see [`Weights`].
 
+mod runs;
 pub mod terms;
 pub mod words;
 
@@ -18,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::{Simhash, Weights};
 use terms::Terms;
+use words::Words;
 
 /// A feature with its weight on a page: more than 0, in sixteenths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,7 @@ pub struct Feature {
 /// Finds the features of texts, one after the other.
 #[derive(Debug)]
 pub struct Features {
+    words: Words,
     terms: Terms,
     phrase: usize,
     /// Terms of the text at hand, then its features: each as often as it stands there.
@@ -41,7 +44,7 @@ impl Features {
     /// Features by the settings of a job.
     pub fn new(settings: &Simhash) -> Features {
         let terms = Terms::new(&settings.stop_words, &settings.stemming);
-        Features { terms, phrase: settings.phrase as usize, hashes: Vec::new() }
+        Features { words: Words::default(), terms, phrase: settings.phrase as usize, hashes: Vec::new() }
     }
 
     /// The features of `text`, each as often as it stands there. A text of fewer terms than a phrase has is one phrase.
@@ -49,9 +52,9 @@ impl Features {
     /// # Cost
     /// One pass over the text, one over its terms.
     pub fn of(&mut self, text: &str) -> &mut [u64] {
-        let Features { terms, phrase, hashes } = self;
+        let Features { words, terms, phrase, hashes } = self;
         hashes.clear();
-        words::words(text, |word| hashes.extend(terms.term(word)));
+        words.each(text, |word| hashes.extend(terms.term(word)));
         if *phrase > 1 && !hashes.is_empty() {
             let phrases = (hashes.len() + 1).saturating_sub(*phrase).max(1);
             for first in 0..phrases {

@@ -10,107 +10,75 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What an ASCII byte is within a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// Not of a word.
-    Other,
-    /// `A` to `Z`, `a` to `z`.
-    Letter,
-    /// `0` to `9`.
-    Digit,
-    /// The low line, which joins like a letter and like a digit, and makes no word by itself.
-    Line,
-    /// The first byte of a character beyond ASCII, or a later one.
-    Beyond,
+use super::runs::Runs;
+
+/// Finds words; keeps its memory from one text to the next.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// The text at hand, its ASCII letters in lower case.
+    lower: String,
+    runs: Runs,
+    folded: Vec<u8>,
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
-            b'0'..=b'9' => Class::Digit,
-            b'_' => Class::Line,
-            0x80.. => Class::Beyond,
-            _ => Class::Other,
-        };
-        byte += 1;
-    }
-    classes
-};
-
-fn class(text: &[u8], at: usize) -> Class {
-    text.get(at).map_or(Class::Other, |&byte| CLASSES[usize::from(byte)])
-}
-
-/// Calls `word` with each word of `text`, in order, as UTF-8.
-///
-/// # Cost
-/// One pass over ASCII, which needs no tables; from the first word of another script on, up to the next white space, the
-/// tables of Unicode.
-pub fn words(text: &str, mut word: impl FnMut(&[u8])) {
-    let bytes = text.as_bytes();
-    let mut folded = Vec::with_capacity(64);
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        match class(bytes, at) {
-            Class::Other => {
-                at += 1;
-                continue;
+impl Words {
+    /// Calls `word` with each word of `text`, in order, as UTF-8.
+    ///
+    /// # Cost
+    /// A few passes over ASCII, which needs no tables; from a word with other characters on, up to the next white space, the
+    /// tables of Unicode.
+    pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
+        self.lower.clear();
+        self.lower.push_str(text);
+        self.lower.make_ascii_lowercase();
+        let bytes = self.lower.as_bytes();
+        self.runs.of(bytes);
+        let (mut at, mut next_beyond) = (0, next_beyond_ascii(bytes, 0));
+        while let Some((start, end)) = self.runs.next(at) {
+            at = end;
+            while joins(bytes, at) {
+                at = self.runs.end(at + 1);
             }
-            Class::Beyond => {}
-            _ => {
-                let alphanumeric;
-                (at, alphanumeric) = end_of_ascii_word(bytes, at);
-                let beyond = class(bytes, at) == Class::Beyond
-                    || (is_joiner(bytes, at) && class(bytes, at + 1) == Class::Beyond);
-                if !beyond {
-                    if alphanumeric {
-                        folded.clear();
-                        folded.extend(bytes[start..at].iter().map(u8::to_ascii_lowercase));
-                        word(&folded);
-                    }
-                    continue;
-                }
+            let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
+            if beyond {
+                // A word never holds white space, and what stands before `start` has no part in what follows.
+                at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
+                unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
+                next_beyond = next_beyond_ascii(bytes, at);
+            } else if bytes[start] != b'_' || bytes[start..at].iter().any(|&byte| byte != b'_') {
+                word(&bytes[start..at]);
             }
         }
-        // A word never holds white space, and what stands before `start` has no part in what follows.
-        at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
-        unicode_words(&text[start..at], &mut folded, &mut word);
     }
 }
 
-/// Where the word that begins at `at` ends, as far as it is ASCII, and whether it has a letter or digit.
-fn end_of_ascii_word(bytes: &[u8], mut at: usize) -> (usize, bool) {
-    let mut alphanumeric = false;
-    loop {
-        match class(bytes, at) {
-            Class::Letter | Class::Digit => alphanumeric = true,
-            Class::Line => {}
-            Class::Other if joins(bytes, at) => {}
-            _ => return (at, alphanumeric),
-        }
-        at += 1;
-    }
-}
-
-fn is_joiner(bytes: &[u8], at: usize) -> bool {
-    bytes.get(at).is_some_and(|byte| b".,;:'".contains(byte))
-}
-
-/// Whether the byte at `at` joins what stands on either side of it (rules WB6, WB7, WB11 and WB12).
+/// Whether the byte at `at`, which stands behind a run, joins it with what follows (rules WB6, WB7, WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
-    if at == 0 || !is_joiner(bytes, at) {
-        return false;
-    }
-    match (class(bytes, at - 1), class(bytes, at + 1)) {
-        (Class::Letter, Class::Letter) => b".:'".contains(&bytes[at]),
-        (Class::Digit, Class::Digit) => b".,;'".contains(&bytes[at]),
+    let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
+        Some(&[before, joiner, behind]) => [before, joiner, behind],
+        _ => return false,
+    };
+    match joiner {
+        b'.' | b'\'' => {
+            before.is_ascii_lowercase() && behind.is_ascii_lowercase()
+                || before.is_ascii_digit() && behind.is_ascii_digit()
+        }
+        b':' => before.is_ascii_lowercase() && behind.is_ascii_lowercase(),
+        b',' | b';' => before.is_ascii_digit() && behind.is_ascii_digit(),
         _ => false,
     }
+}
+
+/// Place of the first byte from `from` on that is not ASCII; the length of the text if there is none.
+fn next_beyond_ascii(bytes: &[u8], from: usize) -> usize {
+    let ascii = bytes[from..].chunks(64).take_while(|chunk| chunk.is_ascii()).count();
+    let start = bytes.len().min(from + 64 * ascii);
+    bytes[start..].iter().position(|byte| !byte.is_ascii()).map_or(bytes.len(), |at| start + at)
+}
+
+/// Whether the byte at `at` may join what stands before it with a character beyond ASCII.
+fn may_join_beyond(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at..at + 2), Some(&[b'.' | b',' | b';' | b':' | b'\'', 0x80..=0xff]))
 }
 
 /// The same by the tables of Unicode.
@@ -172,7 +140,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        words(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        Words::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
         found
     }
 
