@@ -37,6 +37,7 @@ mod html;
 mod outline;
 mod plan;
 mod random;
+pub mod tables;
 mod text;
 mod warc;
 
