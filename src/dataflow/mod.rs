@@ -3,9 +3,11 @@
 //! [`find`] is the whole job after reading, one line a step. No step decides what a row *means*; each calls into a stage for
 //! that. Every step leaves its rows with their owners, in an order that does not depend on the number of workers.
 
+pub mod all_pairs;
 pub mod avoid;
 pub mod captures;
 pub mod components;
+pub mod counts;
 pub mod directory;
 pub mod exact;
 pub mod growth;
@@ -14,6 +16,7 @@ pub mod links;
 pub mod maps;
 pub mod memory;
 pub mod overlap;
+pub mod page_counts;
 pub mod progress;
 pub mod replicas;
 pub mod report;

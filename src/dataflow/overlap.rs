@@ -2,9 +2,8 @@
 //!
 //! Three exchanges, and two more where the guard is on. What a row means is decided in [`crate::overlap`].
 
-use serde::{Deserialize, Serialize};
-
 use super::captures::Crawl;
+pub use super::counts::Counts;
 use super::memory::{Held, hold_against_bound};
 use super::shelf::Shelf;
 use crate::engine::Net;
@@ -14,50 +13,6 @@ use crate::job::{Guard, Overlap};
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::{FPrintDocId, SimilarPair, is_pairwise_similar};
-
-/// What was counted on the way, this worker's share.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Rows of `FPrint-DocID`.
-    pub tuples: u64,
-    /// Distinct chunks.
-    pub chunks: u64,
-    /// Chunks found to be site furniture, and their rows.
-    pub template_chunks: u64,
-    /// Rows of these.
-    pub template_tuples: u64,
-    /// Chunks on too many pages, and their rows.
-    pub frequent_chunks: u64,
-    /// Rows of these.
-    pub frequent_tuples: u64,
-    /// Pairs of pages emitted, once for each chunk they share.
-    pub emitted: u64,
-    /// Distinct pairs that share a chunk.
-    pub candidates: u64,
-    /// Pairs that are similar.
-    pub similar: u64,
-    /// Similar pairs that the guard took away.
-    pub guarded: u64,
-}
-
-impl std::ops::Add<&Counts> for Counts {
-    type Output = Counts;
-
-    fn add(self, other: &Counts) -> Counts {
-        Counts {
-            tuples: self.tuples + other.tuples,
-            chunks: self.chunks + other.chunks,
-            template_chunks: self.template_chunks + other.template_chunks,
-            template_tuples: self.template_tuples + other.template_tuples,
-            frequent_chunks: self.frequent_chunks + other.frequent_chunks,
-            frequent_tuples: self.frequent_tuples + other.frequent_tuples,
-            emitted: self.emitted + other.emitted,
-            candidates: self.candidates + other.candidates,
-            similar: self.similar + other.similar,
-            guarded: self.guarded + other.guarded,
-        }
-    }
-}
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs;
 ///
@@ -142,14 +97,16 @@ fn owner(fprint: FPrint, peers: u64) -> usize {
 
 /// Drops the rows of chunks that do not count.
 fn keep_what_counts(table: &mut Vec<FPrintDocId>, hosts: &[u32], settings: &Overlap, counts: &mut Counts) {
-    let mut scratch = Vec::new();
+    let (mut docs, mut scratch) = (Vec::new(), Vec::new());
     let (mut kept, mut start) = (0, 0);
     while start < table.len() {
         let fprint = table[start].fprint();
         let end = start + table[start..].iter().take_while(|row| row.fprint() == fprint).count();
         let rows = (end - start) as u64;
         counts.chunks += 1;
-        match judge(&table[start..end], hosts, settings, &mut scratch) {
+        docs.clear();
+        docs.extend(table[start..end].iter().map(|row| row.doc));
+        match judge(&docs, hosts, settings, &mut scratch) {
             Verdict::Counts => {
                 table.copy_within(start..end, kept);
                 kept += end - start;

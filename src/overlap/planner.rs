@@ -1,0 +1,168 @@
+//! Which way to the Overlap table: by sorting all pairs, or by coarse counting.
+//!
+//! Sorting handles every pair three times (emit, spill, count). Coarse counting looks at each of them once a hashing scan
+//! and once more to select candidates, keeps none, and handles the candidates as sorting does. So it wins where pairs do
+//! not fit in memory and few of them occur T times.
+
+use super::coarse_count::Layout;
+
+/// How pairs are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// \[SGM98\] section 2.1.
+    SortBased,
+    /// \[SGM98\] section 2.2.
+    CoarseCount(Layout),
+}
+
+/// What a choice depends on. Pairs are those left after [`super::prune`], once for each chunk they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Pairs of all workers.
+    pub pairs: u64,
+    /// T.
+    pub min_shared: u32,
+    /// Bytes each worker may use for pairs or counters.
+    pub worker_bytes: u64,
+    /// Workers.
+    pub workers: u64,
+    /// Bytes that pairs may take on the disks, all workers together.
+    pub disk_bytes: u64,
+}
+
+/// Bytes of a pair.
+const PAIR: u64 = 8;
+
+/// With fewer shared fingerprints to tell a heavy bucket by, all buckets are heavy.
+const LEAST_T: u32 = 8;
+
+/// Counters are as many as keep their mean at this share of T: T / 4.
+const FILL: u64 = 4;
+
+/// Nanoseconds of one worker for a pair, measured on one core of an EPYC of 2023 with two of them at work.
+mod cost {
+    /// Emit, exchange, lay in a bucket, count.
+    pub const SORT: u64 = 25;
+    /// Write and read on the disk, 8 bytes each.
+    pub const SPILL: u64 = 12;
+    /// Look at a pair that is not of this part.
+    pub const PASS_OVER: u64 = 3;
+    /// Count it in A.
+    pub const HASH: u64 = 9;
+    /// Hold it against BITMAP.
+    pub const SELECT: u64 = 8;
+}
+
+/// Pairs of pages in a whole table, from a sample of chunks: `frequencies` are document frequencies of all chunks of one
+/// fingerprint in `rate`, taken by their hash.
+pub fn pairs_from_sample(frequencies: impl IntoIterator<Item = u64>, rate: u64) -> u64 {
+    frequencies.into_iter().map(|df| df * df.saturating_sub(1) / 2).sum::<u64>().saturating_mul(rate)
+}
+
+/// Chooses, and says why in one sentence.
+pub fn choose(load: &Load) -> (Method, String) {
+    let Load { pairs, min_shared, worker_bytes, workers, disk_bytes } = *load;
+    let in_memory = worker_bytes.saturating_mul(workers) / PAIR;
+    let spilled = pairs.saturating_sub(in_memory);
+    let mega = |n: u64| n.div_ceil(1_000_000);
+    if spilled == 0 {
+        return (Method::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
+    }
+    if min_shared < LEAST_T {
+        let why = format!(
+            "sort-based: {} million pairs are spilled to disk, for with T = {min_shared} every bucket is heavy",
+            mega(spilled)
+        );
+        return (Method::SortBased, why);
+    }
+    let layout = layout(load);
+    let sort = pairs.saturating_mul(cost::SORT) + spilled.saturating_mul(cost::SPILL);
+    // At this fill about one pair in twenty goes on to be sorted.
+    let scans = cost::HASH + cost::PASS_OVER * u64::from(layout.parts - 1) + cost::SELECT;
+    let coarse = pairs.saturating_mul(scans) + pairs / 20 * (cost::SORT + cost::SPILL);
+    let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
+    let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
+    if fits && sort <= coarse {
+        let why = format!(
+            "sort-based: {} million pairs, of which {} million are spilled to disk, in about {} s; coarse counting \
+             would scan them {} times in about {} s",
+            mega(pairs),
+            mega(spilled),
+            seconds(sort),
+            layout.parts + 1,
+            seconds(coarse)
+        );
+        return (Method::SortBased, why);
+    }
+    let instead = if fits {
+        format!("sorting them would take about {} s", seconds(sort))
+    } else {
+        format!("sorting them would take {} MB of disk, more than is free", mega(spilled.saturating_mul(PAIR)))
+    };
+    let why = format!(
+        "coarse counting: {} million pairs into {} million counters with {} hash functions in {} hashing scans, in about \
+         {} s; {instead}",
+        mega(pairs),
+        mega(u64::from(layout.lines) * 64 * u64::from(layout.parts)),
+        layout.hashes,
+        layout.parts,
+        seconds(coarse)
+    );
+    (Method::CoarseCount(layout), why)
+}
+
+/// m and the number of hashing scans: counters for a mean of T / 4, in at most half of a worker's bytes with their sum.
+pub fn layout(load: &Load) -> Layout {
+    let per_counter = u64::from(load.min_shared.clamp(1, 255)).div_ceil(FILL);
+    let lines = (load.pairs / per_counter / 64).max(16);
+    // A worker's counters, their sum on the way to all, and an eighth for the bitmap of each part.
+    let fit = (load.worker_bytes / 4 / 64).clamp(16, u64::from(u32::MAX));
+    let parts = lines.div_ceil(fit).clamp(1, 64);
+    Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 3, parts: parts as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn load(pairs: u64, min_shared: u32, worker_bytes: u64) -> Load {
+        Load { pairs, min_shared, worker_bytes, workers: 2, disk_bytes: 100 * GIB }
+    }
+
+    #[test]
+    fn pairs_that_fit_in_memory_are_sorted() {
+        let (method, why) = choose(&load(100_000_000, 25, GIB));
+        assert_eq!(method, Method::SortBased);
+        assert_eq!(why, "sort-based: the 100 million pairs fit in memory");
+    }
+
+    #[test]
+    fn with_a_small_t_nothing_is_gained_by_counting_coarsely() {
+        let (method, why) = choose(&load(10_000_000_000, 1, GIB));
+        assert_eq!(method, Method::SortBased);
+        assert!(why.contains("T = 1"), "{why}");
+    }
+
+    #[test]
+    fn many_pairs_and_a_large_t_are_counted_coarsely() {
+        let (method, why) = choose(&load(10_000_000_000, 25, GIB));
+        let Method::CoarseCount(layout) = method else { panic!("{why}") };
+        let (counters, bitmaps) = layout.bytes();
+        assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
+        assert!(why.starts_with("coarse counting: 10000 million pairs into "), "{why}");
+    }
+
+    #[test]
+    fn pairs_that_fit_on_no_disk_are_counted_coarsely_however_long_that_takes() {
+        let (method, why) = choose(&Load { disk_bytes: GIB, ..load(4_000_000_000, 9, GIB / 64) });
+        assert!(matches!(method, Method::CoarseCount(_)), "{why}");
+        assert!(why.contains("more than is free"), "{why}");
+    }
+
+    #[test]
+    fn a_sample_of_chunks_stands_for_all() {
+        assert_eq!(pairs_from_sample([1, 2, 3, 10], 16), 16 * (1 + 3 + 45));
+    }
+}
