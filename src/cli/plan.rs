@@ -90,10 +90,14 @@ fn pairs(shelf: &Shelf, settings: &Overlap) -> u64 {
         |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Rank));
     let mut table: Vec<FPrintDocId> = slots.flat_map(of_slot).collect();
     table.sort_unstable_by_key(FPrintDocId::key);
-    let mut scratch = Vec::new();
+    let (mut docs, mut scratch) = (Vec::new(), Vec::new());
     table
         .chunk_by(|x, y| x.fprint() == y.fprint())
-        .filter(|run| judge(run, &hosts, settings, &mut scratch) == Verdict::Counts)
+        .filter(|run| {
+            docs.clear();
+            docs.extend(run.iter().map(|row| row.doc));
+            judge(&docs, &hosts, settings, &mut scratch) == Verdict::Counts
+        })
         .map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2)
         .sum()
 }

@@ -38,8 +38,8 @@ const MOST_BUCKET_BITS: u32 = 10;
 /// Bytes of a worker that are on their way to others, or from them.
 const ON_THE_WAY: u64 = 40 << 20;
 
-/// Bytes of a program that has nothing to do yet.
-const AT_REST: u64 = 48 << 20;
+/// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
+const LEAST_BYTES: u64 = 64 << 20;
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
@@ -60,7 +60,7 @@ pub struct Pages<'a> {
 /// What may be used.
 #[derive(Debug, Clone)]
 pub struct Room {
-    /// Memory of a process; 0 sets no bound.
+    /// Memory of a process beyond what it holds already; 0 sets no bound.
     pub memory_bytes: u64,
     /// Folder for what does not fit.
     pub spill: PathBuf,
@@ -81,14 +81,32 @@ pub struct Work {
     pub core_pages: u64,
     /// Rounds of pruning.
     pub rounds: u32,
-    /// Pairs handed to the owners, after the selection of candidates; this worker's.
+    /// Pairs handed to their owners, after the selection of candidates; this worker's.
     pub sent: u64,
+    /// Distinct pairs that were counted here; how many light ones are among them depends on the method.
+    pub candidates: u64,
     /// The planner's reason.
     pub why: String,
     /// Bytes written to disk.
     pub spilled_bytes: u64,
     /// Stages with their seconds, by this worker's clock.
     pub seconds: Vec<(&'static str, f64)>,
+}
+
+/// What is known when all pairs have been handed on.
+pub struct AllPairs {
+    /// What was done.
+    pub work: Work,
+    /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
+    pub chunks: Arc<Vec<u32>>,
+    stripes: Stripes,
+}
+
+impl AllPairs {
+    /// Worker that has the pairs whose smaller page is `a`.
+    pub fn owner(&self, a: Rank) -> usize {
+        self.stripes.worker(pair_key(a, a))
+    }
 }
 
 /// Bytes that one worker may fill with rows, a tape and pairs.
@@ -100,21 +118,21 @@ struct Allowance {
 }
 
 impl Room {
-    /// Bytes of a process that hold what cannot be spilled.
-    pub fn fixed_bytes(&self, pages: usize, workers: usize, with_chunks: bool) -> u64 {
+    /// Bytes of a process that cannot be spilled, for so many pages, and rows of each worker.
+    pub fn fixed_bytes(&self, pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
         let (pages, workers) = (pages as u64, workers as u64);
         let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
-        let a_worker = ON_THE_WAY + 4 * BUCKET_BYTES + (BLOCK_BYTES as u64) / 2 * (1 << MOST_BUCKET_BITS);
-        AT_REST + pages * a_page + pages / 4 + workers * a_worker
+        let blocks = BLOCK_BYTES as u64 * 2 << bucket_bits(row_bytes);
+        let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
+        pages * a_page + pages / 4 + workers * a_worker
     }
 
-    fn allowance(&self, net: &Net<'_>, pages: usize, with_chunks: bool) -> Result<Allowance> {
+    fn allowance(&self, workers: usize, pages: usize, row_bytes: u64, with_chunks: bool) -> Result<Allowance> {
         if self.memory_bytes == 0 {
             return Ok(Allowance { buckets: u64::MAX, tape: u64::MAX });
         }
-        let workers = net.workers_per_process();
-        let fixed = self.fixed_bytes(pages, workers, with_chunks);
-        let least = fixed + workers as u64 * (64 << 20);
+        let fixed = self.fixed_bytes(pages, workers, row_bytes, with_chunks);
+        let least = fixed + workers as u64 * (row_bytes / 8).min(LEAST_BYTES);
         if self.memory_bytes < least {
             return Err(Error::Space {
                 what: "all-pairs overlap in the memory of a process".into(),
@@ -147,14 +165,16 @@ pub fn similar_pairs<R: Row>(
     settings: &Overlap,
     room: &Room,
     mut found: impl FnMut(SimilarPair),
-) -> Result<(Work, Arc<Vec<u32>>)> {
+) -> Result<AllPairs> {
     let with_chunks = settings.min_resemblance > 0.0 || settings.guard != Guard::None;
-    let allowance = room.allowance(net, pages.count, with_chunks);
+    let rows = net.all_gather("rows to come", rows)?.iter().sum::<u64>() / net.peers() as u64;
+    let row_bytes = rows * size_of::<R>() as u64;
+    let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks);
     let allowance = net.agree("memory for overlap", allowance)?;
     let mut work = Work::default();
     let mut clock = Clock(Instant::now());
 
-    let mut table: Buckets<R> = laid_down(net, rows, source, &allowance, room)?;
+    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, room)?;
     clock.stage(&mut work, "exchange rows");
     let shares = Shares::new(net.peers(), table.count().trailing_zeros());
     let mut runs = Runner {
@@ -182,7 +202,7 @@ pub fn similar_pairs<R: Row>(
         let Pruned { tape: next, rows, pairs } = net.agree("prune", pruned)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
-        (work.core_rows, work.counts.emitted, work.core_pages) = (rows, pairs, core.count());
+        (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
         let all: u64 = net.all_gather("rows left", rows)?.iter().sum();
         // A round that takes away less than a sixteenth does not pay for the next one.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
@@ -193,7 +213,7 @@ pub fn similar_pairs<R: Row>(
     drop(shared);
     clock.stage(&mut work, "prune");
 
-    let load = load(net, work.counts.emitted, settings, &allowance, room)?;
+    let load = load(net, work.counts.left, settings, &allowance, room)?;
     let (method, why) = match room.method {
         Some(method) => (method, "as asked for".to_string()),
         None => planner::choose(&load),
@@ -205,7 +225,7 @@ pub fn similar_pairs<R: Row>(
     };
     clock.stage(&mut work, "coarse count");
 
-    let stripes = Stripes::new(pages.count, net.peers(), load.pairs);
+    let stripes = Stripes::new(pages.count, net.peers(), &load);
     let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, room, &mut work)?;
     work.spilled_bytes += tape.spilled_bytes();
     drop((tape, heavy));
@@ -220,7 +240,7 @@ pub fn similar_pairs<R: Row>(
         }
         let pages = stripes.pages(net.index(), number, pages.count);
         let least = settings.min_shared;
-        work.counts.candidates += count(&bucket, pages.start, pages.len(), least, &mut scratch, |a, b, value| {
+        work.candidates += count(&bucket, pages.start, pages.len(), least, &mut scratch, |a, b, value| {
             if !with_chunks || is_pairwise_similar(value, chunks[a as usize], chunks[b as usize], settings) {
                 work.counts.similar += 1;
                 found(SimilarPair { a, b, value });
@@ -230,7 +250,7 @@ pub fn similar_pairs<R: Row>(
     net.agree("count pairs", counted)?;
     work.spilled_bytes += pairs.spilled_bytes();
     clock.stage(&mut work, "count pairs");
-    Ok((work, chunks))
+    Ok(AllPairs { work, chunks, stripes })
 }
 
 struct Clock(Instant);
@@ -245,13 +265,12 @@ impl Clock {
 /// Step 1: rows with the owners of their fingerprints, in buckets.
 fn laid_down<R: Row>(
     net: &mut Net<'_>,
-    rows: u64,
+    row_bytes: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool,
     allowance: &Allowance,
     room: &Room,
 ) -> Result<Buckets<R>> {
-    let all: u64 = net.all_gather("rows to come", rows)?.iter().sum();
-    let bits = bucket_bits(all / net.peers() as u64 * size_of::<R>() as u64);
+    let bits = bucket_bits(row_bytes);
     let shares = Shares::new(net.peers(), bits);
     let mut table = Buckets::new(1 << bits, allowance.buckets, &room.spill);
     let mut laid = Ok(());
@@ -324,6 +343,7 @@ fn group<R: Row>(
                 docs.iter().for_each(|&doc| into.chunks[doc as usize] += 1);
             }
             if docs.len() > 1 {
+                counts.emitted += pairs_of(&docs);
                 prune::count_chunk(&mut into.shared, &docs);
                 into.tape.push(record(&docs))?;
             }
@@ -414,8 +434,10 @@ struct Stripes {
 }
 
 impl Stripes {
-    fn new(pages: usize, peers: usize, pairs: u64) -> Stripes {
-        let wanted = peers << bucket_bits(pairs / peers as u64 * 8);
+    fn new(pages: usize, peers: usize, load: &Load) -> Stripes {
+        // Open blocks take a quarter of what there is at most.
+        let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
+        let wanted = peers << bucket_bits(load.pairs / load.workers * 8).min(most);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
         Stripes { shift, peers: peers as u32, count: (pages >> shift) / peers + 1 }
     }

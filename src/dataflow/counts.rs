@@ -17,10 +17,10 @@ pub struct Counts {
     pub frequent_chunks: u64,
     /// Rows of these.
     pub frequent_tuples: u64,
-    /// Pairs of pages emitted, once for each chunk they share.
+    /// Pairs of pages that share a chunk that counts, once for each.
     pub emitted: u64,
-    /// Distinct pairs that share a chunk.
-    pub candidates: u64,
+    /// Of these, those left when pages that cannot be in a similar pair are taken out.
+    pub left: u64,
     /// Pairs that are similar.
     pub similar: u64,
     /// Similar pairs that the guard took away.
@@ -39,7 +39,7 @@ impl std::ops::Add<&Counts> for Counts {
             frequent_chunks: self.frequent_chunks + other.frequent_chunks,
             frequent_tuples: self.frequent_tuples + other.frequent_tuples,
             emitted: self.emitted + other.emitted,
-            candidates: self.candidates + other.candidates,
+            left: self.left + other.left,
             similar: self.similar + other.similar,
             guarded: self.guarded + other.guarded,
         }

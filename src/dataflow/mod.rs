@@ -78,8 +78,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     memory::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
     let crawl = captures::settle(net, shelf, floors, partitions)?;
     let exact_pairs = exact::fold(net, shelf)?;
-    let (similar_pairs, counts) =
-        overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &job.overlap, job.effort.memory_bytes)?;
+    let (similar_pairs, counts) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
     let mut more_tables = Vec::new();
     if job.output.fprint_docid {
         more_tables = maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?;

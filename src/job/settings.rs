@@ -169,12 +169,14 @@ pub struct Clusters {
 }
 
 /// Settings of effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
     /// Bytes of input that one work item covers.
     pub shard_bytes: u64,
     /// Memory a process may use, in bytes; 0 sets no bound.
     pub memory_bytes: u64,
+    /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
+    pub spill: String,
 }
 
 impl Default for Job {
@@ -199,7 +201,7 @@ impl Default for Job {
                 guard: Guard::MutualBest,
             },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
-            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0 },
+            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0, spill: String::new() },
         }
     }
 }
