@@ -17,7 +17,7 @@ use super::counts::Counts;
 use super::page_counts::sum;
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Rank, mix};
 use crate::job::{Guard, Overlap};
 use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use crate::overlap::count_pairs::{self, count, pair_key};
@@ -213,7 +213,12 @@ pub fn similar_pairs<R: Row>(
     drop(shared);
     clock.stage(&mut work, "prune");
 
-    let load = load(net, work.counts.left, settings, &allowance, room)?;
+    let mut load = load(net, work.counts.left, settings, &allowance, room)?;
+    if room.method.is_none()
+        && let Some(rate) = planner::pilot_rate(&load)
+    {
+        load.heavy_thousandths = pilot(net, &tape, rate, settings.min_shared)?;
+    }
     let (method, why) = match room.method {
         Some(method) => (method, "as asked for".to_string()),
         None => planner::choose(&load),
@@ -393,11 +398,36 @@ fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance
     let disk_bytes = if room.disk_bytes == 0 { u64::MAX } else { room.disk_bytes * net.processes() as u64 };
     Ok(Load {
         pairs,
+        heavy_thousandths: 0,
         min_shared: settings.min_shared,
         worker_bytes: allowance.buckets,
         workers: net.peers() as u64,
         disk_bytes,
     })
+}
+
+/// Step 4, first: of a thousand pairs, those of pairs that occur T times, by the pages of a sample.
+fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Result<u64> {
+    let (mut words, mut mine, mut scanned) = (Vec::new(), Vec::new(), Ok(()));
+    for block in 0..tape.blocks() {
+        scanned = net.check().and_then(|()| tape.read(block, &mut words));
+        if scanned.is_err() {
+            break;
+        }
+        for docs in Runs(&words) {
+            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)) % rate == 0) {
+                mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
+            }
+        }
+    }
+    net.agree("pilot sample", scanned)?;
+    let peers = net.peers() as u64;
+    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (mix(pair) % peers) as usize)?;
+    pairs.sort_unstable();
+    let heavy: usize = pairs.chunk_by(|x, y| x == y).map(<[u64]>::len).filter(|&n| n >= min_shared as usize).sum();
+    let all = net.all_gather("heavy pairs", (heavy as u64, pairs.len() as u64))?;
+    let (heavy, pairs) = all.iter().fold((0, 0), |(heavy, pairs), more| (heavy + more.0, pairs + more.1));
+    Ok(heavy * 1000 / u64::max(pairs, 1))
 }
 
 /// Step 4: the heavy buckets of all pairs, one copy a process.
@@ -420,7 +450,7 @@ fn heavy_buckets(net: &mut Net<'_>, tape: &Tape<u32>, layout: Layout, min_shared
             }
         }
         net.agree("hashing scan", scanned)?;
-        heavy.judge(&sum(net, "counters", counter.counters())?, min_shared);
+        heavy.judge(&sum(net, "counters", counter.finish())?, min_shared);
     }
     net.once(|| heavy)
 }

@@ -28,7 +28,7 @@ const LINE: usize = 64;
 pub struct Layout {
     /// Lines of 64 counters of each part.
     pub lines: u32,
-    /// Counters of a pair, 1 to 8.
+    /// Counters of a pair, 1 to 3.
     pub hashes: u32,
     /// Parts of the pairs, each with its own hashing scan.
     pub parts: u32,
@@ -56,25 +56,42 @@ impl Layout {
         }
     }
 
-    /// Bytes of the counters of one part, and of the bitmaps of all.
+    /// Bytes of the counters of one part with the pairs that wait for them, and of the bitmaps of all.
     pub fn bytes(&self) -> (u64, u64) {
         let counters = u64::from(self.lines) * LINE as u64;
-        (counters, counters / 8 * u64::from(self.parts))
+        let regions = u64::from(self.lines.div_ceil(1 << REGION_BITS));
+        (counters + regions * 4 * PENDING as u64, counters / 8 * u64::from(self.parts))
     }
 }
 
+/// Lines of a region: 512 KiB of counters, which stay in a core's cache while pairs are added to them.
+const REGION_BITS: u32 = 13;
+
+/// Pairs that wait for a region.
+const PENDING: usize = 1 << 14;
+
 /// A\[1..m\] of one part of the pairs, of one worker.
+///
+/// Counters are spread over far more memory than a cache holds, so pairs wait by region until there are many for it.
 #[derive(Debug)]
 pub struct CoarseCounter {
     layout: Layout,
     part: u32,
     counters: Vec<[u8; LINE]>,
+    /// For each region the line within it, and six bits for each hash function.
+    pending: Vec<Vec<u32>>,
 }
 
 impl CoarseCounter {
     /// All counters at zero.
     pub fn new(layout: Layout) -> CoarseCounter {
-        CoarseCounter { layout, part: 0, counters: bytemuck::zeroed_vec(layout.lines as usize) }
+        let regions = layout.lines.div_ceil(1 << REGION_BITS);
+        CoarseCounter {
+            layout,
+            part: 0,
+            counters: bytemuck::zeroed_vec(layout.lines as usize),
+            pending: (0..regions).map(|_| Vec::with_capacity(PENDING)).collect(),
+        }
     }
 
     /// Begins the hashing scan of a part.
@@ -90,21 +107,41 @@ impl CoarseCounter {
         if place.part != self.part {
             return;
         }
-        let line = &mut self.counters[place.line];
-        let mut smallest = u8::MAX;
-        for hash in 0..self.layout.hashes {
-            smallest = smallest.min(line[(place.within >> (6 * hash)) as usize % LINE]);
-        }
-        let raised = smallest.saturating_add(1);
-        for hash in 0..self.layout.hashes {
-            let counter = &mut line[(place.within >> (6 * hash)) as usize % LINE];
-            *counter = (*counter).max(raised);
+        let region = place.line >> REGION_BITS;
+        let line = place.line as u32 & ((1 << REGION_BITS) - 1);
+        let pending = &mut self.pending[region];
+        pending.push(line << 18 | place.within as u32 & 0x3_ffff);
+        if pending.len() == PENDING {
+            self.count_region(region);
         }
     }
 
+    #[cold]
+    fn count_region(&mut self, region: usize) {
+        let lines = &mut self.counters[region << REGION_BITS..];
+        match self.layout.hashes {
+            1 => raise::<1>(lines, &self.pending[region]),
+            2 => raise::<2>(lines, &self.pending[region]),
+            _ => raise::<3>(lines, &self.pending[region]),
+        }
+        self.pending[region].clear();
+    }
+
     /// The counters, to be added up over workers.
-    pub fn counters(&self) -> &[u8] {
+    pub fn finish(&mut self) -> &[u8] {
+        (0..self.pending.len()).for_each(|region| self.count_region(region));
         self.counters.as_flattened()
+    }
+}
+
+/// Raises the smallest counters of each pair.
+fn raise<const HASHES: usize>(lines: &mut [[u8; LINE]], pending: &[u32]) {
+    for &pair in pending {
+        let line = &mut lines[(pair >> 18) as usize];
+        let at: [usize; HASHES] = std::array::from_fn(|hash| (pair >> (6 * hash)) as usize % LINE);
+        let smallest = at.iter().fold(u8::MAX, |smallest, &at| smallest.min(line[at]));
+        let raised = smallest.saturating_add(1);
+        at.iter().for_each(|&at| line[at] = line[at].max(raised));
     }
 }
 
@@ -157,7 +194,7 @@ mod tests {
         #[test]
         fn no_pair_that_occurs_t_times_is_missed(
             pairs in prop::collection::vec(0u64..60, 0..600), workers in 1usize..4, least in 1u32..12,
-            lines in 1u32..4, hashes in 1u32..8, parts in 1u32..4
+            lines in 1u32..4, hashes in 1u32..4, parts in 1u32..4
         ) {
             let layout = Layout { lines, hashes, parts };
             let mut heavy = HeavyBuckets::new(layout);
@@ -167,7 +204,7 @@ mod tests {
                 for (worker, counter) in counters.iter_mut().enumerate() {
                     counter.begin(part);
                     pairs.iter().skip(worker).step_by(workers).for_each(|&pair| counter.add(pair));
-                    sum.iter_mut().zip(counter.counters()).for_each(|(sum, &more)| *sum = sum.saturating_add(more));
+                    sum.iter_mut().zip(counter.finish()).for_each(|(sum, &more)| *sum = sum.saturating_add(more));
                 }
                 heavy.judge(&sum, least);
             }
@@ -185,7 +222,7 @@ mod tests {
         (0..400_000).for_each(|pair| counter.add(pair));
         (0..25).for_each(|_| (1_000_000..1_000_100).for_each(|pair| counter.add(pair)));
         let mut heavy = HeavyBuckets::new(layout);
-        heavy.judge(counter.counters(), 25);
+        heavy.judge(counter.finish(), 25);
         assert!((1_000_000..1_000_100).all(|pair| heavy.may_hold(pair)));
         assert!((0..400_000).filter(|&pair| heavy.may_hold(pair)).count() < 400);
     }
@@ -196,7 +233,7 @@ mod tests {
         let mut counter = CoarseCounter::new(layout);
         (0..300).for_each(|_| counter.add(5));
         let mut heavy = HeavyBuckets::new(layout);
-        heavy.judge(counter.counters(), 299);
+        heavy.judge(counter.finish(), 299);
         assert!(heavy.may_hold(5));
     }
 }

@@ -20,6 +20,8 @@ pub enum Method {
 pub struct Load {
     /// Pairs of all workers.
     pub pairs: u64,
+    /// Of a thousand of them, those of pairs that occur T times: from the pilot sample.
+    pub heavy_thousandths: u64,
     /// T.
     pub min_shared: u32,
     /// Bytes each worker may use for pairs or counters.
@@ -39,6 +41,12 @@ const LEAST_T: u32 = 8;
 /// Counters are as many as keep their mean at this share of T: T / 4.
 const FILL: u64 = 4;
 
+/// At this fill about so many of a thousand light pairs are let through.
+const FALSE_THOUSANDTHS: u64 = 20;
+
+/// Pairs of a pilot sample.
+const PILOT: u64 = 4_000_000;
+
 /// Nanoseconds of one worker for a pair, measured on one core of an EPYC of 2023 with two of them at work.
 mod cost {
     /// Emit, exchange, lay in a bucket, count.
@@ -48,7 +56,7 @@ mod cost {
     /// Look at a pair that is not of this part.
     pub const PASS_OVER: u64 = 3;
     /// Count it in A.
-    pub const HASH: u64 = 9;
+    pub const HASH: u64 = 12;
     /// Hold it against BITMAP.
     pub const SELECT: u64 = 8;
 }
@@ -59,9 +67,17 @@ pub fn pairs_from_sample(frequencies: impl IntoIterator<Item = u64>, rate: u64) 
     frequencies.into_iter().map(|df| df * df.saturating_sub(1) / 2).sum::<u64>().saturating_mul(rate)
 }
 
+/// The pages, one of how many, whose pairs make a pilot sample as in \[SGM98\] \[17\]; `None` where it would decide nothing.
+///
+/// All occurrences of a pair are in the sample or none, so it shows the share of heavy pairs as it is.
+pub fn pilot_rate(load: &Load) -> Option<u64> {
+    let decides = load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T;
+    decides.then(|| (load.pairs / PILOT + 1).next_power_of_two())
+}
+
 /// Chooses, and says why in one sentence.
 pub fn choose(load: &Load) -> (Method, String) {
-    let Load { pairs, min_shared, worker_bytes, workers, disk_bytes } = *load;
+    let Load { pairs, heavy_thousandths, min_shared, worker_bytes, workers, disk_bytes } = *load;
     let in_memory = worker_bytes.saturating_mul(workers) / PAIR;
     let spilled = pairs.saturating_sub(in_memory);
     let mega = |n: u64| n.div_ceil(1_000_000);
@@ -77,15 +93,17 @@ pub fn choose(load: &Load) -> (Method, String) {
     }
     let layout = layout(load);
     let sort = pairs.saturating_mul(cost::SORT) + spilled.saturating_mul(cost::SPILL);
-    // At this fill about one pair in twenty goes on to be sorted.
     let scans = cost::HASH + cost::PASS_OVER * u64::from(layout.parts - 1) + cost::SELECT;
-    let coarse = pairs.saturating_mul(scans) + pairs / 20 * (cost::SORT + cost::SPILL);
+    let candidates = pairs / 1000 * (heavy_thousandths + FALSE_THOUSANDTHS);
+    let spilled_candidates = candidates.saturating_sub(in_memory);
+    let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
     let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
+    let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
         let why = format!(
-            "sort-based: {} million pairs, of which {} million are spilled to disk, in about {} s; coarse counting \
-             would scan them {} times in about {} s",
+            "sort-based: {} million pairs, {heavy}; {} million are spilled to disk, in about {} s; coarse counting would \
+             scan them {} times in about {} s",
             mega(pairs),
             mega(spilled),
             seconds(sort),
@@ -100,7 +118,7 @@ pub fn choose(load: &Load) -> (Method, String) {
         format!("sorting them would take {} MB of disk, more than is free", mega(spilled.saturating_mul(PAIR)))
     };
     let why = format!(
-        "coarse counting: {} million pairs into {} million counters with {} hash functions in {} hashing scans, in about \
+        "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
          {} s; {instead}",
         mega(pairs),
         mega(u64::from(layout.lines) * 64 * u64::from(layout.parts)),
@@ -118,7 +136,7 @@ pub fn layout(load: &Load) -> Layout {
     // A worker's counters, their sum on the way to all, and an eighth for the bitmap of each part.
     let fit = (load.worker_bytes / 4 / 64).clamp(16, u64::from(u32::MAX));
     let parts = lines.div_ceil(fit).clamp(1, 64);
-    Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 3, parts: parts as u32 }
+    Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 2, parts: parts as u32 }
 }
 
 #[cfg(test)]
@@ -128,7 +146,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn load(pairs: u64, min_shared: u32, worker_bytes: u64) -> Load {
-        Load { pairs, min_shared, worker_bytes, workers: 2, disk_bytes: 100 * GIB }
+        Load { pairs, heavy_thousandths: 30, min_shared, worker_bytes, workers: 2, disk_bytes: 500 * GIB }
     }
 
     #[test]
@@ -151,7 +169,20 @@ mod tests {
         let Method::CoarseCount(layout) = method else { panic!("{why}") };
         let (counters, bitmaps) = layout.bytes();
         assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
-        assert!(why.starts_with("coarse counting: 10000 million pairs into "), "{why}");
+        assert!(why.starts_with("coarse counting: 10000 million pairs, 3.0 % of them of pairs"), "{why}");
+    }
+
+    #[test]
+    fn pairs_that_mostly_occur_t_times_are_sorted_even_on_disk() {
+        let (method, why) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
+        assert_eq!(method, Method::SortBased, "{why}");
+    }
+
+    #[test]
+    fn a_pilot_is_taken_where_coarse_counting_could_win() {
+        assert_eq!(pilot_rate(&load(100_000_000, 25, GIB)), None);
+        assert_eq!(pilot_rate(&load(10_000_000_000, 1, GIB)), None);
+        assert_eq!(pilot_rate(&load(1_000_000_000, 25, GIB)), Some(256));
     }
 
     #[test]
