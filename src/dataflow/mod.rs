@@ -14,6 +14,7 @@ pub mod growth;
 pub mod ingest;
 pub mod links;
 pub mod maps;
+pub mod measure;
 pub mod memory;
 pub mod overlap;
 pub mod page_counts;

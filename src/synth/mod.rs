@@ -33,11 +33,16 @@ use plan::{Host, Kind, Place, Plan};
 use random::key;
 use text::Language;
 
+pub mod link_graph;
+pub mod peer_tuples;
+pub mod similar_pairs;
+pub mod tables;
+
+mod groups;
 mod html;
 mod outline;
 mod plan;
 mod random;
-pub mod tables;
 mod text;
 mod warc;
 

@@ -23,6 +23,7 @@
 
 use std::ops::Range;
 
+use super::groups::Groups;
 use super::random::{Stream, key};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, mix};
@@ -47,7 +48,7 @@ impl Chunking {
     }
 
     /// Rows of `FPrint-DocID` per thousand pages.
-    fn rows_per_thousand(self) -> u64 {
+    pub fn rows_per_thousand(self) -> u64 {
         match self {
             Chunking::TwoLines => 23_958,
             Chunking::FourLines => 12_500,
@@ -145,9 +146,7 @@ pub struct Planted {
 #[derive(Debug, Clone)]
 pub struct Table {
     params: TableParams,
-    /// First slot of each class; pages stand in slots by [`Shuffle`].
-    starts: Vec<u32>,
-    shuffle: Shuffle,
+    groups: Groups,
     vocabulary: u64,
     /// Scale of the length of pages without edited versions, rows × 2¹⁶ for each unit of −log₂.
     scale: u64,
@@ -163,25 +162,17 @@ impl Table {
             return Err(Error::Usage("a table has at least 1000 pages, and fingerprints of 32 or 64 bits".into()));
         }
         let classes = params.chunking.classes();
-        let mut starts = vec![0];
-        let mut start = 0;
-        for class in classes.iter().rev() {
-            let cluster = u64::from(class.copies * class.variants);
-            let pages = u64::from(params.pages) * u64::from(class.share) / 1000 / cluster * cluster;
-            start += pages as u32;
-            starts.push(start);
-        }
-        // Single pages come last and take what is left over.
-        *starts.last_mut().expect("there is a class") = params.pages;
-
         let edited: u64 = classes.iter().filter(|class| class.variants > 1).map(|class| u64::from(class.share)).sum();
         let mean = params.chunking.rows_per_thousand();
         let of_edited = 1000 * shortest_edited(params.chunking) - 500 + mean / 2;
         let of_others = (mean * 1000 - edited * of_edited) / (1000 - edited);
         Ok(Table {
             params,
-            starts,
-            shuffle: Shuffle::new(params.pages, key(params.seed, &[1])),
+            groups: Groups::new(
+                params.pages,
+                key(params.seed, &[1]),
+                classes.iter().map(|class| (class.copies * class.variants, class.share)),
+            ),
             vocabulary: (u64::from(params.pages) * 4 / 5).max(1),
             scale: scale(of_others - 500),
         })
@@ -257,14 +248,9 @@ impl Table {
     }
 
     fn place(&self, doc: Rank) -> (&'static Class, Planted) {
-        let slot = self.shuffle.slot(doc);
-        let classes = self.params.chunking.classes();
-        let at = self.starts.partition_point(|&start| start <= slot) - 1;
-        let class = &classes[classes.len() - 1 - at];
-        let within = slot - self.starts[at];
-        let cluster = class.copies * class.variants;
-        let member = within % cluster;
-        (class, Planted { cluster: slot - member, variant: member / class.copies })
+        let place = self.groups.place(self.groups.slot(doc));
+        let class = &self.params.chunking.classes()[place.class];
+        (class, Planted { cluster: place.first, variant: place.member / class.copies })
     }
 }
 
@@ -286,39 +272,9 @@ fn minus_log2(uniform: u64) -> u64 {
     (zeros << 16) + (1 << 16) - fraction
 }
 
-/// A bijection of `0..count`: a Feistel network over the next power of four, walked until it comes out within.
-#[derive(Debug, Clone)]
-struct Shuffle {
-    count: u32,
-    half: u32,
-    key: u64,
-}
-
-impl Shuffle {
-    fn new(count: u32, key: u64) -> Shuffle {
-        let bits = 64 - u64::from(count.max(2) - 1).leading_zeros();
-        Shuffle { count, half: bits.div_ceil(2), key }
-    }
-
-    fn slot(&self, doc: Rank) -> u32 {
-        debug_assert!(doc < self.count);
-        let low = (1u64 << self.half) - 1;
-        let mut at = u64::from(doc);
-        loop {
-            for round in 0..3 {
-                let (left, right) = (at >> self.half, at & low);
-                at = right << self.half | (left ^ (mix(self.key ^ right << 2 ^ round) & low));
-            }
-            if at < u64::from(self.count) {
-                return at as u32;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use super::*;
 
@@ -373,14 +329,6 @@ mod tests {
         (0..7).for_each(|part| table.rows(table.part(part, 7), |row| parts.push(row)));
         assert_eq!(whole, parts);
         assert!(whole.windows(2).all(|rows| (rows[0].doc, rows[0].fprint()) < (rows[1].doc, rows[1].fprint())));
-    }
-
-    #[test]
-    fn every_page_has_a_slot_of_its_own() {
-        for pages in [1_000, 1_024, 4_097] {
-            let shuffle = Shuffle::new(pages, 3);
-            assert_eq!((0..pages).map(|doc| shuffle.slot(doc)).collect::<BTreeSet<_>>().len(), pages as usize);
-        }
     }
 
     #[test]
