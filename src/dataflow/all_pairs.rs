@@ -122,7 +122,7 @@ impl Room {
     pub fn fixed_bytes(&self, pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
         let (pages, workers) = (pages as u64, workers as u64);
         let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
-        let blocks = BLOCK_BYTES as u64 * 2 << bucket_bits(row_bytes);
+        let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
         let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
         pages * a_page + pages / 4 + workers * a_worker
     }
@@ -415,7 +415,7 @@ fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Res
             break;
         }
         for docs in Runs(&words) {
-            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)) % rate == 0) {
+            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)).is_multiple_of(rate)) {
                 mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
             }
         }

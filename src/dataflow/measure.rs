@@ -156,11 +156,14 @@ fn paper(min_shared: u32) -> Overlap {
     Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
 }
 
+/// Gives rows as [`similar_pairs`] asks for them.
+type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool>;
+
 /// What one worker brings.
 struct Part {
     copies: PageSet,
     rows: u64,
-    source: Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool>,
+    source: Source,
     /// What went wrong in `source`.
     read: Rc<RefCell<Result<()>>>,
 }
@@ -230,7 +233,7 @@ struct Of {
 fn pairs<R: Row>(
     net: &mut Net<'_>,
     rows: u64,
-    source: Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool>,
+    source: Source,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &Room,
@@ -250,7 +253,7 @@ fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Rank>) -> Result<P
             let exact = table.exact(doc);
             (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc])
         });
-        let mut rows = net.exchange_all("exact", rows, |row| (u64::from(row[1]) * peers >> 32) as usize)?;
+        let mut rows = net.exchange_all("exact", rows, |row| ((u64::from(row[1]) * peers) >> 32) as usize)?;
         rows.sort_unstable();
         let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(rows[1][2]);
         let found = rows.windows(2).filter_map(copy).collect();

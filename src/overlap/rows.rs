@@ -101,7 +101,7 @@ impl Shares {
 /// # Cost
 /// Two passes of a radix sort over the leading bits, as many as there are rows to tell apart, and a comparison sort of
 /// the few rows that agree in these.
-pub fn sort_bucket<R: Row>(rows: &mut Vec<R>, room: &mut Vec<R>, shares: Shares) {
+pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
     let bits = (usize::BITS - rows.len().leading_zeros()).clamp(8, 24) & !1;
     if rows.len() < 256 {
         rows.sort_unstable();

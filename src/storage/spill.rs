@@ -301,7 +301,7 @@ mod tests {
             let mut buckets = Buckets::<u64>::new(count, allowed, &std::env::temp_dir());
             let mut want = vec![Vec::new(); count];
             for n in 0..rows {
-                let bucket = (seed.wrapping_mul(n * n | 1) >> 40) as usize % count;
+                let bucket = (seed.wrapping_mul((n * n) | 1) >> 40) as usize % count;
                 buckets.push(bucket, n).unwrap();
                 want[bucket].push(n);
             }

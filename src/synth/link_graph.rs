@@ -133,7 +133,7 @@ impl LinkGraph {
         let between = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
         links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
         // The copies of a page differ in where they lead out of their host.
-        if mix(u64::from(slot)) % 8 == 0 {
+        if mix(u64::from(slot)).is_multiple_of(8) {
             let elsewhere = mix(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
             if self.host(elsewhere) != base {
                 links.push(elsewhere);

@@ -222,8 +222,8 @@ impl Table {
                 }
             }
             if (chunk >> 8) % 256 < COMMON_IN_256 {
-                let square = (chunk >> 32) * (chunk >> 32) >> 32;
-                chunk = mix(vocabulary ^ (square * self.vocabulary >> 32));
+                let square = ((chunk >> 32) * (chunk >> 32)) >> 32;
+                chunk = mix(vocabulary ^ ((square * self.vocabulary) >> 32));
             }
             // Low bits decided above, and narrow fingerprints are to be uniform: mixed once more.
             fprints.push(chunk.wrapping_mul(0xd6e8_feb8_6659_fd93) >> narrow);
