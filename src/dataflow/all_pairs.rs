@@ -214,10 +214,8 @@ pub fn similar_pairs<R: Row>(
     clock.stage(&mut work, "prune");
 
     let mut load = load(net, work.counts.left, settings, &allowance, room)?;
-    if room.method.is_none()
-        && let Some(rate) = planner::pilot_rate(&load)
-    {
-        load.heavy_thousandths = pilot(net, &tape, rate, settings.min_shared)?;
+    if room.method.is_none() && planner::pilot_decides(&load) {
+        load.heavy_thousandths = pilot(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
     let (method, why) = match room.method {
         Some(method) => (method, "as asked for".to_string()),
@@ -423,11 +421,10 @@ fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Res
     net.agree("pilot sample", scanned)?;
     let peers = net.peers() as u64;
     let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (mix(pair) % peers) as usize)?;
-    pairs.sort_unstable();
-    let heavy: usize = pairs.chunk_by(|x, y| x == y).map(<[u64]>::len).filter(|&n| n >= min_shared as usize).sum();
-    let all = net.all_gather("heavy pairs", (heavy as u64, pairs.len() as u64))?;
+    let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
+    let all = net.all_gather("heavy pairs", (heavy, pairs.len() as u64))?;
     let (heavy, pairs) = all.iter().fold((0, 0), |(heavy, pairs), more| (heavy + more.0, pairs + more.1));
-    Ok(heavy * 1000 / u64::max(pairs, 1))
+    Ok(heavy / u64::max(pairs, 1))
 }
 
 /// Step 4: the heavy buckets of all pairs, one copy a process.

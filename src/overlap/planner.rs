@@ -61,18 +61,24 @@ mod cost {
     pub const SELECT: u64 = 8;
 }
 
-/// Pairs of pages in a whole table, from a sample of chunks: `frequencies` are document frequencies of all chunks of one
-/// fingerprint in `rate`, taken by their hash.
-pub fn pairs_from_sample(frequencies: impl IntoIterator<Item = u64>, rate: u64) -> u64 {
-    frequencies.into_iter().map(|df| df * df.saturating_sub(1) / 2).sum::<u64>().saturating_mul(rate)
+/// Whether a pilot sample as in \[SGM98\] \[17\] would decide anything.
+pub fn pilot_decides(load: &Load) -> bool {
+    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
 }
 
-/// The pages, one of how many, whose pairs make a pilot sample as in \[SGM98\] \[17\]; `None` where it would decide nothing.
+/// The pages, one of how many by their mixed number, whose pairs make a pilot sample.
 ///
 /// All occurrences of a pair are in the sample or none, so it shows the share of heavy pairs as it is.
-pub fn pilot_rate(load: &Load) -> Option<u64> {
-    let decides = load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T;
-    decides.then(|| (load.pairs / PILOT + 1).next_power_of_two())
+pub fn pilot_rate(pairs: u64) -> u64 {
+    (pairs / PILOT + 1).next_power_of_two()
+}
+
+/// Of a thousand pairs of a sample, those of pairs that occur `min_shared` times; sorts it.
+pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
+    sample.sort_unstable();
+    let lengths = sample.chunk_by(|x, y| x == y).map(<[u64]>::len);
+    let heavy: usize = lengths.filter(|&length| length >= min_shared as usize).sum();
+    heavy as u64 * 1000 / (sample.len() as u64).max(1)
 }
 
 /// Chooses, and says why in one sentence.
@@ -180,9 +186,11 @@ mod tests {
 
     #[test]
     fn a_pilot_is_taken_where_coarse_counting_could_win() {
-        assert_eq!(pilot_rate(&load(100_000_000, 25, GIB)), None);
-        assert_eq!(pilot_rate(&load(10_000_000_000, 1, GIB)), None);
-        assert_eq!(pilot_rate(&load(1_000_000_000, 25, GIB)), Some(256));
+        assert!(!pilot_decides(&load(100_000_000, 25, GIB)));
+        assert!(!pilot_decides(&load(10_000_000_000, 1, GIB)));
+        assert!(pilot_decides(&load(1_000_000_000, 25, GIB)));
+        assert_eq!(pilot_rate(1_000_000_000), 256);
+        assert_eq!(heavy_thousandths(&mut [5, 7, 5, 9, 5, 7, 1, 2], 3), 375);
     }
 
     #[test]
@@ -190,10 +198,5 @@ mod tests {
         let (method, why) = choose(&Load { disk_bytes: GIB, ..load(4_000_000_000, 9, GIB / 64) });
         assert!(matches!(method, Method::CoarseCount(_)), "{why}");
         assert!(why.contains("more than is free"), "{why}");
-    }
-
-    #[test]
-    fn a_sample_of_chunks_stands_for_all() {
-        assert_eq!(pairs_from_sample([1, 2, 3, 10], 16), 16 * (1 + 3 + 45));
     }
 }
