@@ -213,6 +213,9 @@ pub fn similar_pairs<R: Row>(
     drop(shared);
     clock.stage(&mut work, "prune");
 
+    // Pairs may have what the tape does not need.
+    let spare = allowance.tape.saturating_sub(tape.held_bytes());
+    let allowance = Allowance { buckets: allowance.buckets.saturating_add(spare), ..allowance };
     let mut load = load(net, work.counts.left, settings, &allowance, room)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths = pilot(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
@@ -392,13 +395,16 @@ fn pruned(
 }
 
 fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, room: &Room) -> Result<Load> {
-    let pairs = net.all_gather("pairs to come", pairs)?.iter().sum();
+    // The least of all workers' bytes, so that all choose alike.
+    let all = net.all_gather("pairs to come", (pairs, allowance.buckets))?;
+    let pairs = all.iter().map(|of_worker| of_worker.0).sum();
+    let worker_bytes = all.iter().map(|of_worker| of_worker.1).min().unwrap_or(0);
     let disk_bytes = if room.disk_bytes == 0 { u64::MAX } else { room.disk_bytes * net.processes() as u64 };
     Ok(Load {
         pairs,
         heavy_thousandths: 0,
         min_shared: settings.min_shared,
-        worker_bytes: allowance.buckets,
+        worker_bytes,
         workers: net.peers() as u64,
         disk_bytes,
     })

@@ -81,6 +81,8 @@ pub struct Buckets<T> {
     spilled: Vec<Vec<Extent>>,
     held_bytes: u64,
     allowed_bytes: u64,
+    /// The bucket that is written next.
+    next: usize,
     file: SpillFile,
     rows: u64,
 }
@@ -96,6 +98,7 @@ impl<T: Pod> Buckets<T> {
             spilled: vec![Vec::new(); count],
             held_bytes: 0,
             allowed_bytes,
+            next: 0,
             file: SpillFile::new(folder),
             rows: 0,
         }
@@ -145,23 +148,27 @@ impl<T: Pod> Buckets<T> {
         Ok(())
     }
 
-    /// Writes all full blocks, bucket after bucket; returns one of them, emptied.
+    /// Writes the full blocks of the buckets whose turn it is, an eighth of all that is held; returns one of them, emptied.
+    ///
+    /// A bucket is written whole, so what lies on disk lies in pieces as long as a bucket can be in memory.
     fn spill(&mut self) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
         let mut gathered: Vec<T> = Vec::new();
-        for bucket in 0..self.full.len() {
+        while self.held_bytes > self.allowed_bytes / 8 * 7 {
+            let bucket = self.next;
+            self.next = (bucket + 1) % self.full.len();
             if self.full[bucket].is_empty() {
                 continue;
             }
             gathered.clear();
             for block in self.full[bucket].drain(..) {
+                self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
                 gathered.extend_from_slice(&block);
                 emptied = block;
             }
             let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
             self.spilled[bucket].push(extent);
         }
-        self.held_bytes = 0;
         emptied.clear();
         Ok(emptied)
     }
@@ -251,6 +258,11 @@ impl<T: Pod> Tape<T> {
     pub fn finish(&mut self) -> Result<()> {
         let open = std::mem::take(&mut self.open);
         self.put_away(open).map(drop)
+    }
+
+    /// Bytes held in memory.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     /// Blocks of a finished tape.
