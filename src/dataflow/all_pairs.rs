@@ -124,7 +124,7 @@ impl Room {
         let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
         let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
         let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
-        pages * a_page + pages / 4 + workers * a_worker
+        pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
     }
 
     fn allowance(&self, workers: usize, pages: usize, row_bytes: u64, with_chunks: bool) -> Result<Allowance> {
@@ -179,7 +179,7 @@ pub fn similar_pairs<R: Row>(
     let shares = Shares::new(net.peers(), table.count().trailing_zeros());
     let mut runs = Runner {
         tape: Tape::new(allowance.tape, &room.spill),
-        shared: vec![0; pages.count],
+        shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: Counts::default(),
     };
@@ -195,7 +195,7 @@ pub fn similar_pairs<R: Row>(
     let chunks_of = |page: usize| if with_chunks { chunks[page] } else { 0 };
     let mut rows_left: u64 = u64::MAX;
     loop {
-        let of_all = sum(net, "shared chunks a page", &shared)?;
+        let of_all = sum(net, "shared chunks a page", shared.finish())?;
         let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
         let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, room);
@@ -350,7 +350,7 @@ fn group<R: Row>(
             }
             if docs.len() > 1 {
                 counts.emitted += pairs_of(&docs);
-                prune::count_chunk(&mut into.shared, &docs);
+                into.shared.count(&docs);
                 into.tape.push(record(&docs))?;
             }
         }
@@ -373,7 +373,7 @@ fn pruned(
     allowed_bytes: u64,
     room: &Room,
 ) -> Result<Pruned> {
-    shared.fill(0);
+    shared.clear();
     let mut into = Pruned { tape: Tape::new(allowed_bytes, &room.spill), rows: 0, pairs: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
@@ -383,7 +383,7 @@ fn pruned(
             docs.clear();
             docs.extend(run.iter().filter(|&&doc| core.contains(doc)));
             if docs.len() > 1 {
-                prune::count_chunk(shared, &docs);
+                shared.count(&docs);
                 into.rows += docs.len() as u64;
                 into.pairs += pairs_of(&docs);
                 into.tape.push(record(&docs))?;

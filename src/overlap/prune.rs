@@ -13,14 +13,61 @@ use crate::job::Overlap;
 
 use super::millionths;
 
-/// Chunks that a page shares with any other, by page; 255 stands for that many or more.
-pub type SharedChunks = Vec<u8>;
+/// Counts of one region of pages: 64 KiB, which stay in a core's cache while they are raised.
+const REGION_BITS: u32 = 16;
 
-/// Counts one chunk for each of its pages.
-pub fn count_chunk(shared: &mut SharedChunks, docs: &[Rank]) {
-    for &doc in docs {
-        let count = &mut shared[doc as usize];
-        *count = count.saturating_add(1);
+/// Pages that wait for their region to be raised.
+const PENDING: usize = 1 << 13;
+
+/// Chunks that a page shares with any other, by page; 255 stands for that many or more.
+///
+/// The counts of many pages do not fit in a cache, so pages wait by region until there are many for it.
+#[derive(Debug)]
+pub struct SharedChunks {
+    counts: Vec<u8>,
+    pending: Vec<Vec<u16>>,
+}
+
+impl SharedChunks {
+    /// No chunk yet.
+    pub fn new(pages: usize) -> SharedChunks {
+        let regions = pages.div_ceil(1 << REGION_BITS);
+        SharedChunks { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
+    }
+
+    /// Counts one chunk for each of its pages.
+    pub fn count(&mut self, docs: &[Rank]) {
+        for &doc in docs {
+            let region = (doc >> REGION_BITS) as usize;
+            let pending = &mut self.pending[region];
+            if pending.len() == pending.capacity() {
+                self.raise(region);
+            }
+            self.pending[region].push(doc as u16);
+        }
+    }
+
+    #[cold]
+    fn raise(&mut self, region: usize) {
+        let counts = &mut self.counts[region << REGION_BITS..];
+        let pending = &mut self.pending[region];
+        for page in pending.drain(..) {
+            let count = &mut counts[page as usize];
+            *count = count.saturating_add(1);
+        }
+        pending.reserve_exact(PENDING);
+    }
+
+    /// The counts.
+    pub fn finish(&mut self) -> &[u8] {
+        (0..self.pending.len()).for_each(|region| self.raise(region));
+        &self.counts
+    }
+
+    /// Forgets all chunks.
+    pub fn clear(&mut self) {
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.counts.fill(0);
     }
 }
 
@@ -62,7 +109,7 @@ impl PageSet {
 }
 
 /// The pages that may be in a similar pair. `chunks(page)` need not be known when no resemblance is asked for.
-pub fn core(shared: &SharedChunks, chunks: impl Fn(usize) -> u32, settings: &Overlap) -> PageSet {
+pub fn core(shared: &[u8], chunks: impl Fn(usize) -> u32, settings: &Overlap) -> PageSet {
     PageSet::new(shared.len(), |page| u64::from(shared[page]) >= least_shared(chunks(page), settings).min(255))
 }
 
@@ -92,9 +139,9 @@ mod tests {
             }
             for _ in 0..rounds {
                 runs.retain(|_, docs| docs.len() > 1);
-                let mut shared = vec![0; 20];
-                runs.values().for_each(|docs| count_chunk(&mut shared, docs));
-                let core = core(&shared, |page| chunks[page], &settings);
+                let mut shared = SharedChunks::new(20);
+                runs.values().for_each(|docs| shared.count(docs));
+                let core = core(shared.finish(), |page| chunks[page], &settings);
                 runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
             }
             for pair in want {
@@ -105,12 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_wait_are_counted_like_the_others() {
+        let mut shared = SharedChunks::new(200_000);
+        let docs: Vec<Rank> = (0..100_000u64).map(|n| (crate::ids::mix(n) % 200_000) as Rank).collect();
+        docs.chunks(7).for_each(|docs| shared.count(docs));
+        let mut want = vec![0u8; 200_000];
+        docs.iter().for_each(|&doc| want[doc as usize] += 1);
+        assert!(shared.finish() == want);
+        shared.clear();
+        assert!(shared.finish().iter().all(|&count| count == 0));
+    }
+
+    #[test]
     fn counts_stop_at_255_and_such_pages_stay() {
-        let mut shared = vec![0; 1];
-        (0..300).for_each(|_| count_chunk(&mut shared, &[0]));
-        assert_eq!(shared, [255]);
+        let mut shared = SharedChunks::new(1);
+        (0..300).for_each(|_| shared.count(&[0]));
+        assert_eq!(shared.finish(), [255]);
         let settings = Overlap { min_shared: 1000, ..sort_based::tests::paper(1) };
-        assert!(core(&shared, |_| 2000, &settings).contains(0));
-        assert!(!core(&vec![254], |_| 2000, &settings).contains(0));
+        assert!(core(shared.finish(), |_| 2000, &settings).contains(0));
+        assert!(!core(&[254], |_| 2000, &settings).contains(0));
     }
 }
