@@ -15,6 +15,9 @@ mod dataflow;
 // The documents and job files that are shipped say what is so.
 mod documents;
 
+// Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on any workers.
+mod hamming;
+
 // Who may know whom among the modules.
 mod layering;
 

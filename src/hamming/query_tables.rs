@@ -6,8 +6,8 @@
 //! queries of a bucket can be close. Whole queries are read only for the few that pass.
 //!
 //! The loop runs table by table over a chunk of F, so that one table of at most 4 MB is live at a time. Queries of a
-//! bucket that overflowed are joined at the end of a table, bucket by bucket, with all fingerprints that met it, by
-//! partitioning ([`super::close_pairs`]): clusters cost what they put out.
+//! bucket that overflowed have their siblings scanned; buckets of thousands are joined at the end of a table, each with
+//! all fingerprints that met it, by partitioning ([`super::close_pairs`]): clusters cost what they put out.
 //!
 //! # Source
 //! \[MJS07\] section 3.3: tables from Q in memory, F scanned chunk by chunk.
@@ -18,11 +18,15 @@
 use super::close_pairs::Joiner;
 use super::conditions::{Condition, conditions};
 use super::huge::HugeArray;
-use super::kernels::{Lanes, Level, SIBLING_BITS, Survivor, cross, probe};
+use super::kernels::{Lanes, Level, SIBLING_BITS, Survivor, cross, gather, probe, scan};
 use crate::error::Result;
 
 /// Fingerprints between two looks at the survivors, so that these stay in cache.
 const SUB_CHUNK: usize = 1 << 15;
+
+/// Queries of a bucket whose siblings are scanned for every fingerprint that meets it; longer ones are joined by
+/// partitioning.
+const LONG: usize = 2048;
 
 /// Buckets of a table.
 const BUCKETS: usize = 1 << SIBLING_BITS;
@@ -43,11 +47,13 @@ pub struct Hit {
 
 /// Tables for a batch of at most [`MOST_QUERIES`] distinct queries.
 ///
-/// Memory: 12 bytes a query and up to 4.3 MB for each condition.
+/// Memory: 14 bytes a query and up to 4.5 MB for each condition.
 pub struct QueryTables {
     k: u32,
     level: Level,
     lanes: Lanes,
+    /// Queries of the longest bucket that is scanned.
+    long: usize,
     tables: Vec<ConditionTable>,
 }
 
@@ -62,6 +68,8 @@ struct ConditionTable {
     queries: HugeArray<u64>,
     /// Their positions in the batch.
     numbers: HugeArray<u32>,
+    /// Their siblings.
+    siblings: HugeArray<u16>,
 }
 
 impl QueryTables {
@@ -81,15 +89,15 @@ impl QueryTables {
         let lanes =
             [Lanes::Eight, Lanes::Sixteen].into_iter().find(|lanes| queries.len() / BUCKETS < lanes.count() / 4);
         let lanes = lanes.unwrap_or(Lanes::ThirtyTwo);
-        let table = |condition| ConditionTable::new(queries, condition, lanes);
+        let table = |condition| ConditionTable::new(queries, condition, lanes, level);
         let tables = conditions(k).into_iter().map(table).collect::<Result<_>>()?;
-        Ok(QueryTables { k, level, lanes, tables })
+        Ok(QueryTables { k, level, lanes, long: LONG, tables })
     }
 
     /// Bytes that tables for `queries` queries hold, at distance `k`.
     pub fn bytes(queries: usize, k: u32) -> u64 {
         let line = 64;
-        conditions(k).len() as u64 * (12 * queries as u64 + (line + 4) * BUCKETS as u64)
+        conditions(k).len() as u64 * (14 * queries as u64 + (line + 4) * BUCKETS as u64)
     }
 
     /// Finds every fingerprint and query at most k bits apart, each such pair once; hands them to `sink` as they come.
@@ -108,7 +116,7 @@ impl QueryTables {
                 let base = (sub * SUB_CHUNK) as u32;
                 scratch.survivors.clear();
                 probe(self.level, self.lanes, &table.lines, &table.condition, some, base, &mut scratch.survivors);
-                table.drain(fingerprints, self.lanes, self.k, scratch, &is_first, sink);
+                table.drain(fingerprints, self, scratch, &is_first, sink);
             }
             table.join_crowded(fingerprints, self, scratch, &is_first, sink);
         }
@@ -121,46 +129,56 @@ pub struct Scratch {
     /// (bucket, position) of fingerprints that met a bucket with more queries than lanes.
     crowded: Vec<(u16, u32)>,
     joiner: Joiner,
+    values: Vec<u64>,
+    keys: Vec<u32>,
+    siblings: Vec<u32>,
     left: Vec<(u64, u32)>,
     right: Vec<(u64, u32)>,
     pairs: Vec<(u32, u32, u32)>,
+    near: Vec<u32>,
 }
 
 impl Scratch {
     /// Empty buffers for distances up to `k`.
     pub fn new(k: u32, level: Level) -> Scratch {
-        let (survivors, crowded, left, right, pairs) = Default::default();
-        Scratch { survivors, crowded, joiner: Joiner::new(k, level), left, right, pairs }
+        let (survivors, crowded, values, keys, siblings) = Default::default();
+        let (left, right, pairs, near) = Default::default();
+        Scratch { survivors, crowded, joiner: Joiner::new(k, level), values, keys, siblings, left, right, pairs, near }
     }
 }
 
 impl ConditionTable {
-    fn new(queries: &[u64], condition: Condition, lanes: Lanes) -> Result<ConditionTable> {
+    fn new(queries: &[u64], condition: Condition, lanes: Lanes, level: Level) -> Result<ConditionTable> {
         let mut starts = vec![0u32; BUCKETS + 1];
-        let keys: Vec<u16> = queries.iter().map(|query| condition.key_of(*query)).collect();
+        let gathered = |mask: u64| {
+            let mut bits = vec![0; queries.len()];
+            gather(level, queries, mask, &mut bits);
+            bits
+        };
+        let keys = gathered(condition.key);
         keys.iter().for_each(|key| starts[*key as usize + 1] += 1);
         (0..BUCKETS).for_each(|key| starts[key + 1] += starts[key]);
 
         let mut next = starts.clone();
         let mut by_key = HugeArray::zeroed(queries.len())?;
         let mut numbers = HugeArray::zeroed(queries.len())?;
-        for ((number, query), key) in (0..).zip(queries).zip(keys) {
+        let mut siblings = HugeArray::zeroed(queries.len())?;
+        for (((number, query), key), sibling) in (0..).zip(queries).zip(keys).zip(gathered(condition.sibling)) {
             let place = &mut next[key as usize];
             by_key[*place as usize] = *query;
             numbers[*place as usize] = number;
+            siblings[*place as usize] = sibling as u16;
             *place += 1;
         }
         let mut lines = HugeArray::zeroed(lanes.count() << SIBLING_BITS)?;
         for (key, line) in lines.chunks_exact_mut(lanes.count()).enumerate() {
-            let bucket = &by_key[starts[key] as usize..starts[key + 1] as usize];
-            let (flag, siblings) = line.split_last_mut().expect("a line has lanes");
-            *flag = if bucket.len() > siblings.len() { 0 } else { u16::MAX };
-            let filler = bucket.first().map_or(0, |query| condition.sibling_of(*query));
-            for (lane, sibling) in siblings.iter_mut().enumerate() {
-                *sibling = bucket.get(lane).map_or(filler, |query| condition.sibling_of(*query));
-            }
+            let bucket = &siblings[starts[key] as usize..starts[key + 1] as usize];
+            let (flag, lanes) = line.split_last_mut().expect("a line has lanes");
+            *flag = if bucket.len() > lanes.len() { 0 } else { u16::MAX };
+            let filler = bucket.first().copied().unwrap_or(0);
+            lanes.iter_mut().enumerate().for_each(|(lane, sibling)| *sibling = *bucket.get(lane).unwrap_or(&filler));
         }
-        Ok(ConditionTable { condition, lines, starts, queries: by_key, numbers })
+        Ok(ConditionTable { condition, lines, starts, queries: by_key, numbers, siblings })
     }
 
     /// Reads the lines in order: random reads would bring them into cache one miss at a time.
@@ -177,36 +195,52 @@ impl ConditionTable {
     fn drain(
         &self,
         fingerprints: &[u64],
-        lanes: Lanes,
-        k: u32,
+        tables: &QueryTables,
         scratch: &mut Scratch,
         is_first: &impl Fn(u64) -> bool,
         sink: &mut impl FnMut(Hit),
     ) {
-        let flag = 1 << (lanes.count() - 1);
-        scratch.pairs.clear();
-        for survivor in &scratch.survivors {
-            let key = self.condition.key_of(fingerprints[survivor.at as usize]);
+        let flag = 1 << (tables.lanes.count() - 1);
+        let mut hit = |at: u32, place: usize| {
+            let difference = fingerprints[at as usize] ^ self.queries[place];
+            let distance = difference.count_ones();
+            if distance <= tables.k && is_first(difference) {
+                sink(Hit { at, query: self.numbers[place], distance });
+            }
+        };
+        let Scratch { survivors, values, keys, siblings, pairs, near, crowded, .. } = scratch;
+        values.clear();
+        values.extend(survivors.iter().map(|survivor| fingerprints[survivor.at as usize]));
+        keys.resize(values.len(), 0);
+        siblings.resize(values.len(), 0);
+        gather(tables.level, values, self.condition.key, keys);
+        gather(tables.level, values, self.condition.sibling, siblings);
+        pairs.clear();
+        for ((survivor, &key), &sibling) in survivors.iter().zip(&*keys).zip(&*siblings) {
+            let key = key as u16;
             if survivor.lanes & flag != 0 {
-                scratch.crowded.push((key, survivor.at));
+                let bucket = self.bucket(key);
+                if bucket.len() > tables.long {
+                    crowded.push((key, survivor.at));
+                    continue;
+                }
+                near.clear();
+                scan(tables.level, &self.siblings[bucket.clone()], sibling as u16, self.condition.errors, near);
+                near.iter().for_each(|&place| hit(survivor.at, bucket.start + place as usize));
             } else {
                 let start = self.starts[key as usize];
                 let length = self.starts[key as usize + 1] - start;
                 // Lanes past the bucket's end repeat its first.
                 let lanes = survivor.lanes & !(u32::MAX << length.min(31));
-                scratch.pairs.push((survivor.at, start, lanes));
+                pairs.push((survivor.at, start, lanes));
             }
         }
-        for &(at, start, lanes) in &scratch.pairs {
+        for &(at, start, lanes) in &*pairs {
             let mut rest = lanes;
             while rest != 0 {
                 let place = (start + rest.trailing_zeros()) as usize;
                 rest &= rest - 1;
-                let difference = fingerprints[at as usize] ^ self.queries[place];
-                let distance = difference.count_ones();
-                if distance <= k && is_first(difference) {
-                    sink(Hit { at, query: self.numbers[place], distance });
-                }
+                hit(at, place);
             }
         }
     }
@@ -258,8 +292,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level) -> Vec<Hit> {
-        let tables = QueryTables::new(queries, k, level).unwrap();
+    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long: usize) -> Vec<Hit> {
+        let tables = QueryTables { long, ..QueryTables::new(queries, k, level).unwrap() };
         let mut hits = Vec::new();
         tables.join(fingerprints, &mut Scratch::new(k, level), &mut |hit| hits.push(hit));
         hits.sort_unstable();
@@ -286,7 +320,9 @@ mod tests {
         fn the_join_equals_brute_force(fingerprints in kinds(), queries in kinds(), k in 0u32..7) {
             let expected = plain(&fingerprints, &queries, k);
             for level in Level::all() {
-                prop_assert_eq!(&join(&fingerprints, &queries, k, level), &expected, "{:?}", level);
+                for long in [0, 20, LONG] {
+                    prop_assert_eq!(&join(&fingerprints, &queries, k, level, long), &expected, "{:?} {}", level, long);
+                }
             }
         }
     }
@@ -315,7 +351,7 @@ mod tests {
                 let expected: Vec<Hit> =
                     expected.into_iter().map(|(at, query, distance)| Hit { at, query, distance }).collect();
                 assert!(!expected.is_empty());
-                assert_eq!(join(&fingerprints, &queries, k, Level::best()), expected);
+                assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG), expected);
             }
         }
     }

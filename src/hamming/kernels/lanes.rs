@@ -84,6 +84,18 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
 }
 
 #[inline(always)]
+pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
+    const STEP: usize = 32;
+    for (step, some) in siblings.chunks(STEP).enumerate() {
+        let nearest = some.iter().fold(16, |nearest, other| nearest.min((other ^ sibling).count_ones()));
+        if nearest <= errors {
+            let hits = (0..some.len()).filter(|&at| (some[at] ^ sibling).count_ones() <= errors);
+            near.extend(hits.map(|at| (step * STEP + at) as u32));
+        }
+    }
+}
+
+#[inline(always)]
 pub(super) fn probe(
     lanes: Lanes,
     lines: &[u16],

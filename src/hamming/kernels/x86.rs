@@ -41,6 +41,35 @@ pub(super) fn within_avx2(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32
     unsafe { go(values, k, pairs) }
 }
 
+pub(super) fn scan_avx2(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
+    #[target_feature(enable = "avx2,popcnt")]
+    fn go(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
+        lanes::scan(siblings, sibling, errors, near);
+    }
+    // SAFETY: as above.
+    unsafe { go(siblings, sibling, errors, near) }
+}
+
+pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
+    fn go(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
+        let (wanted, limit) = (_mm512_set1_epi16(sibling as i16), _mm512_set1_epi16(errors as i16));
+        for (step, some) in siblings.chunks(32).enumerate() {
+            let lanes = u32::MAX >> (32 - some.len());
+            // SAFETY: only the lanes of `lanes`, as many as the chunk has, are read.
+            let line = unsafe { _mm512_maskz_loadu_epi16(lanes, some.as_ptr().cast()) };
+            let bits = _mm512_popcnt_epi16(_mm512_xor_si512(line, wanted));
+            let mut hits = _mm512_mask_cmple_epu16_mask(lanes, bits, limit);
+            while hits != 0 {
+                near.push(step as u32 * 32 + hits.trailing_zeros());
+                hits &= hits - 1;
+            }
+        }
+    }
+    // SAFETY: the caller has seen that the machine has these instructions.
+    unsafe { go(siblings, sibling, errors, near) }
+}
+
 pub(super) fn probe_avx2(
     lanes: Lanes,
     lines: &[u16],
@@ -149,15 +178,19 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
     }
 }
 
-/// The few of `ys` that are near x.
-#[cold]
+/// Those of up to eight `ys` that are near x.
 #[inline(never)]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn near(i: u32, x: u64, base: u32, ys: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    for (j, y) in (base..).zip(ys) {
-        let distance = (x ^ y).count_ones();
-        if distance <= k {
-            pairs.push((i, j, distance));
-        }
+    let some = !(u32::MAX << ys.len().min(8)) as u8;
+    // SAFETY: only the lanes of `some`, as many as there are, are read.
+    let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
+    let bits = _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
+    let mut hits = _mm512_mask_cmple_epu64_mask(some, bits, _mm512_set1_epi64(i64::from(k)));
+    while hits != 0 {
+        let lane = hits.trailing_zeros();
+        pairs.push((i, base + lane, (x ^ ys[lane as usize]).count_ones()));
+        hits &= hits - 1;
     }
 }
 

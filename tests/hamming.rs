@@ -1,0 +1,255 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use webtwin::dataflow::hamming::all_pairs::within;
+use webtwin::engine::{Cluster, run};
+use webtwin::hamming::close_pairs::Numbered;
+use webtwin::ids::mix;
+use webtwin::storage::location::Location;
+use webtwin::storage::manifest::Manifest;
+use webtwin::storage::table::{Table, decode};
+
+fn start(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn succeed(arguments: &[&str]) -> String {
+    let output = start(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn fail(arguments: &[&str], code: i32) -> String {
+    let output = start(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+fn table(folder: &str, name: &str) -> Table {
+    let folder = Location::parse(folder).unwrap();
+    let manifest = Manifest::read(&folder).unwrap();
+    let mut all = Table::default();
+    for file in manifest.table(name) {
+        all.append(decode(&file.path, manifest.read_file(&folder, file).unwrap()).unwrap()).unwrap();
+    }
+    all
+}
+
+/// Every file below a folder but the manifest, which tells times.
+fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![Path::new(folder).to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.strip_prefix(folder).unwrap().display().to_string();
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if name != "manifest.json" {
+                found.insert(name, std::fs::read(entry).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are their places.
+fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
+    let value = |at: u64| {
+        let random = mix(seed << 32 | at);
+        let flips = |from: u64, n: u64| (0..n).fold(from, |value, flip| value ^ 1 << (mix(random ^ flip) & 63));
+        match at % 10 {
+            0..4 => random,
+            4 => mix(at / 50),
+            5 | 6 => flips(mix(at / 30), at % 7),
+            7 => flips(0, at % 3),
+            8 => 0xabcd_1234 << 32 | random & 0xffff_ffff,
+            _ => random & 0xff,
+        }
+    };
+    (0..count).map(value).collect()
+}
+
+fn raw(folder: &Path, name: &str, values: &[u64]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    path.display().to_string()
+}
+
+fn pairs(folder: &str) -> Vec<(u64, u64, u32)> {
+    let table = table(folder, "pairs");
+    let webtwin::storage::table::Column::U32(values) = &table.columns[3].1 else { panic!("value is a number") };
+    let (a, b) = (table.u64("a").unwrap(), table.u64("b").unwrap());
+    a.iter().zip(b).zip(values).map(|((a, b), value)| (*a, *b, *value)).collect()
+}
+
+#[test]
+fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (f, q) = (fingerprints(1, 3000), fingerprints(2, 1000));
+    let (from, queries) = (raw(folder.path(), "f.u64", &f), raw(folder.path(), "q.u64", &q));
+    for workers in ["1", "2", "3"] {
+        let set = at(&format!("set{workers}"));
+        succeed(&["hamming", "build", "--from", &from, "--output", &set, "--workers", workers]);
+        assert_eq!(files(&set), files(&at("set1")));
+    }
+    for k in [0, 3, 5, 8] {
+        let bits = k.to_string();
+        let batch = |name: &str, more: &[&str]| {
+            let out = at(&format!("{name}-{k}"));
+            let common = ["hamming", "batch", "--fingerprints", &at("set1"), "--k", &bits, "--output", &out];
+            succeed(&[&common[..], more].concat());
+            out
+        };
+        let mut expected = Vec::new();
+        for (a, x) in (0u64..).zip(&f) {
+            expected.extend((0u64..).zip(&q).map(|(b, y)| (a, b, (x ^ y).count_ones())).filter(|pair| pair.2 <= k));
+        }
+        let one = batch("join1", &["--queries", &queries, "--workers", "1"]);
+        assert_eq!(pairs(&one), expected, "k {k}");
+        for workers in ["2", "3"] {
+            let other = batch(&format!("join{workers}"), &["--queries", &queries, "--workers", workers]);
+            assert_eq!(files(&one), files(&other));
+        }
+        let mut own = Vec::new();
+        for (a, x) in (0u64..).zip(&f) {
+            own.extend((a + 1..).zip(&f[a as usize + 1..]).map(|(b, y)| (a, b, (x ^ y).count_ones())));
+        }
+        own.retain(|pair| pair.2 <= k);
+        let one = batch("self1", &["--workers", "1"]);
+        assert_eq!(pairs(&one), own, "k {k}");
+        for workers in ["2", "3"] {
+            assert_eq!(files(&one), files(&batch(&format!("self{workers}"), &["--workers", workers])));
+        }
+        groups_equal(&batch("groups", &["--groups"]), &own);
+        let grouped = batch("groups-of-queries", &["--groups", "--queries", &queries]);
+        assert_eq!(files(&grouped), files(&batch("groups3", &["--groups", "--queries", &queries, "--workers", "3"])));
+        let shifted: Vec<_> = expected.iter().map(|&(a, b, value)| (b, a + (1 << 32), value)).collect();
+        groups_equal(&grouped, &shifted);
+    }
+}
+
+/// The groups told are the components of the pairs, each named by its smallest document; documents of F beside queries are
+/// moved out of their way.
+fn groups_equal(told: &str, pairs: &[(u64, u64, u32)]) {
+    let mut names: BTreeMap<u64, u64> = BTreeMap::new();
+    for &(a, b, _) in pairs {
+        let (x, y) = (*names.entry(a).or_insert(a), *names.entry(b).or_insert(b));
+        let (small, large) = (x.min(y), x.max(y));
+        names.values_mut().filter(|name| **name == large).for_each(|name| *name = small);
+    }
+    let table = table(told, "groups");
+    let webtwin::storage::table::Column::Bool(queries) = &table.columns[2].1 else { panic!("query is a flag") };
+    let moved = |doc: u64, query: bool| if queries.contains(&true) && !query { doc + (1 << 32) } else { doc };
+    let rows = table.u64("group").unwrap().iter().zip(table.u64("doc_id").unwrap()).zip(queries);
+    let told: BTreeMap<u64, u64> = rows.map(|((group, doc), query)| (moved(*doc, *query), *group)).collect();
+    assert_eq!(told, names);
+}
+
+#[test]
+fn two_by_two_processes_write_the_bytes_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let from = raw(folder.path(), "f.u64", &fingerprints(3, 2000));
+    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let addresses = listeners.map(|listener| listener.local_addr().unwrap().to_string());
+    let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
+    std::fs::write(at("cluster.toml"), format!("workers = 2\ndeadline = \"20s\"\n{processes}")).unwrap();
+    let both = |arguments: &[&str]| {
+        let cluster = at("cluster.toml");
+        let running = ["0", "1"].map(|process| {
+            start(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
+        });
+        for process in running {
+            let output = process.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    };
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("one")]);
+    both(&["hamming", "build", "--from", &from, "--output", &at("two")]);
+    assert_eq!(files(&at("one")), files(&at("two")));
+    for (name, more) in [("self", &[][..]), ("join", &["--queries", &from[..]]), ("groups", &["--groups"])] {
+        let (one, two) = (at(&format!("{name}1")), at(&format!("{name}2")));
+        let common = ["hamming", "batch", "--fingerprints", &at("one")];
+        succeed(&[&common[..], more, &["--output", &one]].concat());
+        both(&[&common[..], more, &["--output", &two]].concat());
+        assert_eq!(files(&one), files(&two), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    assert!(fail(&["hamming", "batch", "--output", &at("x")], 2).contains("no fingerprint file"));
+    assert!(
+        fail(&["hamming", "batch", "--fingerprints", &at("none"), "--output", &at("x")], 3).contains("hamming build")
+    );
+    std::fs::write(at("bad.txt"), "12\nx\n").unwrap();
+    assert!(fail(&["hamming", "build", "--from", &at("bad.txt"), "--output", &at("x")], 3).contains("line 2"));
+    // A spike of copies: more pairs than are allowed are counted, told and not made.
+    let from = raw(folder.path(), "spike.u64", &[7; 3000]);
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
+    let few = ["hamming", "batch", "--fingerprints", &at("f"), "--output", &at("p"), "--set", "batch.max_pairs=1000"];
+    let said = fail(&few, 9);
+    assert!(said.contains("4498500 pairs") && said.contains("groups"), "{said}");
+    succeed(&[&few[..], &["--groups"]].concat());
+    assert_eq!(table(&at("p"), "groups").rows(), 3000);
+    assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
+    // Queries of another recipe, and a damaged chunk.
+    succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &at("pages")]);
+    let other = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at("pages"), "--output", &at("y")];
+    assert!(fail(&other, 3).contains("terms-"));
+    let chunk = at("pages/part-00000.wtf");
+    let mut bytes = std::fs::read(&chunk).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&chunk, bytes).unwrap();
+    fail(&["hamming", "batch", "--fingerprints", &at("pages"), "--output", &at("z")], 3);
+    assert!(!Path::new(&at("z")).join("manifest.json").exists());
+}
+
+#[test]
+fn the_simhashes_of_a_run_can_be_queries() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    succeed(&["hamming", "build", "--input", "synth://?pages=300&seed=4", "--output", &at("f")]);
+    succeed(&["run", "--input", "synth://?pages=300&seed=4", "--output", &at("run")]);
+    for (from, out) in [("run", "p"), ("f", "q")] {
+        succeed(&["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at(from), "--output", &at(out)]);
+    }
+    let (of_run, of_set) = (pairs(&at("p")), pairs(&at("q")));
+    assert!(!of_run.is_empty() && of_run == of_set);
+    assert!(of_run.iter().all(|pair| pair.0 != pair.1), "no page is paired with itself");
+    succeed(&["hamming", "batch", "--fingerprints", &at("f"), "--output", &at("self")]);
+    let both_ways: BTreeSet<_> = pairs(&at("self")).into_iter().flat_map(|(a, b, d)| [(a, b, d), (b, a, d)]).collect();
+    assert_eq!(of_run.into_iter().collect::<BTreeSet<_>>(), both_ways);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn all_pairs_of_workers_equal_brute_force(seed in 0u64..1000, count in 0u64..900, k in 0u32..8, workers in 1usize..4) {
+        let mut values = fingerprints(seed, count);
+        values.sort_unstable();
+        values.dedup();
+        let mut expected = Vec::new();
+        for (a, x) in (0u32..).zip(&values) {
+            expected.extend((a + 1..).zip(&values[a as usize + 1..]).map(|(b, y)| [a, b, (x ^ y).count_ones()]));
+        }
+        expected.retain(|pair| pair[2] <= k);
+        let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+            let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
+            within(net, own.map(|(n, value)| Numbered::new(*value, n)).collect(), u64::MAX, k)
+        }).unwrap();
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
+    }
+}
