@@ -150,6 +150,11 @@ impl Sources {
         let mut files = 0;
         for url in urls {
             let location = Location::parse(url)?;
+            if location.stamp()?.is_some() {
+                sources.file(location, files << FILE_BITS)?;
+                files += 1;
+                continue;
+            }
             if let Some(set) = FingerprintSet::find(&location)? {
                 sources.made(url, (set.manifest.f, set.manifest.recipe.clone()))?;
                 sources.doc_ids &= set.doc_ids;
@@ -159,10 +164,7 @@ impl Sources {
             }
             let location =
                 if location.join(super::manifest::NAME)?.exists()? { location.join("pages")? } else { location };
-            let listed: Vec<Location> = match location.stamp()? {
-                Some(_) => vec![location.clone()],
-                None => location.list(None)?.into_iter().map(|file| file.location).collect(),
-            };
+            let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
             if listed.is_empty() {
                 return Err(Error::input(location.name(), "there is no such file, and no file below it"));
             }

@@ -1,6 +1,6 @@
 //! Section 3.2: how small a chunk of F becomes, and how fast it is read again.
 
-use super::super::measure::{median, seconds};
+use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
 use crate::error::{Error, Result};
 use crate::hamming::coding::{Coder, Decoder, encode};
@@ -22,7 +22,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         let mut decoded = vec![0; count];
         let mut rates = Vec::new();
         for _ in 0..PASSES {
-            let (took, result) = seconds(|| encoded.decode(&decoder, &mut decoded));
+            let (took, result) = core_seconds(|| encoded.decode(&decoder, &mut decoded));
             result.map_err(|error| Error::Invariant(error.to_string()))?;
             rates.push(count as f64 / took / 1e6);
         }

@@ -1,6 +1,6 @@
 //! A set of fingerprints joined with itself.
 
-use super::super::measure::{median, seconds};
+use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, figure};
 use super::K;
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     for _ in 0..if count > 20_000_000 { 1 } else { 3 } {
         items.copy_from_slice(&sorted);
         pairs.clear();
-        let (took, ()) = seconds(|| {
+        let (took, ()) = core_seconds(|| {
             joiner.within(&mut items, &mut scratch, &mut |x: &u64, y: &u64, _| pairs.push((*x.min(y), *x.max(y))));
             pairs.sort_unstable();
         });
@@ -44,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let took = median(times);
     let some = &sorted[..sorted.len().min(1 << 16)];
     let mut found = Vec::new();
-    let (brute, ()) = seconds(|| within(Level::best(), some, K, &mut found));
+    let (brute, ()) = core_seconds(|| within(Level::best(), some, K, &mut found));
     let a_pair = brute / (some.len() as f64 * some.len() as f64 / 2.0);
     let all = a_pair * sorted.len() as f64 * sorted.len() as f64 / 2.0;
     let reach = 10.0 * count as f64 / 1e8;
