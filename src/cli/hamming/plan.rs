@@ -2,11 +2,12 @@
 
 use super::super::quantity::{bytes, digits, nanoseconds, quantity};
 use super::k_below;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
 use crate::hamming::design::machine::Costs;
 use crate::hamming::online::Builder;
+use crate::hamming::query_tables::MOST_QUERIES;
 use crate::job::Job;
 
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,11 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
+    for (what, got, most) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
+        if got > most {
+            return Err(Error::Usage(format!("{got} {what}, but {most} are the most that is planned for")));
+        }
+    }
     let job = Job::default();
     let f = args.f.unwrap_or(job.simhash.bits);
     let k = k_below(f, args.k.unwrap_or(job.hamming.k))?;
@@ -98,7 +104,12 @@ pub(super) fn run(args: Args) -> Result<()> {
     match batch {
         Some(batch) => {
             println!("A batch of {} queries (predicted, one core, even fingerprints):", args.queries);
-            println!("  {} tables in {} sets: {}", batch.conditions * batch.sets, batch.sets, bytes(batch.table_bytes));
+            println!(
+                "  {} tables ({} for each set of up to {MOST_QUERIES} queries): {}",
+                batch.conditions * batch.sets,
+                batch.conditions,
+                bytes(batch.table_bytes)
+            );
             let scan = nanoseconds(1e9 * batch.seconds(n));
             println!(
                 "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",

@@ -130,7 +130,7 @@ pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
     let fastest = fits().map(|(_, one)| one.query_ns).fold(f64::MAX, f64::min);
     let fast = fits().filter(|(_, one)| one.query_ns <= SLOWER * fastest);
     fast.min_by_key(|(_, one)| one.table_bytes).map(|(at, _)| at).ok_or_else(|| Error::Space {
-        what: "an online index".into(),
+        what: "the tables of an online index".into(),
         needed_bytes: smallest,
         allowed_bytes: allowed,
     })
