@@ -39,6 +39,9 @@ pub mod synth;
 // A run held against the truth.
 pub mod evaluate;
 
+// What the papers published, done again.
+pub mod reproduce;
+
 // Machinery: what to compute,
 pub mod job;
 

@@ -125,7 +125,8 @@ proptest! {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &settings, 0)?;
+            let job = Job { overlap: settings, ..Job::default() };
+            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &job)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)))

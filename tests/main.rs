@@ -1,5 +1,8 @@
 //! All integration tests in one binary, for dataflow code is slow to link many times.
 
+// Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of counting.
+mod all_pairs;
+
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
 

@@ -19,7 +19,7 @@ use webtwin::error::{Error, Result};
 const JOB: [u8; 32] = [7; 32];
 
 /// A cluster on loopback ports that are free now. Taken with a guard, since another test could be given the same ports.
-fn cluster(processes: usize, workers: usize, deadline: &str) -> Cluster {
+pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> Cluster {
     static HANDED_OUT: Mutex<Vec<u16>> = Mutex::new(Vec::new());
     let mut handed_out = HANDED_OUT.lock().unwrap();
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
@@ -255,7 +255,7 @@ fn a_taken_port_and_an_unknown_name_end_before_anything_else() {
 }
 
 /// Runs `program` on every process of a cluster; the results of all workers in order, or each process's error.
-fn run_all<T: Send + 'static>(
+pub(super) fn run_all<T: Send + 'static>(
     cluster: &Cluster,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Vec<Result<Vec<T>>> {
@@ -269,7 +269,7 @@ fn run_all<T: Send + 'static>(
     processes.into_iter().map(|process| process.join().unwrap()).collect()
 }
 
-fn results<T: Send + 'static>(
+pub(super) fn results<T: Send + 'static>(
     cluster: &Cluster,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Vec<T> {

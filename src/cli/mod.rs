@@ -7,6 +7,7 @@ mod hamming;
 mod plan;
 mod progress;
 mod quantity;
+mod reproduce;
 mod run;
 mod show;
 mod synth;
@@ -56,6 +57,8 @@ enum Command {
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
+    /// Reproduces a published table or figure, ours beside the paper's
+    Reproduce(reproduce::Args),
     /// Prints shell completions
     Completions(completions::Args),
 }
@@ -149,6 +152,7 @@ pub fn main() -> ExitCode {
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Hamming(command) => hamming::run(command),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
     };
     match outcome {

@@ -14,6 +14,11 @@ const A_PAGE: u64 = 360;
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
 const AT_REST: u64 = 48 << 20;
 
+/// Bytes of a growing list, on average.
+fn growing(bytes: u64) -> u64 {
+    bytes + bytes / 2
+}
+
 /// Numbers of what a process holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Held {
@@ -33,9 +38,11 @@ impl Held {
     /// Bytes at the peak: 8 a chunk and a link on the shelf, 10 a feature, 12 a row of the table, 8 a pair; growing lists hold up to twice
     /// that for a moment, half of it on average.
     pub fn peak_bytes(&self) -> u64 {
-        let growing = |bytes: u64| bytes + bytes / 2;
-        let shelf = growing(8 * (self.tuples + self.links) + 10 * self.features) + A_PAGE * self.pages;
-        AT_REST + shelf + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
+        AT_REST + self.shelf_bytes() + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
+    }
+
+    fn shelf_bytes(&self) -> u64 {
+        growing(8 * (self.tuples + self.links) + 10 * self.features) + A_PAGE * self.pages
     }
 
     /// What is on a shelf.
@@ -43,6 +50,16 @@ impl Held {
         let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
         Held { pages, tuples, features: shelf.features.items() as u64, links: shelf.links.items() as u64, pairs: 0 }
     }
+}
+
+/// Bytes that the largest process holds on its shelves, and at rest.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
+    let workers = net.workers_per_process();
+    let all: Vec<u64> = net.all_gather("memory", mine.shelf_bytes())?;
+    Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
 }
 
 /// Refuses to go on when the largest process would hold more than `allowed_bytes` (0: no bound), before it does.

@@ -3,9 +3,11 @@
 //! [`find`] is the whole job after reading, one line a step. No step decides what a row *means*; each calls into a stage for
 //! that. Every step leaves its rows with their owners, in an order that does not depend on the number of workers.
 
+pub mod all_pairs;
 pub mod avoid;
 pub mod captures;
 pub mod components;
+pub mod counts;
 pub mod directory;
 pub mod exact;
 pub mod growth;
@@ -15,8 +17,10 @@ pub mod idf;
 pub mod ingest;
 pub mod links;
 pub mod maps;
+pub mod measure;
 pub mod memory;
 pub mod overlap;
+pub mod page_counts;
 pub mod progress;
 pub mod replicas;
 pub mod report;
@@ -86,8 +90,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let exact_pairs = exact::fold(net, shelf)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
     if job.similar.by != Measure::Hamming {
-        (similar_pairs, counts.0) =
-            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &job.overlap, job.effort.memory_bytes)?;
+        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
     }
     if job.similar.by != Measure::Overlap {
         (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;

@@ -265,12 +265,14 @@ pub struct Clusters {
 }
 
 /// Settings of effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
     /// Bytes of input that one work item covers.
     pub shard_bytes: u64,
     /// Memory a process may use, in bytes; 0 sets no bound.
     pub memory_bytes: u64,
+    /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
+    pub spill: String,
 }
 
 impl Default for Job {
@@ -308,7 +310,7 @@ impl Default for Job {
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
-            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0 },
+            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0, spill: String::new() },
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Which chunks count: not those of a site's template, nor those all over the crawl.
 
-use super::FPrintDocId;
-use crate::ids::HostId;
+use crate::ids::{HostId, Rank};
 use crate::job::Overlap;
 
 /// Why a chunk does not count.
@@ -15,23 +14,23 @@ pub enum Verdict {
     Frequent,
 }
 
-/// Decides for one chunk, given the rows of all pages that have it (a run of equal fingerprints).
+/// Decides for one chunk, given all pages that have it.
 ///
 /// A chunk that is furniture on one host does not count on any: mirrors carry the furniture of their original.
 ///
 /// # Cost
-/// A sort of the run's hosts; `scratch` is reused between runs.
-pub fn judge(run: &[FPrintDocId], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
+/// A sort of the pages' hosts; `scratch` is reused between chunks.
+pub fn judge(docs: &[Rank], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
     let few = settings.template_pages as usize;
-    if few > 0 && run.len() > few {
+    if few > 0 && docs.len() > few {
         scratch.clear();
-        scratch.extend(run.iter().map(|row| hosts[row.doc as usize]));
+        scratch.extend(docs.iter().map(|&doc| hosts[doc as usize]));
         scratch.sort_unstable();
         if scratch.windows(few + 1).any(|window| window[0] == window[few]) {
             return Verdict::Template;
         }
     }
-    if settings.max_documents > 0 && run.len() > settings.max_documents as usize {
+    if settings.max_documents > 0 && docs.len() > settings.max_documents as usize {
         return Verdict::Frequent;
     }
     Verdict::Counts
@@ -50,7 +49,7 @@ mod tests {
             hosts in prop::collection::vec(0u32..4, 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
             let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
-            let run: Vec<_> = (0..hosts.len() as u32).map(|doc| FPrintDocId::new(9, doc)).collect();
+            let docs: Vec<Rank> = (0..hosts.len() as u32).collect();
             let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == host).count()).max().unwrap();
             let want = if template_pages > 0 && most > template_pages as usize {
                 Verdict::Template
@@ -59,7 +58,7 @@ mod tests {
             } else {
                 Verdict::Counts
             };
-            prop_assert_eq!(judge(&run, &hosts, &settings, &mut Vec::new()), want);
+            prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), want);
         }
     }
 }

@@ -15,8 +15,14 @@
 //! - F >= T throughout, as in the definition; section 2.1 step 4 says "more than T".
 //! - The number of chunks of a page, against which F is held, leaves out the chunks that do not count.
 
+pub mod coarse_count;
+pub mod count_pairs;
 pub mod filter;
 pub mod guard;
+pub mod planner;
+pub mod prune;
+pub mod rows;
+pub mod runs;
 pub mod sort_based;
 
 use bytemuck::{Pod, Zeroable};

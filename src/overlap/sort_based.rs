@@ -23,7 +23,8 @@ pub fn similar_pairs(
     let mut chunks = vec![0u32; hosts.len()];
     let mut shared = BTreeMap::new();
     for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
-        if judge(run, hosts, settings, &mut Vec::new()) != Verdict::Counts {
+        let docs: Vec<Rank> = run.iter().map(|row| row.doc).collect();
+        if judge(&docs, hosts, settings, &mut Vec::new()) != Verdict::Counts {
             continue;
         }
         let run: Vec<&FPrintDocId> = run.iter().filter(|row| !copies.contains(&row.doc)).collect();
@@ -60,10 +61,10 @@ pub fn similar_pairs(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn paper(min_shared: u32) -> Overlap {
+    pub(in crate::overlap) fn paper(min_shared: u32) -> Overlap {
         Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
     }
 

@@ -20,6 +20,9 @@ pub mod mapped;
 // Writing: all of a file or nothing, and one winner where two runs want the same name.
 pub mod commit;
 
+// What does not fit in memory for a while.
+pub mod spill;
+
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;

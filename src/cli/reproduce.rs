@@ -1,0 +1,101 @@
+//! `webtwin reproduce NAME`.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::evaluate::table;
+use crate::reproduce::{Options, entries, find};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Name of a published table or figure, or of a figure of our own
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// Names all, with what they are
+    #[arg(long)]
+    list: bool,
+    /// Main size, or `full` for the published one; what ends within a minute when not given
+    #[arg(long, value_name = "N")]
+    scale: Option<String>,
+    /// Real data, for those that speak of it: a run's folder
+    #[arg(long, value_name = "URL")]
+    input: Option<String>,
+    /// Folder for figures (SVG) and their data (TSV)
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Folder for files made on the way, removed at the end; the system's folder for such files when not given
+    #[arg(long, value_name = "DIR", help_heading = "Effort")]
+    work: Option<PathBuf>,
+    /// Worker threads; all cores when not given
+    #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    if args.list {
+        let all = entries();
+        let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+        for entry in all {
+            println!(
+                "{:<width$}  {}; scale {}, full {} ({})",
+                entry.name, entry.about, entry.scale, entry.full, entry.unit
+            );
+        }
+        return Ok(());
+    }
+    let entry = find(args.name.as_deref().unwrap_or_default())?;
+    let scale = match args.scale.as_deref() {
+        None => entry.scale,
+        Some("full") => entry.full,
+        Some(scale) => scale
+            .replace('_', "")
+            .parse()
+            .ok()
+            .filter(|scale| *scale > 0)
+            .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
+    };
+    let work = WorkFolder::make(args.work.unwrap_or_else(std::env::temp_dir))?;
+    let options = Options {
+        scale,
+        input: args.input,
+        work: work.0.clone(),
+        output: args.output,
+        workers: args
+            .workers
+            .map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from),
+    };
+    let rows = (entry.run)(&options)?;
+    if args.json {
+        let object = serde_json::json!({
+            "name": entry.name, "scale": scale, "machine": crate::build::machine(),
+            "build": crate::build::VERSION, "rows": rows,
+        });
+        println!("{object}");
+    } else {
+        println!("{}: {}\nscale {scale} ({}), {}", entry.name, entry.about, entry.unit, crate::build::machine());
+        print!("{}", table(&rows));
+    }
+    Ok(())
+}
+
+/// A folder of this process that is removed when it is dropped.
+struct WorkFolder(PathBuf);
+
+impl WorkFolder {
+    fn make(within: PathBuf) -> Result<WorkFolder> {
+        let folder = within.join(format!("webtwin-reproduce-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|cause| Error::storage(folder.display().to_string(), cause))?;
+        Ok(WorkFolder(folder))
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        if let Err(cause) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("left behind: {}: {cause}", self.0.display());
+        }
+    }
+}

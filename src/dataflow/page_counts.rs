@@ -1,0 +1,75 @@
+//! What all workers counted for every page, added up.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::engine::Net;
+use crate::error::Result;
+
+/// A count that knows how to add.
+pub trait Count: Pod + Send + Sync {
+    /// The sum, or the largest count where it would be more.
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Count for u8 {
+    fn plus(self, other: u8) -> u8 {
+        self.saturating_add(other)
+    }
+}
+
+impl Count for u32 {
+    fn plus(self, other: u32) -> u32 {
+        self.saturating_add(other)
+    }
+}
+
+/// Number of the first count, then 60 bytes of counts.
+type Stretch = [u32; 16];
+
+/// Adds up lists of counts, equally long on all workers; every process holds one copy of the sum.
+///
+/// # Errors
+/// Only when the run has ended.
+///
+/// # Cost
+/// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent.
+pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
+    if net.peers() == 1 {
+        return net.once(|| mine.to_vec());
+    }
+    let counts = 60 / size_of::<T>();
+    // Worker w adds up the counts of one part, which begins with a stretch.
+    let part = mine.len().div_ceil(net.peers()).next_multiple_of(counts).max(counts);
+    let first = (net.index() * part).min(mine.len());
+    let mut sums = vec![T::zeroed(); part.min(mine.len() - first)];
+    let mut stretches = mine.chunks(counts).enumerate();
+    let source = |send: &mut dyn FnMut(Stretch)| {
+        let mut seen = 0;
+        for (number, stretch) in stretches.by_ref().take(1 << 14) {
+            seen += 1;
+            let bytes: &[u8] = bytemuck::cast_slice(stretch);
+            if bytes.iter().any(|&byte| byte != 0) {
+                let mut row: Stretch = [0; 16];
+                row[0] = (number * counts) as u32;
+                bytemuck::cast_slice_mut::<u32, u8>(&mut row[1..])[..bytes.len()].copy_from_slice(bytes);
+                send(row);
+            }
+        }
+        seen > 0
+    };
+    net.exchange(
+        name,
+        source,
+        |row| row[0] as usize / part,
+        |rows: &[Stretch]| {
+            for row in rows {
+                let at = row[0] as usize - first;
+                let more: &[T] = bytemuck::cast_slice(&row[1..]);
+                sums[at..].iter_mut().zip(more).take(counts).for_each(|(sum, &more)| *sum = sum.plus(more));
+            }
+        },
+    )?;
+    net.share(name, sums)
+}

@@ -1,0 +1,120 @@
+//! Pairs of pages, once for each chunk they share, become counts.
+
+use crate::ids::Rank;
+
+/// A pair as a number in which pairs order; `a < b`.
+#[inline]
+pub fn pair_key(a: Rank, b: Rank) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+/// Scratch of [`count`], reused from one bucket to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    starts: Vec<u32>,
+    partners: Vec<Rank>,
+    table: Vec<(Rank, u32)>,
+    found: Vec<(Rank, u32)>,
+}
+
+/// No page.
+const NONE: Rank = Rank::MAX;
+
+/// Calls `found(a, b, F)` for each distinct pair that occurs `least` times or more, ascending; returns how many distinct
+/// pairs there are among the pages that are in that many.
+///
+/// `pairs` are keys in any order whose `a` are in `first..first + pages`.
+///
+/// # Cost
+/// One scatter of the pairs by `a`, and one look into a small hash table for each.
+pub fn count(
+    pairs: &[u64],
+    first: Rank,
+    pages: usize,
+    least: u32,
+    scratch: &mut Scratch,
+    mut found: impl FnMut(Rank, Rank, u32),
+) -> u64 {
+    let Scratch { starts, partners, table, found: enough } = scratch;
+    let page = |pair: u64| ((pair >> 32) as Rank - first) as usize;
+    starts.clear();
+    starts.resize(pages + 1, 0);
+    pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
+    // While partners are laid down, starts[p + 1] is the next place of page p; after that it is where p ends.
+    let mut before = 0;
+    for start in &mut starts[1..] {
+        before += std::mem::replace(start, before);
+    }
+    partners.clear();
+    partners.resize(pairs.len(), 0);
+    for &pair in pairs {
+        let at = &mut starts[page(pair) + 1];
+        partners[*at as usize] = pair as Rank;
+        *at += 1;
+    }
+    let mut candidates = 0;
+    for at in 0..pages {
+        let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        if of_page.len() < least.max(1) as usize {
+            continue;
+        }
+        let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
+        table.clear();
+        table.resize(1 << bits, (NONE, 0));
+        enough.clear();
+        for &b in of_page {
+            let mut slot = (b.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
+            loop {
+                let (page, count) = &mut table[slot];
+                if *page == b {
+                    *count += 1;
+                    if *count == least {
+                        enough.push((b, slot as u32));
+                    }
+                    break;
+                }
+                if *page == NONE {
+                    (*page, *count) = (b, 1);
+                    candidates += 1;
+                    if least <= 1 {
+                        enough.push((b, slot as u32));
+                    }
+                    break;
+                }
+                slot = (slot + 1) & ((1 << bits) - 1);
+            }
+        }
+        enough.sort_unstable();
+        enough.iter().for_each(|&(b, slot)| found(first + at as Rank, b, table[slot as usize].1));
+    }
+    candidates
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(
+            pairs in prop::collection::vec((100u32..110, 0u32..40), 0..400), least in 0u32..6
+        ) {
+            let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(a, b * 1000 + 200)).collect();
+            let mut want = BTreeMap::new();
+            keys.iter().for_each(|&key| *want.entry(key).or_insert(0u32) += 1);
+            let mut got = Vec::new();
+            let mut scratch = Scratch::default();
+            count(&[pair_key(7, 8)], 7, 1, 1, &mut scratch, |_, _, _| {});
+            let candidates = count(&keys, 100, 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
+            if least <= 1 {
+                prop_assert_eq!(candidates, want.len() as u64);
+            }
+            want.retain(|_, f| *f >= least);
+            prop_assert_eq!(got, want.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Which way to the Overlap table: by sorting all pairs, or by coarse counting.
+//!
+//! Sorting handles every pair three times (emit, spill, count). Coarse counting looks at each of them once a hashing scan
+//! and once more to select candidates, keeps none, and handles the candidates as sorting does. So it wins where pairs do
+//! not fit in memory and few of them occur T times.
+
+use super::coarse_count::Layout;
+
+/// How pairs are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// \[SGM98\] section 2.1.
+    SortBased,
+    /// \[SGM98\] section 2.2.
+    CoarseCount(Layout),
+}
+
+/// What a choice depends on. Pairs are those left after [`super::prune`], once for each chunk they share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Pairs of all workers.
+    pub pairs: u64,
+    /// Of a thousand of them, those of pairs that occur T times: from the pilot sample.
+    pub heavy_thousandths: u64,
+    /// T.
+    pub min_shared: u32,
+    /// Bytes each worker may use for pairs or counters.
+    pub worker_bytes: u64,
+    /// Workers.
+    pub workers: u64,
+    /// Bytes that pairs may take on the disks, all workers together.
+    pub disk_bytes: u64,
+}
+
+/// Bytes of a pair.
+const PAIR: u64 = 8;
+
+/// With fewer shared fingerprints to tell a heavy bucket by, all buckets are heavy.
+const LEAST_T: u32 = 8;
+
+/// Counters are as many as keep their mean at this share of T: T / 4.
+const FILL: u64 = 4;
+
+/// At this fill about so many of a thousand light pairs are let through.
+const FALSE_THOUSANDTHS: u64 = 20;
+
+/// Pairs of a pilot sample.
+const PILOT: u64 = 4_000_000;
+
+/// Nanoseconds of one worker for a pair, measured on one core of an EPYC of 2023 with two of them at work.
+mod cost {
+    /// Emit, exchange, lay in a bucket, count.
+    pub const SORT: u64 = 25;
+    /// Write and read on the disk, 8 bytes each.
+    pub const SPILL: u64 = 12;
+    /// Look at a pair that is not of this part.
+    pub const PASS_OVER: u64 = 3;
+    /// Count it in A.
+    pub const HASH: u64 = 12;
+    /// Hold it against BITMAP.
+    pub const SELECT: u64 = 8;
+}
+
+/// Whether a pilot sample as in \[SGM98\] \[17\] would decide anything.
+pub fn pilot_decides(load: &Load) -> bool {
+    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
+}
+
+/// The pages, one of how many by their mixed number, whose pairs make a pilot sample.
+///
+/// All occurrences of a pair are in the sample or none, so it shows the share of heavy pairs as it is.
+pub fn pilot_rate(pairs: u64) -> u64 {
+    (pairs / PILOT + 1).next_power_of_two()
+}
+
+/// Of a thousand pairs of a sample, those of pairs that occur `min_shared` times; sorts it.
+pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
+    sample.sort_unstable();
+    let lengths = sample.chunk_by(|x, y| x == y).map(<[u64]>::len);
+    let heavy: usize = lengths.filter(|&length| length >= min_shared as usize).sum();
+    heavy as u64 * 1000 / (sample.len() as u64).max(1)
+}
+
+/// Chooses, and says why in one sentence.
+pub fn choose(load: &Load) -> (Method, String) {
+    let Load { pairs, heavy_thousandths, min_shared, worker_bytes, workers, disk_bytes } = *load;
+    let in_memory = worker_bytes.saturating_mul(workers) / PAIR;
+    let spilled = pairs.saturating_sub(in_memory);
+    let mega = |n: u64| n.div_ceil(1_000_000);
+    if spilled == 0 {
+        return (Method::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
+    }
+    if min_shared < LEAST_T {
+        let why = format!(
+            "sort-based: {} million pairs are spilled to disk, for with T = {min_shared} every bucket is heavy",
+            mega(spilled)
+        );
+        return (Method::SortBased, why);
+    }
+    let layout = layout(load);
+    let sort = pairs.saturating_mul(cost::SORT) + spilled.saturating_mul(cost::SPILL);
+    let scans = cost::HASH + cost::PASS_OVER * u64::from(layout.parts - 1) + cost::SELECT;
+    let candidates = pairs / 1000 * (heavy_thousandths + FALSE_THOUSANDTHS);
+    let spilled_candidates = candidates.saturating_sub(in_memory);
+    let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
+    let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
+    let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
+    let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
+    if fits && sort <= coarse {
+        let why = format!(
+            "sort-based: {} million pairs, {heavy}; {} million are spilled to disk, in about {} s; coarse counting would \
+             scan them {} times in about {} s",
+            mega(pairs),
+            mega(spilled),
+            seconds(sort),
+            layout.parts + 1,
+            seconds(coarse)
+        );
+        return (Method::SortBased, why);
+    }
+    let instead = if fits {
+        format!("sorting them would take about {} s", seconds(sort))
+    } else {
+        format!("sorting them would take {} MB of disk, more than is free", mega(spilled.saturating_mul(PAIR)))
+    };
+    let why = format!(
+        "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
+         {} s; {instead}",
+        mega(pairs),
+        mega(u64::from(layout.lines) * 64 * u64::from(layout.parts)),
+        layout.hashes,
+        layout.parts,
+        seconds(coarse)
+    );
+    (Method::CoarseCount(layout), why)
+}
+
+/// m and the number of hashing scans: counters for a mean of T / 4, in at most half of a worker's bytes with their sum.
+pub fn layout(load: &Load) -> Layout {
+    let per_counter = u64::from(load.min_shared.clamp(1, 255)).div_ceil(FILL);
+    let lines = (load.pairs / per_counter / 64).max(16);
+    // A worker's counters, their sum on the way to all, and an eighth for the bitmap of each part.
+    let fit = (load.worker_bytes / 4 / 64).clamp(16, u64::from(u32::MAX));
+    let parts = lines.div_ceil(fit).clamp(1, 64);
+    Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 2, parts: parts as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn load(pairs: u64, min_shared: u32, worker_bytes: u64) -> Load {
+        Load { pairs, heavy_thousandths: 30, min_shared, worker_bytes, workers: 2, disk_bytes: 500 * GIB }
+    }
+
+    #[test]
+    fn pairs_that_fit_in_memory_are_sorted() {
+        let (method, why) = choose(&load(100_000_000, 25, GIB));
+        assert_eq!(method, Method::SortBased);
+        assert_eq!(why, "sort-based: the 100 million pairs fit in memory");
+    }
+
+    #[test]
+    fn with_a_small_t_nothing_is_gained_by_counting_coarsely() {
+        let (method, why) = choose(&load(10_000_000_000, 1, GIB));
+        assert_eq!(method, Method::SortBased);
+        assert!(why.contains("T = 1"), "{why}");
+    }
+
+    #[test]
+    fn many_pairs_and_a_large_t_are_counted_coarsely() {
+        let (method, why) = choose(&load(10_000_000_000, 25, GIB));
+        let Method::CoarseCount(layout) = method else { panic!("{why}") };
+        let (counters, bitmaps) = layout.bytes();
+        assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
+        assert!(why.starts_with("coarse counting: 10000 million pairs, 3.0 % of them of pairs"), "{why}");
+    }
+
+    #[test]
+    fn pairs_that_mostly_occur_t_times_are_sorted_even_on_disk() {
+        let (method, why) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
+        assert_eq!(method, Method::SortBased, "{why}");
+    }
+
+    #[test]
+    fn a_pilot_is_taken_where_coarse_counting_could_win() {
+        assert!(!pilot_decides(&load(100_000_000, 25, GIB)));
+        assert!(!pilot_decides(&load(10_000_000_000, 1, GIB)));
+        assert!(pilot_decides(&load(1_000_000_000, 25, GIB)));
+        assert_eq!(pilot_rate(1_000_000_000), 256);
+        assert_eq!(heavy_thousandths(&mut [5, 7, 5, 9, 5, 7, 1, 2], 3), 375);
+    }
+
+    #[test]
+    fn pairs_that_fit_on_no_disk_are_counted_coarsely_however_long_that_takes() {
+        let (method, why) = choose(&Load { disk_bytes: GIB, ..load(4_000_000_000, 9, GIB / 64) });
+        assert!(matches!(method, Method::CoarseCount(_)), "{why}");
+        assert!(why.contains("more than is free"), "{why}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Time and memory of a piece of work.
+
+use std::time::Instant;
+
+/// Seconds of a piece of work, and what it returned.
+pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let done = work();
+    (start.elapsed().as_secs_f64(), done)
+}
+
+/// The median.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// Fingerprints a second that one core reads from memory and adds up: the physical limit of a scan.
+pub(super) fn memory_scan() -> f64 {
+    let values: Vec<u64> = (0..1 << 26).collect();
+    let pass = || {
+        let (seconds, sum) = seconds(|| values.iter().fold(0u64, |sum, value| sum.wrapping_add(*value)));
+        std::hint::black_box(sum);
+        values.len() as f64 / seconds
+    };
+    median((0..5).map(|_| pass()).collect())
+}
+
+/// Forgets the most memory this process ever held, so that from now on it is counted anew; whether the system can.
+pub(super) fn forget_peak_memory() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}

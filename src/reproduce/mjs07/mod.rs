@@ -1,0 +1,103 @@
+//! \[MJS07\]: the Hamming distance problem.
+
+mod batch;
+mod chunk;
+mod compression;
+mod designs;
+mod distribution;
+mod online;
+mod self_join;
+
+use super::Entry;
+
+/// The paper's tables and figures, and our own on the same problem.
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry {
+            name: "mjs07-example-3-1",
+            about: "designs of 20, 16, 10 and 4 tables for 2^34 fingerprints, and coverings (MJS07 Example 3.1)",
+            unit: "fingerprints",
+            scale: 1 << 34,
+            full: 1 << 34,
+            run: designs::example_3_1,
+        },
+        Entry {
+            name: "mjs07-compression",
+            about: "size and decoding speed of a chunk of 2^33 fingerprints by each coder (MJS07 section 3.2)",
+            unit: "fingerprints in a chunk",
+            scale: 1 << 23,
+            full: 1 << 23,
+            run: compression::run,
+        },
+        Entry {
+            name: "mjs07-batch",
+            about: "F against a million queries, k = 3, from compressed chunks on disk (MJS07 sections 3.3 and 4.3)",
+            unit: "fingerprints of F",
+            scale: 1 << 27,
+            full: 1 << 33,
+            run: batch::run,
+        },
+        Entry {
+            name: "mjs07-figure2a",
+            about: "leading 1-bits of successive simhashes' differences (MJS07 Figure 2(a)); --input RUN for real ones",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 20_000,
+            full: 20_000,
+            run: distribution::figure_2a,
+        },
+        Entry {
+            name: "mjs07-figure2b",
+            about: "simhashes in 128 buckets (MJS07 Figure 2(b)); --input RUN for real ones",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 20_000,
+            full: 20_000,
+            run: distribution::figure_2b,
+        },
+        Entry {
+            name: "bench-hamming-chunk",
+            about: "one chunk of F against a million queries, k = 3: read, join, write, on one core and on two",
+            unit: "fingerprints in a chunk",
+            scale: 1 << 23,
+            full: 1 << 23,
+            run: chunk::run,
+        },
+        Entry {
+            name: "bench-hamming-clustered",
+            about: "the same on clustered fingerprints, by reported pair",
+            unit: "fingerprints in a chunk",
+            scale: 1 << 23,
+            full: 1 << 23,
+            run: chunk::clustered,
+        },
+        Entry {
+            name: "bench-hamming-memory",
+            about: "memory that a million queries take, beyond the chunk and what is found",
+            unit: "fingerprints in a chunk",
+            scale: 1 << 23,
+            full: 1 << 23,
+            run: chunk::memory,
+        },
+        Entry {
+            name: "bench-hamming-selfjoin",
+            about: "fingerprints joined with themselves, k = 3, on one core",
+            unit: "fingerprints",
+            scale: 10_000_000,
+            full: 100_000_000,
+            run: self_join::run,
+        },
+        Entry {
+            name: "bench-hamming-online",
+            about: "online queries, k = 3, exact, on one core (MJS07 section 3.1)",
+            unit: "fingerprints",
+            scale: 10_000_000,
+            full: 100_000_000,
+            run: online::run,
+        },
+    ]
+}
+
+/// k of all these.
+const K: u32 = 3;
+
+/// Queries of a batch, as in the paper.
+const QUERIES: usize = 1_000_000;

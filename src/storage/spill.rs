@@ -1,0 +1,372 @@
+//! Rows that do not fit in memory: kept as blocks, and beyond an allowance written to the local disk.
+//!
+//! A [`Buckets`] takes rows in any order and gives them back bucket by bucket; a [`Tape`] gives back records in the order
+//! they came. Both write in one sequence, in pieces of some hundred kilobytes, and read each piece once.
+//!
+//! A spill file has no name: it is removed as soon as it is open, so its space is freed however the process ends.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result};
+
+/// Bytes of a block of a bucket.
+pub const BLOCK_BYTES: usize = 64 << 10;
+
+/// Bytes of a block of a tape; longer when a single record is.
+pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
+
+/// Where bytes lie in a spill file.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    offset: u64,
+    bytes: usize,
+}
+
+/// A nameless file that only grows.
+#[derive(Debug)]
+struct SpillFile {
+    folder: PathBuf,
+    file: Option<File>,
+    end: u64,
+}
+
+impl SpillFile {
+    fn new(folder: &Path) -> SpillFile {
+        SpillFile { folder: folder.to_path_buf(), file: None, end: 0 }
+    }
+
+    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+        Error::storage(format!("{} (effort.spill)", self.folder.display()), cause)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
+        if self.file.is_none() {
+            self.file = Some(self.open().map_err(|cause| self.failed(cause))?);
+        }
+        let file = self.file.as_ref().expect("opened above");
+        file.write_all_at(bytes, self.end).map_err(|cause| self.failed(cause))?;
+        let extent = Extent { offset: self.end, bytes: bytes.len() };
+        self.end += bytes.len() as u64;
+        Ok(extent)
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(std::io::Error::other)?;
+        let path = self.folder.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    }
+
+    /// Appends to `into` the rows that lie in `extent`.
+    fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
+        let start = into.len();
+        into.resize(start + extent.bytes / size_of::<T>(), T::zeroed());
+        let file = self.file.as_ref().expect("an extent was written");
+        let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
+        file.read_exact_at(bytes, extent.offset).map_err(|cause| self.failed(cause))
+    }
+}
+
+/// Rows by bucket.
+#[derive(Debug)]
+pub struct Buckets<T> {
+    open: Vec<Vec<T>>,
+    full: Vec<Vec<Vec<T>>>,
+    spilled: Vec<Vec<Extent>>,
+    held_bytes: u64,
+    allowed_bytes: u64,
+    /// The bucket that is written next.
+    next: usize,
+    file: SpillFile,
+    rows: u64,
+}
+
+impl<T: Pod> Buckets<T> {
+    const ROWS: usize = BLOCK_BYTES / size_of::<T>();
+
+    /// Makes `count` empty buckets that hold up to `allowed_bytes` in full blocks; each has an open one besides.
+    pub fn new(count: usize, allowed_bytes: u64, folder: &Path) -> Buckets<T> {
+        Buckets {
+            open: (0..count).map(|_| Vec::new()).collect(),
+            full: (0..count).map(|_| Vec::new()).collect(),
+            spilled: vec![Vec::new(); count],
+            held_bytes: 0,
+            allowed_bytes,
+            next: 0,
+            file: SpillFile::new(folder),
+            rows: 0,
+        }
+    }
+
+    /// Number of buckets.
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Rows in all buckets that have not been taken.
+    pub fn rows(&self) -> u64 {
+        self.rows + self.open.iter().map(|block| block.len() as u64).sum::<u64>()
+    }
+
+    /// Bytes written to disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.end
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk is full or fails.
+    #[inline]
+    pub fn push(&mut self, bucket: usize, row: T) -> Result<()> {
+        if self.open[bucket].len() == self.open[bucket].capacity() {
+            self.begin_block(bucket)?;
+        }
+        self.open[bucket].push(row);
+        Ok(())
+    }
+
+    #[cold]
+    fn begin_block(&mut self, bucket: usize) -> Result<()> {
+        let bytes = (Self::ROWS * size_of::<T>()) as u64;
+        let full = std::mem::take(&mut self.open[bucket]);
+        if full.is_empty() {
+            self.open[bucket] = Vec::with_capacity(Self::ROWS);
+            return Ok(());
+        }
+        self.rows += full.len() as u64;
+        self.full[bucket].push(full);
+        self.held_bytes += bytes;
+        self.open[bucket] =
+            if self.held_bytes > self.allowed_bytes { self.spill()? } else { Vec::with_capacity(Self::ROWS) };
+        Ok(())
+    }
+
+    /// Writes the full blocks of the buckets whose turn it is, an eighth of all that is held; returns one of them, emptied.
+    ///
+    /// A bucket is written whole, so what lies on disk lies in pieces as long as a bucket can be in memory.
+    fn spill(&mut self) -> Result<Vec<T>> {
+        let mut emptied = Vec::new();
+        let mut gathered: Vec<T> = Vec::new();
+        while self.held_bytes > self.allowed_bytes / 8 * 7 {
+            let bucket = self.next;
+            self.next = (bucket + 1) % self.full.len();
+            if self.full[bucket].is_empty() {
+                continue;
+            }
+            gathered.clear();
+            for block in self.full[bucket].drain(..) {
+                self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
+                gathered.extend_from_slice(&block);
+                emptied = block;
+            }
+            let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
+            self.spilled[bucket].push(extent);
+        }
+        emptied.clear();
+        Ok(emptied)
+    }
+
+    /// Replaces the content of `into` by the rows of a bucket, in no particular order, and forgets them.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk fails.
+    pub fn take(&mut self, bucket: usize, into: &mut Vec<T>) -> Result<()> {
+        into.clear();
+        let open = std::mem::take(&mut self.open[bucket]);
+        let full = std::mem::take(&mut self.full[bucket]);
+        let spilled = std::mem::take(&mut self.spilled[bucket]);
+        let on_disk: usize = spilled.iter().map(|extent| extent.bytes / size_of::<T>()).sum();
+        into.reserve(on_disk + full.len() * Self::ROWS + open.len());
+        for extent in spilled {
+            self.file.read(extent, into)?;
+        }
+        full.iter().for_each(|block| into.extend_from_slice(block));
+        self.held_bytes -= (full.len() * Self::ROWS * size_of::<T>()) as u64;
+        self.rows -= into.len() as u64;
+        into.extend_from_slice(&open);
+        Ok(())
+    }
+}
+
+/// Records in the order they came.
+#[derive(Debug)]
+pub struct Tape<T> {
+    pieces: Vec<Piece<T>>,
+    open: Vec<T>,
+    held_bytes: u64,
+    allowed_bytes: u64,
+    file: SpillFile,
+}
+
+#[derive(Debug)]
+enum Piece<T> {
+    Held(Vec<T>),
+    Spilled(Extent),
+}
+
+impl<T: Pod> Tape<T> {
+    const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
+
+    /// Makes an empty tape that holds up to `allowed_bytes`.
+    pub fn new(allowed_bytes: u64, folder: &Path) -> Tape<T> {
+        Tape { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(folder) }
+    }
+
+    /// Appends a record, which will lie in one block.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk is full or fails.
+    pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
+        if self.open.len() + record.len() > self.open.capacity() {
+            let size = Self::ROWS.max(record.len());
+            let full = std::mem::take(&mut self.open);
+            self.open = self.put_away(full)?.filter(|block| block.capacity() == size).unwrap_or_default();
+            self.open.reserve_exact(size);
+        }
+        self.open.extend(record);
+        Ok(())
+    }
+
+    /// Keeps a block in memory or on disk; returns it emptied in the latter case.
+    fn put_away(&mut self, mut full: Vec<T>) -> Result<Option<Vec<T>>> {
+        if full.is_empty() {
+            return Ok(None);
+        }
+        let bytes = (full.capacity() * size_of::<T>()) as u64;
+        if self.held_bytes + bytes <= self.allowed_bytes {
+            self.held_bytes += bytes;
+            self.pieces.push(Piece::Held(full));
+            return Ok(None);
+        }
+        let extent = self.file.append(bytemuck::cast_slice(&full))?;
+        self.pieces.push(Piece::Spilled(extent));
+        full.clear();
+        Ok(Some(full))
+    }
+
+    /// Ends the writing.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk is full or fails.
+    pub fn finish(&mut self) -> Result<()> {
+        let open = std::mem::take(&mut self.open);
+        self.put_away(open).map(drop)
+    }
+
+    /// Bytes held in memory.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Blocks of a finished tape.
+    pub fn blocks(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Bytes written to disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.end
+    }
+
+    /// Replaces the content of `into` by the records of a block.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk fails.
+    pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
+        into.clear();
+        match &self.pieces[number] {
+            Piece::Held(rows) => into.extend_from_slice(rows),
+            Piece::Spilled(extent) => self.file.read(*extent, into)?,
+        }
+        Ok(())
+    }
+
+    /// Gives back the memory of a block that will not be read again.
+    pub fn forget(&mut self, number: usize) {
+        if let Piece::Held(rows) = &mut self.pieces[number] {
+            self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64;
+            *rows = Vec::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn buckets_give_back_their_rows_whatever_is_spilled(
+            seed: u64, count in 1usize..5, rows in 0u64..60_000, allowed in 0u64..1_000_000
+        ) {
+            let mut buckets = Buckets::<u64>::new(count, allowed, &std::env::temp_dir());
+            let mut want = vec![Vec::new(); count];
+            for n in 0..rows {
+                let bucket = (seed.wrapping_mul((n * n) | 1) >> 40) as usize % count;
+                buckets.push(bucket, n).unwrap();
+                want[bucket].push(n);
+            }
+            prop_assert_eq!(buckets.rows(), rows);
+            prop_assert!(rows * 8 <= allowed + (count * BLOCK_BYTES) as u64 || buckets.spilled_bytes() > 0);
+            let mut got = vec![9];
+            for (bucket, want) in want.iter().enumerate() {
+                buckets.take(bucket, &mut got).unwrap();
+                got.sort_unstable();
+                prop_assert_eq!(&got, want);
+            }
+            prop_assert_eq!(buckets.rows(), 0);
+        }
+
+        #[test]
+        fn a_tape_gives_back_its_records_in_order(
+            lengths in prop::collection::vec(0usize..200_000, 0..30), allowed in 0u64..8_000_000
+        ) {
+            let mut tape = Tape::<u32>::new(allowed, &std::env::temp_dir());
+            for (number, &length) in lengths.iter().enumerate() {
+                tape.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
+            }
+            tape.finish().unwrap();
+            let (mut got, mut room) = (Vec::new(), Vec::new());
+            for block in 0..tape.blocks() {
+                tape.read(block, &mut room).unwrap();
+                let mut rest = &room[..];
+                while let Some((&length, after)) = rest.split_first() {
+                    prop_assert!(after[..length as usize].iter().all(|&number| number == got.len() as u32));
+                    got.push(length as usize);
+                    rest = &after[length as usize..];
+                }
+                tape.forget(block);
+            }
+            prop_assert_eq!(got, lengths);
+        }
+    }
+
+    #[test]
+    fn spill_files_leave_no_name_behind() {
+        let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut buckets = Buckets::<u64>::new(1, 0, &folder);
+        (0..100_000).for_each(|row| buckets.push(0, row).unwrap());
+        assert!(buckets.spilled_bytes() > 0);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let mut tape = Tape::<u32>::new(0, Path::new("/nowhere/at/all"));
+        tape.push([1, 2].into_iter()).unwrap();
+        assert!(tape.finish().unwrap_err().to_string().contains("/nowhere/at/all (effort.spill)"));
+    }
+}

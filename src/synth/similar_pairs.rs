@@ -1,0 +1,86 @@
+//! Tables of similar pairs at the scale of the papers: what trivial clusters are made from.
+//!
+//! 48 % of the pages stand in clusters, all pairs of which are there: about 8.5 pairs a page, 200 million for 24 million.
+//! A part of the table is made without the others.
+//!
+//! # Source
+//! \[SGM98\] section 3 for the share of pages without a replica.
+//!
+//! # Deviations
+//! - The papers do not publish how many pairs they found; the sizes of clusters are chosen for that number.
+
+use std::ops::Range;
+
+use super::groups::Groups;
+use super::random::{Stream, key};
+use crate::ids::Rank;
+use crate::overlap::SimilarPair;
+
+/// Pages of a cluster, and pages of all such clusters per thousand.
+const CLASSES: [(u32, u32); 6] = [(1, 520), (2, 150), (5, 100), (20, 130), (100, 60), (200, 40)];
+
+/// A made-up table of similar pairs.
+#[derive(Debug, Clone)]
+pub struct PairTable {
+    groups: Groups,
+    seed: u64,
+}
+
+impl PairTable {
+    /// Plans the table; another seed gives another one.
+    pub fn new(pages: u32, seed: u64) -> PairTable {
+        PairTable { groups: Groups::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
+    }
+
+    /// Slots of part `part` of `parts`.
+    pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
+        let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as u32;
+        start(part)..start(part + 1)
+    }
+
+    /// Hands on the pairs of the clusters that begin in a range of slots, cluster by cluster; `value` is 25 to 56.
+    pub fn pairs(&self, slots: Range<u32>, mut pair: impl FnMut(SimilarPair)) {
+        let mut docs = Vec::new();
+        let mut slot = slots.start;
+        while slot < slots.end {
+            let place = self.groups.place(slot);
+            let size = self.groups.size(place.class);
+            if place.member == 0 && size > 1 {
+                docs.clear();
+                docs.extend((slot..slot + size).map(|slot| self.groups.doc(slot)));
+                docs.sort_unstable();
+                let mut values = Stream::new(key(self.seed, &[5, u64::from(slot)]));
+                for (at, &a) in docs.iter().enumerate() {
+                    docs[at + 1..]
+                        .iter()
+                        .for_each(|&b| pair(SimilarPair { a, b, value: 25 + values.next() as u32 % 32 }));
+                }
+            }
+            slot = place.first + size;
+        }
+    }
+
+    /// The cluster of a page: pages with equal numbers are in one.
+    pub fn cluster(&self, doc: Rank) -> u32 {
+        self.groups.place(self.groups.slot(doc)).first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_make_the_pairs_of_the_whole_which_join_the_planted_clusters() {
+        let table = PairTable::new(50_000, 2);
+        let (mut whole, mut parts) = (Vec::new(), Vec::new());
+        table.pairs(0..50_000, |pair| whole.push(pair));
+        (0..7).for_each(|part| table.pairs(table.part(part, 7), |pair| parts.push(pair)));
+        assert_eq!(whole, parts);
+        assert!((8.0..9.0).contains(&(whole.len() as f64 / 50_000.0)), "{} pairs", whole.len());
+        assert!(whole.iter().all(|pair| pair.a < pair.b && table.cluster(pair.a) == table.cluster(pair.b)));
+        whole.sort_unstable();
+        whole.dedup_by_key(|pair| (pair.a, pair.b));
+        assert_eq!(whole.len(), parts.len());
+    }
+}

@@ -1,0 +1,156 @@
+use proptest::prelude::*;
+use webtwin::dataflow::all_pairs::{Pages, Room, Work, similar_pairs};
+use webtwin::engine::{Cluster, Net};
+use webtwin::error::{Error, Result};
+use webtwin::ids::Rank;
+use webtwin::job::{Guard, Overlap};
+use webtwin::overlap::coarse_count::Layout;
+use webtwin::overlap::planner::Method;
+use webtwin::overlap::prune::PageSet;
+use webtwin::overlap::rows::{Narrow, Row, Wide};
+use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
+use webtwin::synth::tables::{Chunking, Table, TableParams};
+
+use super::rendezvous::{cluster, results, run_all};
+
+fn paper(min_shared: u32) -> Overlap {
+    Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
+}
+
+fn room(memory_bytes: u64, method: Option<Method>) -> Room {
+    Room { memory_bytes, spill: std::env::temp_dir(), disk_bytes: 0, method }
+}
+
+/// A table of pages 0 to 59, and what else is known of them.
+#[derive(Debug, Clone)]
+struct Small {
+    rows: Vec<(u64, Rank)>,
+    hosts: Vec<u32>,
+    copies: Vec<Rank>,
+    settings: Overlap,
+}
+
+fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) -> Vec<SimilarPair> {
+    let Small { rows, hosts, copies, settings } = small.clone();
+    let mut pairs = results(cluster, move |net| {
+        let (me, peers) = (net.index(), net.peers());
+        let copies = PageSet::new(60, |page| copies.contains(&(page as Rank)));
+        let mut mine = rows.iter().skip(me).step_by(peers);
+        let source = |send: &mut dyn FnMut(u64, Rank)| {
+            mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0
+        };
+        let mut found = Vec::new();
+        let pages = Pages { count: 60, hosts: &hosts, copies: &copies };
+        let rows = (rows.len() / peers) as u64;
+        similar_pairs::<R>(net, rows, source, &pages, &settings, &room(0, method), |pair| found.push(pair))?;
+        assert!(found.is_sorted());
+        Ok(found)
+    })
+    .concat();
+    pairs.sort_unstable();
+    pairs
+}
+
+fn small() -> impl Strategy<Value = Small> {
+    let filters = (0u32..4, prop::sample::select(vec![0u32, 9]));
+    let similar = (1u32..6, prop::sample::select(vec![0.0, 0.35]), filters);
+    let rows = prop::collection::btree_set((0u64..40, 0u32..60), 0..400);
+    let copies = prop::collection::btree_set(0u32..60, 0..10);
+    (rows, prop::collection::vec(0u32..4, 60), copies, similar).prop_map(
+        |(rows, hosts, copies, (min_shared, min_resemblance, (template_pages, max_documents)))| Small {
+            rows: rows.into_iter().collect(),
+            hosts,
+            copies: copies.into_iter().collect(),
+            settings: Overlap { min_resemblance, doubt: 1, template_pages, max_documents, ..paper(min_shared) },
+        },
+    )
+}
+
+fn reference(small: &Small) -> Vec<SimilarPair> {
+    let table: Vec<_> = small.rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
+    sort_based::similar_pairs(&table, &small.hosts, &small.copies, &small.settings)
+}
+
+fn methods() -> impl Strategy<Value = Option<Method>> {
+    prop::option::of(
+        (1u32..3, 1u32..4, 1u32..4)
+            .prop_map(|(lines, hashes, parts)| Method::CoarseCount(Layout { lines, hashes, parts })),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn all_pairs_equal_the_sort_based_table(small in small(), workers in 1usize..4, method in methods()) {
+        let want = reference(&small);
+        prop_assert_eq!(&of_small::<Narrow>(&small, &Cluster::local(workers), method), &want);
+        prop_assert_eq!(&of_small::<Wide>(&small, &Cluster::local(workers), method), &want);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn all_pairs_of_two_processes_equal_the_sort_based_table(small in small(), method in methods()) {
+        prop_assert_eq!(of_small::<Wide>(&small, &cluster(2, 2, "30s"), method), reference(&small));
+    }
+}
+
+/// Similar pairs of a made-up table, and what this worker did.
+fn of_table(net: &mut Net, table: &Table, room: &Room) -> Result<(Vec<SimilarPair>, Work)> {
+    let mut mine = table.part(net.index(), net.peers());
+    let rows = mine.len() as u64 * 24;
+    let source = |send: &mut dyn FnMut(u64, Rank)| {
+        let next = mine.by_ref().take(500).fold(None, |_, doc| {
+            table.rows(doc..doc + 1, |row| send(row.fprint(), row.doc));
+            Some(doc)
+        });
+        next.is_some()
+    };
+    let copies = PageSet::new(table.pages() as usize, |_| false);
+    let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
+    let mut found = Vec::new();
+    let all = similar_pairs::<Narrow>(net, rows, source, &pages, &paper(25), room, |pair| found.push(pair))?;
+    Ok((found, all.work))
+}
+
+fn table() -> Table {
+    Table::new(TableParams { pages: 20_000, seed: 5, chunking: Chunking::TwoLines, bits: 32 }).unwrap()
+}
+
+#[test]
+fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
+    let mut all = Vec::new();
+    let unbounded = |net: &mut Net| of_table(net, &table(), &room(0, None));
+    for (pairs, work) in results(&Cluster::local(2), unbounded) {
+        assert_eq!(work.spilled_bytes, 0);
+        all.extend(pairs);
+    }
+    all.sort_unstable();
+    assert!(all.len() > 10_000);
+    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
+    let Error::Space { needed_bytes, .. } = refused else { panic!("{refused}") };
+    for method in [None, Some(Method::SortBased), Some(Method::CoarseCount(Layout { lines: 500, hashes: 2, parts: 2 }))]
+    {
+        let bounded = move |net: &mut Net| of_table(net, &table(), &room(needed_bytes, method));
+        let mut got = Vec::new();
+        for (pairs, work) in results(&Cluster::local(2), bounded) {
+            assert!(work.spilled_bytes > 1_000_000, "{}: {} bytes spilled", work.why, work.spilled_bytes);
+            got.extend(pairs);
+        }
+        got.sort_unstable();
+        assert!(got == all, "{} pairs, {} expected, with {method:?}", got.len(), all.len());
+    }
+}
+
+#[test]
+fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
+    let refused = run_all(&Cluster::local(1), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
+    let Error::Space { needed_bytes, .. } = refused else { panic!("{refused}") };
+    let nowhere = Room { spill: "/nowhere/at/all".into(), ..room(needed_bytes, None) };
+    let ended = run_all(&Cluster::local(1), move |net| of_table(net, &table(), &nowhere)).remove(0).unwrap_err();
+    assert_eq!(ended.exit_code(), 8);
+    assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
+}
