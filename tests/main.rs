@@ -15,6 +15,9 @@ mod dataflow;
 // The documents and job files that are shipped say what is so.
 mod documents;
 
+// The Hamming distance problem by itself: plans, indexes, online queries.
+mod hamming_cli;
+
 // Who may know whom among the modules.
 mod layering;
 
