@@ -18,6 +18,9 @@ mod documents;
 // Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on any workers.
 mod hamming;
 
+// The Hamming distance problem by itself: plans, indexes, online queries.
+mod hamming_cli;
+
 // Who may know whom among the modules.
 mod layering;
 

@@ -130,7 +130,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
 
 #[test]
 fn a_wrong_key_is_refused_on_both_sides() {
-    let ours = with_key(&cluster(2, 1, "1s"), "right");
+    let ours = with_key(&cluster(2, 1, "4s"), "right");
     let first = join(&ours, 0);
     let (code, line) = end(join(&with_key(&ours, "wrong"), 1));
     assert_eq!(code, 2);

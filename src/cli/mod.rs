@@ -6,6 +6,7 @@ mod evaluate;
 mod hamming;
 mod plan;
 mod progress;
+mod quantity;
 mod reproduce;
 mod run;
 mod show;
@@ -36,6 +37,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
   webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
+  webtwin hamming index --fingerprints f/ && webtwin hamming query --fingerprints f/ 0123456789abcdef
   (cd out && duckdb -init views.sql)";
 
 #[derive(Debug, Subcommand)]

@@ -68,7 +68,7 @@ fn cell(column: &Column, row: usize) -> String {
 }
 
 /// A reader that has seen enough (`| head`) is no failure.
-fn ended(written: std::io::Result<()>) -> Result<()> {
+pub(super) fn ended(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         written => written.map_err(|cause| Error::storage("stdout", cause)),

@@ -80,8 +80,7 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     fingerprints.sort_unstable();
     debug_assert!(fingerprints.is_sorted_by(|a, b| a < b));
     let rows = u32::try_from(fingerprints.len()).expect("the caller splits larger sets");
-    let prefix_bits = prefix_bits(permutation.top_bits(), fingerprints.len()).min(f - 1);
-    let width = (f - prefix_bits).div_ceil(8) as usize;
+    let Shape { prefix_bits, width } = Shape::of(f, permutation.top_bits(), fingerprints.len());
     let mut directory = Vec::with_capacity(4 * ((1 << prefix_bits) + 1));
     let mut packed = Vec::with_capacity(width * fingerprints.len());
     let below = u64::MAX >> (64 - (f - prefix_bits));
@@ -102,9 +101,27 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     vec![head, directory, packed]
 }
 
-/// The longest prefix within the key whose directory costs no more than a byte a row.
-fn prefix_bits(top_bits: u32, rows: usize) -> u32 {
-    top_bits.min((rows / 4).checked_ilog2().unwrap_or(0))
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// b: bits that the directory has in place of the rows.
+    pub prefix_bits: u32,
+    /// Bytes of a row.
+    pub width: usize,
+}
+
+impl Shape {
+    /// That of a table with a key of `top_bits` of f bits: the longest prefix within the key whose directory costs no more
+    /// than a byte a row.
+    pub fn of(f: u32, top_bits: u32, rows: usize) -> Shape {
+        let prefix_bits = top_bits.min((rows / 4).checked_ilog2().unwrap_or(0)).min(f - 1);
+        Shape { prefix_bits, width: (f - prefix_bits).div_ceil(8) as usize }
+    }
+
+    /// Bytes of directory and rows.
+    pub fn bytes(self, rows: usize) -> u64 {
+        4 * ((1 << self.prefix_bits) + 1) + (self.width * rows) as u64
+    }
 }
 
 /// A table over bytes in memory, or mapped there.

@@ -85,10 +85,7 @@ impl QueryTables {
     /// About 10 ns a query and condition.
     pub fn new(queries: &[u64], k: u32, level: Level) -> Result<QueryTables> {
         assert!(queries.len() <= MOST_QUERIES, "a batch is cut before tables are made from it");
-        // Room for twice the mean load, so that chance seldom overflows a line.
-        let lanes =
-            [Lanes::Eight, Lanes::Sixteen].into_iter().find(|lanes| queries.len() / BUCKETS < lanes.count() / 4);
-        let lanes = lanes.unwrap_or(Lanes::ThirtyTwo);
+        let lanes = lanes(queries.len());
         let table = |condition| ConditionTable::new(queries, condition, lanes, level);
         let tables = conditions(k).into_iter().map(table).collect::<Result<_>>()?;
         Ok(QueryTables { k, level, lanes, long: LONG, tables })
@@ -121,6 +118,12 @@ impl QueryTables {
             table.join_crowded(fingerprints, self, scratch, &is_first, sink);
         }
     }
+}
+
+/// Lanes of a line: room for twice the mean load, so that chance seldom overflows a line.
+pub(super) fn lanes(queries: usize) -> Lanes {
+    let enough = |lanes: &Lanes| queries / BUCKETS < lanes.count() / 4;
+    [Lanes::Eight, Lanes::Sixteen].into_iter().find(enough).unwrap_or(Lanes::ThirtyTwo)
 }
 
 /// Buffers of a worker that joins.

@@ -172,7 +172,7 @@ impl Location {
         match &self.place {
             Place::Local(path) => match fs::read(path) {
                 Ok(bytes) => Ok(Some(bytes)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) if is_missing(&error) => Ok(None),
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
             Place::Remote(store, key) => {

@@ -22,6 +22,18 @@ pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Buil
     Ok(manifest)
 }
 
+/// Removes the index in a folder, its list of files first.
+///
+/// # Errors
+/// [`Error::Input`] when the list of files is damaged; [`Error::Storage`].
+pub fn remove_index(folder: &Location) -> Result<()> {
+    let location = folder.join(online::NAME)?;
+    let Some(bytes) = location.get()? else { return Ok(()) };
+    let manifest = online::Manifest::from_json(location.name(), &bytes)?;
+    location.remove()?;
+    manifest.tables.iter().chain(&manifest.doc_ids).try_for_each(|file| folder.join(&file.name)?.remove())
+}
+
 /// Opens the index in a folder. What is loaded is held against its checksums; for what is mapped there is
 /// [`OnlineIndex::verify`], which reads it all.
 ///

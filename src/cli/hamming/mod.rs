@@ -1,15 +1,25 @@
 //! `webtwin hamming`: the Hamming distance problem by itself (MJS07 section 3).
 
+mod index;
+mod plan;
+mod query;
+
 use clap::{Args, Subcommand};
 
 use super::{JobArgs, WorkerArgs, run::execute};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::Kind;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Shows table designs, and predicts memory, time and disk; touches nothing
+    Plan(plan::Args),
     /// Makes F, a fingerprint file, from a crawl or from ready-made fingerprints
     Build(BuildArgs),
+    /// Makes the index for online queries, in F's folder
+    Index(index::Args),
+    /// Finds the fingerprints of F that are near these, online
+    Query(query::Args),
     /// Joins F with a batch of queries, or with itself
     Batch(BatchArgs),
 }
@@ -47,6 +57,9 @@ pub(super) struct BatchArgs {
 
 pub(super) fn run(command: Command) -> Result<()> {
     match command {
+        Command::Plan(args) => plan::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Query(args) => query::run(args),
         Command::Build(args) => {
             let mut job = args.job.resolve()?;
             job.kind = Kind::Fingerprints;
@@ -69,4 +82,9 @@ pub(super) fn run(command: Command) -> Result<()> {
             execute(job, &args.workers)
         }
     }
+}
+
+/// k, if fingerprints of f bits can differ in more.
+fn k_below(f: u32, k: u32) -> Result<u32> {
+    if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
 }

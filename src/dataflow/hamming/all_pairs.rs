@@ -120,7 +120,7 @@ pub fn within(net: &mut Net<'_>, items: Vec<Numbered>, bits: u64, k: u32) -> Res
         near.push([x.number.min(y.number), x.number.max(y.number), distance]);
     };
     if groups.is_empty() {
-        let mut items = net.exchange_all("fingerprints", items.into_iter(), |_| 0)?;
+        let mut items = net.exchange_all("fingerprints", items, |_| 0)?;
         let mut scratch = items.clone();
         joiner.within(&mut items, &mut scratch, &mut sink);
         return Ok(near);
@@ -180,7 +180,7 @@ impl Found<'_> {
         );
         net.agree("documents", expanded)?;
         let number = |row: &[u64; 3]| (row[0] >> 32) as u32;
-        let half = net.exchange_all("near documents", half.into_iter(), |row| self.numbers.owner(number(row)))?;
+        let half = net.exchange_all("near documents", half, |row| self.numbers.owner(number(row)))?;
         let mut pairs = Vec::new();
         let expanded = self.with_documents(net, half, number, |row, documents| {
             pairs.extend(documents.iter().map(|&document| [row[1], document, row[0] & u64::from(u32::MAX)]));
@@ -229,7 +229,7 @@ impl Found<'_> {
         );
         net.agree("documents", read)?;
         let peers = net.peers() as u64;
-        let mut rows = net.exchange_all("members by label", rows.into_iter(), |row| (mix(row[0]) % peers) as usize)?;
+        let mut rows = net.exchange_all("members by label", rows, |row| (mix(row[0]) % peers) as usize)?;
         rows.sort_unstable();
         for members in rows.chunk_by_mut(|x, y| x[0] == y[0]) {
             let name = members[0][1];

@@ -100,8 +100,7 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
     let all = net.share("counts", counts)?;
     let ranges = net.once(|| ranges(&all, COUNTED_BITS.min(made.f)))?;
     let peers = net.peers();
-    let mut rows =
-        net.exchange_all("fingerprints", rows.into_iter(), |row| ranges[counted(row[0])] as usize % peers)?;
+    let mut rows = net.exchange_all("fingerprints", rows, |row| ranges[counted(row[0])] as usize % peers)?;
     rows.sort_unstable();
     rows.dedup();
 

@@ -71,7 +71,7 @@ fn write(net: &mut Net<'_>, job: &Job, rows: Vec<Member>) -> Result<Tables> {
     let partitions = job.output.partitions as usize;
     let peers = net.peers();
     let partition = move |member: &Member| partition(member[0], largest, partitions);
-    let mut rows = net.exchange_all("members", rows.into_iter(), |member| partition(member) % peers)?;
+    let mut rows = net.exchange_all("members", rows, |member| partition(member) % peers)?;
     rows.sort_unstable();
     rows.dedup();
     let groups = rows.chunk_by(|x, y| x[0] == y[0]).count() as u64;

@@ -54,7 +54,7 @@ fn reduce(net: &mut Net<'_>, job: &Job, rows: Vec<Pair>) -> Result<Tables> {
     let partitions = job.output.partitions as usize;
     let peers = net.peers();
     let partition = move |pair: &Pair| partition(pair[0], largest, partitions);
-    let mut rows = net.exchange_all("pairs", rows.into_iter(), |pair| partition(pair) % peers)?;
+    let mut rows = net.exchange_all("pairs", rows, |pair| partition(pair) % peers)?;
     rows.sort_unstable();
     rows.dedup();
     let mut parts: Vec<Part> = rows

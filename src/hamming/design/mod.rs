@@ -7,8 +7,10 @@
 //! # Source
 //! \[MJS07\] section 3.1: t tables, each with a permutation that puts the bits of its key on top, p = bits in the key.
 
+pub mod batch;
 pub mod choose;
 pub mod covering;
+pub mod machine;
 pub mod paper;
 
 /// Keys made of whole blocks: bit j of a key stands for block j of the `blocks` that the fingerprint is split in.

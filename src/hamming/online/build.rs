@@ -81,6 +81,15 @@ impl Builder {
         Ok((Builder { manifest, fingerprints }, doc_ids))
     }
 
+    /// Most bytes that are held while an index of `documents` is made and written, the fingerprints and doc ids that it is
+    /// made of included; `table` are those of its largest table.
+    pub fn bytes(documents: u64, doc_ids: bool, table: u64) -> u64 {
+        // Fingerprints, a copy and a table; or fingerprints and a table in parts and as a whole.
+        let tables = 8 * documents + table + table.max(8 * documents);
+        // Fingerprints, rows with their doc ids, starts, doc ids.
+        tables.max(if doc_ids { (8 + 16 + 8 + 8) * documents } else { 0 })
+    }
+
     /// The next table's file; `None` when all are made.
     ///
     /// # Cost

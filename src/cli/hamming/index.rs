@@ -1,0 +1,98 @@
+//! `webtwin hamming index`: makes the online index of F, in its folder.
+
+use std::time::Instant;
+
+use super::super::quantity::{bytes, nanoseconds, quantity};
+use super::k_below;
+use crate::error::{Error, Result};
+use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use crate::hamming::design::machine::Costs;
+use crate::hamming::online::{self, Builder};
+use crate::job::Job;
+use crate::storage::fingerprints::FingerprintSet;
+use crate::storage::location::Location;
+use crate::storage::online_index::{remove_index, write_index};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// F: folder of a fingerprint file; the index is put there
+    #[arg(long, value_name = "URL")]
+    fingerprints: String,
+    /// k: bits in which fingerprints may differ at most [default: that of `hamming.k`]
+    #[arg(long, value_name = "BITS")]
+    k: Option<u32>,
+    /// Memory for the tables, and for making them: 8G, 512MB or bytes; any amount when not given
+    #[arg(long, value_name = "BYTES", value_parser = quantity)]
+    memory: Option<u64>,
+    /// Tables of the design, one of those that `plan` shows; the one that `plan` would pick when not given
+    #[arg(long, value_name = "N")]
+    tables: Option<usize>,
+    /// Leave the doc ids out: answers are fingerprints only
+    #[arg(long)]
+    no_doc_ids: bool,
+    /// Remove an index that is there already
+    #[arg(long)]
+    replace: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let set = FingerprintSet::open(&args.fingerprints)?;
+    let folder = Location::parse(&args.fingerprints)?;
+    let (f, count) = (set.manifest.f, set.manifest.count);
+    let k = k_below(f, args.k.unwrap_or(Job::default().hamming.k))?;
+    let is_there = folder.join(online::NAME)?.exists()?;
+    if is_there && !args.replace {
+        let reason = format!("{} has an online index; --replace makes a new one in its place", folder.name());
+        return Err(Error::Usage(reason));
+    }
+    if indexes(count) > 1 {
+        let reason = format!("{count} fingerprints, but an index holds up to 4294967295; split the set");
+        return Err(Error::input(folder.name(), reason));
+    }
+    let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
+    let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
+    if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
+        return Err(Error::Space { what: "making an online index".into(), needed_bytes: making, allowed_bytes });
+    }
+    let (least, most) = one.top_bits();
+    eprintln!(
+        "{count} fingerprints of {f} bits, k = {k}: {} tables, p from {least} to {most} bits ({})",
+        one.tables(),
+        one.source
+    );
+    let doc_id_bytes = if args.no_doc_ids { "no doc ids".into() } else { format!("doc ids {}", bytes(8 * count)) };
+    eprintln!("tables {}, {doc_id_bytes}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making));
+    let start = Instant::now();
+    if is_there {
+        remove_index(&folder)?;
+    }
+    let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
+    let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
+    let manifest = write_index(&folder, builder, doc_ids)?;
+    let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
+    eprintln!(
+        "{} different fingerprints: {} in {}: {}",
+        manifest.fingerprints,
+        bytes(written),
+        nanoseconds(start.elapsed().as_nanos() as f64),
+        folder.name()
+    );
+    Ok(())
+}
+
+/// The design with so many tables, or the one to be picked.
+fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> Result<Candidate> {
+    if let Some(tables) = tables {
+        let mut known: Vec<String> = all.iter().map(|one| one.tables().to_string()).collect();
+        known.dedup();
+        all.retain(|one| one.tables() == tables);
+        if all.is_empty() {
+            return Err(Error::Usage(format!(
+                "no design has {tables} tables; there are some with {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let at = choose(&all, memory)?;
+    Ok(all.swap_remove(at))
+}

@@ -1,0 +1,130 @@
+//! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
+
+use super::super::quantity::{bytes, digits, nanoseconds, quantity};
+use super::k_below;
+use crate::error::{Error, Result};
+use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
+use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use crate::hamming::design::machine::Costs;
+use crate::hamming::online::Builder;
+use crate::hamming::query_tables::MOST_QUERIES;
+use crate::job::Job;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Documents, of which each has a fingerprint: 1000000, 1e9 or 8G
+    #[arg(long, value_name = "N", value_parser = quantity)]
+    documents: u64,
+    /// k: bits in which fingerprints may differ [default: that of `hamming.k`]
+    #[arg(long, value_name = "BITS")]
+    k: Option<u32>,
+    /// f: width of a fingerprint in bits [default: that of `simhash.bits`]
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
+    f: Option<u32>,
+    /// Memory for the tables of online queries: 8G, 512MB or bytes; any amount when not given
+    #[arg(long, value_name = "BYTES", value_parser = quantity)]
+    memory: Option<u64>,
+    /// Queries of a batch
+    #[arg(long, value_name = "N", value_parser = quantity, default_value = "1e6")]
+    queries: u64,
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    for (what, got, most) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
+        if got > most {
+            return Err(Error::Usage(format!("{got} {what}, but {most} are the most that is planned for")));
+        }
+    }
+    let job = Job::default();
+    let f = args.f.unwrap_or(job.simhash.bits);
+    let k = k_below(f, args.k.unwrap_or(job.hamming.k))?;
+    let n = args.documents;
+    let costs = Costs::measure();
+    let all = candidates(n, f, k, &costs);
+    let pick = choose(&all, args.memory)?;
+    let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
+    let batch = Batch::of(args.queries as usize, k);
+    if args.json {
+        let design = |(at, one): (usize, &Candidate)| {
+            let fits = args.memory.is_none_or(|memory| one.table_bytes <= memory);
+            serde_json::json!({
+                "from": one.source, "tables": one.tables(), "least_top_bits": one.top_bits().0,
+                "most_top_bits": one.top_bits().1, "matches_a_probe": one.matches, "table_bytes": one.table_bytes,
+                "query_ns": one.query_ns, "fits": fits, "picked": at == pick,
+            })
+        };
+        let designs: Vec<_> = all.iter().enumerate().map(design).collect();
+        let scan_seconds = batch.map(|batch| batch.seconds(n));
+        let object = serde_json::json!({
+            "documents": n, "f": f, "k": k, "memory_bytes": args.memory, "measured": costs,
+            "online": { "designs": designs, "indexes": indexes(n), "doc_id_bytes": 8 * n, "making_bytes": making },
+            "batch": { "queries": args.queries, "tables": batch, "scan_seconds": scan_seconds },
+            "disk": { "bits_a_fingerprint": bits_on_disk(n, f), "bytes_with_doc_ids": bytes_on_disk(n, f) },
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    let Costs { read_ns, check_ns } = costs;
+    println!("{n} documents, f = {f} bits, k = {k}");
+    println!();
+    println!("Online queries, by design (here a random read takes {read_ns:.0} ns and a comparison {check_ns:.2} ns):");
+    println!(
+        "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}  from",
+        "tables", "top bits", "matches a probe", "tables'", "bytes", "a query"
+    );
+    println!("  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}", "", "", "", "memory", "a document", "");
+    for (at, one) in all.iter().enumerate() {
+        let (least, most) = one.top_bits();
+        println!(
+            "{} {:>6}  {:>8}  {:>15}  {:>8}  {:>10.1}  {:>8}  {}{}",
+            if at == pick { '*' } else { ' ' },
+            one.tables(),
+            if least == most { format!("{least}") } else { format!("{least}-{most}") },
+            digits(one.matches),
+            bytes(one.table_bytes),
+            one.table_bytes as f64 / n.max(1) as f64,
+            nanoseconds(one.query_ns),
+            one.source,
+            if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
+        );
+    }
+    println!("* the smallest of those that fit and take at most a fifth longer than the fastest");
+    if indexes(n) > 1 {
+        println!("  in {} indexes, for one holds up to 4294967295 fingerprints", indexes(n));
+    }
+    println!(
+        "  doc ids, which only answers touch: {} beside; making an index: {} of memory",
+        bytes(8 * n),
+        bytes(making)
+    );
+    println!();
+    match batch {
+        Some(batch) => {
+            println!("A batch of {} queries (predicted, one core, even fingerprints):", args.queries);
+            println!(
+                "  {} tables ({} for each set of up to {MOST_QUERIES} queries): {}",
+                batch.conditions * batch.sets,
+                batch.conditions,
+                bytes(batch.table_bytes)
+            );
+            let scan = nanoseconds(1e9 * batch.seconds(n));
+            println!(
+                "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",
+                batch.ns_a_fingerprint
+            );
+        }
+        None => println!(
+            "A batch: there are no tables for k = {k}; queries are partitioned with each chunk of F, not predicted"
+        ),
+    }
+    println!();
+    println!(
+        "F on disk: {:.1} bits a fingerprint and 8 bytes a doc id: {}",
+        bits_on_disk(n, f),
+        bytes(bytes_on_disk(n, f))
+    );
+    Ok(())
+}

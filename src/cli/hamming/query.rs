@@ -1,0 +1,151 @@
+//! `webtwin hamming query`: which existing fingerprints are near these?
+
+use std::io::{BufRead, Write};
+
+use super::super::show::ended;
+use crate::error::{Error, Result};
+use crate::hamming::design::width_mask;
+use crate::hamming::online::{self, OnlineIndex};
+use crate::ids::DocId;
+use crate::storage::location::Location;
+use crate::storage::mapped::{FileBytes, Residence};
+use crate::storage::online_index::open_index;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// F: folder of a fingerprint file with an online index
+    #[arg(long, value_name = "URL")]
+    fingerprints: String,
+    /// k: bits in which fingerprints may differ, up to that of the index, which is the default
+    #[arg(long, value_name = "BITS")]
+    k: Option<u32>,
+    /// Near fingerprints to print for a query, nearest first; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    limit: usize,
+    /// One JSON object a query instead of tab-separated values, a line for each near fingerprint
+    #[arg(long)]
+    json: bool,
+    /// Load the index into memory and check it, instead of mapping its files: for many queries
+    #[arg(long)]
+    load: bool,
+    /// Fingerprints: decimal, hexadecimal with 0x, or 16 hexadecimal digits; - reads them from stdin, one a line
+    #[arg(value_name = "FINGERPRINT", required = true)]
+    queries: Vec<String>,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    // What was typed is looked at before anything is opened.
+    for word in args.queries.iter().filter(|word| *word != "-") {
+        fingerprint(word)?;
+    }
+    let folder = Location::parse(&args.fingerprints)?;
+    if !folder.join(online::NAME)?.exists()? {
+        let make = format!("webtwin hamming index --fingerprints {}", args.fingerprints);
+        return Err(Error::input(folder.name(), format!("it has no online index; make one with `{make}`")));
+    }
+    let index = open_index(&folder, if args.load { Residence::Loaded } else { Residence::Mapped })?;
+    let most = index.manifest().design.k;
+    let k = args.k.unwrap_or(most);
+    if k > most {
+        let make = format!("webtwin hamming index --fingerprints {} --replace --k {k}", args.fingerprints);
+        return Err(Error::Usage(format!(
+            "the index finds distances up to {most}, not {k}; make another with `{make}`"
+        )));
+    }
+    let mut answers =
+        Answers { index, k, limit: if args.limit == 0 { usize::MAX } else { args.limit }, json: args.json };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if !args.json {
+        ended(writeln!(out, "query\tfingerprint\tdistance\tdoc_ids"))?;
+    }
+    for word in &args.queries {
+        if word != "-" {
+            answers.tell(&mut out, word)?;
+            continue;
+        }
+        for line in std::io::stdin().lock().lines() {
+            let line = line.map_err(|cause| Error::storage("stdin", cause))?;
+            if !line.trim().is_empty() {
+                answers.tell(&mut out, line.trim())?;
+                // Whoever asks line by line waits for the answer.
+                ended(out.flush())?;
+            }
+        }
+    }
+    ended(out.flush())
+}
+
+struct Answers {
+    index: OnlineIndex<FileBytes>,
+    k: u32,
+    limit: usize,
+    json: bool,
+}
+
+impl Answers {
+    /// Writes what is near a fingerprint, by distance, then by fingerprint.
+    fn tell(&mut self, out: &mut impl Write, word: &str) -> Result<()> {
+        let (query, f) = (fingerprint(word)?, self.index.manifest().design.f);
+        if query & !width_mask(f) != 0 {
+            return Err(Error::Usage(format!("{word} has more than the {f} bits of the fingerprints in the index")));
+        }
+        let mut near = self.index.near(query, self.k);
+        near.sort_by_key(|near| (near.distance, near.fingerprint));
+        let found = near.len();
+        near.truncate(self.limit);
+        if self.json {
+            let one = |near: &online::Near| {
+                let doc_ids: Vec<DocId> = self.index.doc_ids(near.fingerprint).collect();
+                serde_json::json!({
+                    "fingerprint": hexadecimal(near.fingerprint), "distance": near.distance, "doc_ids": doc_ids,
+                })
+            };
+            let near: Vec<_> = near.iter().map(one).collect();
+            let object = serde_json::json!({ "query": hexadecimal(query), "found": found, "near": near });
+            return ended(writeln!(out, "{object}"));
+        }
+        for near in near {
+            let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint).map(|id| id.to_string()).collect();
+            let (query, fingerprint) = (hexadecimal(query), hexadecimal(near.fingerprint));
+            ended(writeln!(out, "{query}\t{fingerprint}\t{}\t{}", near.distance, doc_ids.join(",")))?;
+        }
+        Ok(())
+    }
+}
+
+fn hexadecimal(fingerprint: u64) -> String {
+    format!("{fingerprint:016x}")
+}
+
+fn fingerprint(word: &str) -> Result<u64> {
+    let digits = word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let parsed = match word.strip_prefix("0x") {
+        _ if digits => u64::from_str_radix(word, 16).ok(),
+        // A sign is no digit, though `parse` takes one.
+        Some(rest) if !rest.starts_with('+') => u64::from_str_radix(rest, 16).ok(),
+        None if !word.starts_with('+') => word.parse().ok(),
+        _ => None,
+    };
+    let shown: String = word.chars().take(80).collect();
+    parsed.ok_or_else(|| {
+        Error::Usage(format!("{shown:?} is no fingerprint: decimal, hexadecimal with 0x, or 16 hexadecimal digits"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_decimal_or_hexadecimal() {
+        let read = |word: &str| fingerprint(word).ok();
+        assert_eq!(read("31"), Some(31));
+        assert_eq!(read("0x1F"), Some(31));
+        assert_eq!(read("000000000000001f"), Some(31));
+        assert_eq!(read("1000000000000000"), Some(1 << 60));
+        assert_eq!(read("18446744073709551615"), Some(u64::MAX));
+        for wrong in ["", "x", "1f", "0x", "0xg", "+1", "-1", "0x+1", "18446744073709551616", "0x10000000000000000"] {
+            assert_eq!(fingerprint(wrong).unwrap_err().exit_code(), 2, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a batch will cost: F on disk, tables in memory, time of the scan.
+//!
+//! ns a fingerprint = tables x ns of a probe + survivors x ns of a look at a whole query, for each set of tables. A probe
+//! reads one line, so its cost depends on the cache that a table fits in; survivors are the queries whose bucket and
+//! sibling agree by chance.
+//!
+//! | one core, even fingerprints, ns each | k = 1 | 2 | 3 | 4 | 5 | 6 |
+//! |---|---|---|---|---|---|---|
+//! | 100,000 queries: measured | 2.8 | 4.4 | 5.5 | 12.4 | 19.1 | 53.8 |
+//! | predicted, without decoding | 2.7 | 4.1 | 5.5 | 11.9 | 18.3 | 54.5 |
+//! | 1,000,000 queries: measured | 3.9 | 6.4 | 8.1 | 27.8 | 45.2 | 208 |
+//! | predicted, without decoding | 3.7 | 6.0 | 8.3 | 25.8 | 43.3 | 187 |
+//!
+//! Pairs that are reported cost 14 ns more each: in clusters these are most of the work, and not predicted.
+
+use super::super::conditions::{MAX_K, conditions};
+use super::super::kernels::SIBLING_BITS;
+use super::super::query_tables::{MOST_QUERIES, QueryTables, lanes};
+use super::paper::binomial;
+
+/// Nanoseconds of a probe by lanes of a line, at 1, 2 and 4 MB a table.
+const PROBE_NS: [(usize, f64); 3] = [(8, 1.35), (16, 1.6), (32, 1.85)];
+
+/// Nanoseconds more where the sibling is no two whole bytes.
+const SCATTERED_NS: f64 = 1.0;
+
+/// Nanoseconds of a survivor.
+const SURVIVOR_NS: f64 = 55.0;
+
+/// Nanoseconds to decode a fingerprint of F.
+const DECODE_NS: f64 = 1.5;
+
+/// What the batch join of F with some queries will cost.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Batch {
+    /// Conditions, of which each has a table.
+    pub conditions: usize,
+    /// Sets of tables that the queries are cut in.
+    pub sets: usize,
+    /// Bytes of all tables, which a process holds once.
+    pub table_bytes: u64,
+    /// Nanoseconds a fingerprint of F, on one core.
+    pub ns_a_fingerprint: f64,
+}
+
+impl Batch {
+    /// The costs with `queries` different queries; `None` where k has no conditions and queries are partitioned instead.
+    pub fn of(queries: usize, k: u32) -> Option<Batch> {
+        let conditions = (k <= MAX_K).then(|| conditions(k))?;
+        let mut batch = Batch { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
+        let mut left = queries;
+        while left > 0 {
+            let some = left.min(MOST_QUERIES);
+            left -= some;
+            batch.sets += 1;
+            batch.table_bytes += QueryTables::bytes(some, k);
+            let lanes = lanes(some).count();
+            let probe = PROBE_NS.iter().find(|(most, _)| lanes <= *most).map_or(0.0, |(_, ns)| *ns);
+            let buckets = f64::from(1 << SIBLING_BITS);
+            for condition in &conditions {
+                let agree: u64 = (0..=condition.errors).map(|errors| binomial(SIBLING_BITS, errors)).sum();
+                let survivors = some as f64 / buckets * agree as f64 / buckets;
+                let whole = condition.sibling.to_le_bytes().iter().all(|byte| [0, u8::MAX].contains(byte));
+                batch.ns_a_fingerprint += probe + if whole { 0.0 } else { SCATTERED_NS } + survivors * SURVIVOR_NS;
+            }
+        }
+        Some(batch)
+    }
+
+    /// Seconds that one core takes to scan F.
+    pub fn seconds(&self, documents: u64) -> f64 {
+        documents as f64 * self.ns_a_fingerprint / 1e9
+    }
+}
+
+/// Bits of a fingerprint in F, by the coder that F is written with unless told otherwise: 33.1 of 64 at 2^33.
+///
+/// Elias-Fano: f - log2 n for the low part, about two for the high one, a tenth for the directory.
+pub fn bits_on_disk(documents: u64, f: u32) -> f64 {
+    (f64::from(f) - (documents.max(1) as f64).log2()).max(0.0) + 2.1
+}
+
+/// Bytes of F on disk, with 8 for each doc id.
+pub fn bytes_on_disk(documents: u64, f: u32) -> u64 {
+    (documents as f64 * (bits_on_disk(documents, f) / 8.0 + 8.0)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_are_near_what_was_measured() {
+        let measured = [
+            (100_000, [2.8, 4.4, 5.5, 12.4, 19.1, 53.8]),
+            (300_000, [3.6, 6.0, 7.4, 18.6, 27.8, 95.9]),
+            (1_000_000, [3.9, 6.4, 8.1, 27.8, 45.2, 208.1]),
+        ];
+        for (queries, of_k) in measured {
+            for (k, measured) in (1..).zip(of_k) {
+                let ratio = (Batch::of(queries, k).unwrap().ns_a_fingerprint - DECODE_NS) / measured;
+                assert!((0.85..1.15).contains(&ratio), "{queries} queries, k {k}: {ratio:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_queries_than_a_set_takes_make_more_sets() {
+        let (one, two) = (Batch::of(MOST_QUERIES, 3).unwrap(), Batch::of(2 * MOST_QUERIES, 3).unwrap());
+        assert_eq!((one.sets, two.sets, two.table_bytes), (1, 2, 2 * one.table_bytes));
+        assert!((two.ns_a_fingerprint - DECODE_NS - 2.0 * (one.ns_a_fingerprint - DECODE_NS)).abs() < 1e-9);
+        assert!(Batch::of(1000, MAX_K + 1).is_none());
+    }
+
+    #[test]
+    fn about_half_of_a_fingerprint_is_left_on_disk() {
+        assert!((bits_on_disk(1 << 33, 64) - 33.1).abs() < 1e-9);
+        assert_eq!(bits_on_disk(1 << 20, 8), 2.1);
+        assert_eq!(bytes_on_disk(0, 64), 0);
+    }
+}
