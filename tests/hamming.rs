@@ -201,6 +201,10 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     succeed(&[&few[..], &["--groups"]].concat());
     assert_eq!(table(&at("p"), "groups").rows(), 3000);
     assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
+    // Too little memory is said before the work, with the number that would do.
+    let little = ["--set", "effort.memory_bytes=60000000", "--queries", &from];
+    let said = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
+    assert!(said.contains("queries and their tables") && said.contains("allowed"), "{said}");
     // Queries of another recipe, and a damaged chunk.
     succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &at("pages")]);
     let other = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at("pages"), "--output", &at("y")];

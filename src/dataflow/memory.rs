@@ -67,8 +67,17 @@ pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
 /// # Errors
 /// [`Error::Space`] on all workers, with the number that would fit.
 pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_bytes: u64) -> Result<()> {
+    hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
+}
+
+/// As [`hold_against_bound`], for work that holds something else: `mine` bytes in this worker, or this worker's share of what
+/// its process holds once.
+///
+/// # Errors
+/// [`Error::Space`] on all workers, with the number that would fit.
+pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
     let workers = net.workers_per_process();
-    let all: Vec<u64> = net.all_gather("memory", mine.peak_bytes() - AT_REST)?;
+    let all: Vec<u64> = net.all_gather("memory", mine)?;
     let needed_bytes = all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST;
     if allowed_bytes > 0 && needed_bytes > allowed_bytes {
         return Err(Error::Space { what: format!("{what} in the memory of a process"), needed_bytes, allowed_bytes });

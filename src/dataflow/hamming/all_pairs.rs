@@ -4,8 +4,8 @@
 //! agree on the block to one worker, which joins them.
 //!
 //! # Memory
-//! 12 bytes a distinct fingerprint to hold and 24 to join them, 12 a near pair, over all workers; 8 a fingerprint that more
-//! than one document has, in each process.
+//! 72 bytes a fingerprint, over all workers, of which 24 stay; 12 a near pair; 8 a fingerprint that more than one document has,
+//! in each process.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use super::Work;
 use crate::dataflow::components::components;
+use crate::dataflow::memory::hold_bytes_against_bound;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::close_pairs::{Joiner, Numbered};
@@ -58,6 +59,9 @@ impl Numbers {
 pub(super) fn of_set<'a>(net: &mut Net<'_>, job: &Job, work: &'a Work) -> Result<Found<'a>> {
     let chunks = work.set.manifest.chunks.len();
     let (me, peers) = (net.index(), net.peers());
+    let own = work.set.manifest.chunks.iter().skip(me).step_by(peers).map(|chunk| chunk.count).sum::<u64>();
+    // Read: 8 and 4 for its rows' end; numbered: 12; by block, with room to partition: 24, and to arrive: as much again.
+    hold_bytes_against_bound(net, "fingerprints to be joined", 72 * own, job.effort.memory_bytes)?;
     let read = || {
         let mut owned = Vec::new();
         for chunk in (me..chunks).step_by(peers) {
@@ -138,6 +142,12 @@ pub fn within(net: &mut Net<'_>, items: Vec<Numbered>, bits: u64, k: u32) -> Res
 }
 
 impl Found<'_> {
+    /// Bytes that this worker holds of it.
+    pub fn bytes(&self) -> u64 {
+        let rows: usize = self.owned.iter().map(|(_, ends)| ends.len()).sum();
+        12 * self.near.len() as u64 + 4 * rows as u64 + 8 * self.repeated.len() as u64
+    }
+
     fn documents(&self, number: u32) -> u64 {
         match self.repeated.binary_search_by_key(&number, |row| row[0]) {
             Ok(place) => u64::from(self.repeated[place][1]),

@@ -3,12 +3,13 @@
 //! The fingerprint space is cut in ranges of about a chunk each, by counts of leading bits over all rows; so chunks do not
 //! depend on the number of workers. Each range goes to one worker, which sorts and writes it.
 //!
-//! Two exchanges. Memory: 16 bytes a row to read, 16 to sort, over all workers.
+//! Two exchanges. Memory: 16 bytes a row to read, up to 32 while rows arrive and are sorted, over all workers.
 
 use std::sync::Arc;
 
 use crate::dataflow::directory::Partitions;
 use crate::dataflow::ingest::Queue;
+use crate::dataflow::memory::hold_bytes_against_bound;
 use crate::dataflow::progress::Progress;
 use crate::dataflow::replicas::read_crawl;
 use crate::dataflow::turns::Turns;
@@ -93,6 +94,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
 }
 
 fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Location) -> Result<Manifest> {
+    hold_bytes_against_bound(net, "fingerprints to be sorted", 48 * rows.len() as u64, job.effort.memory_bytes)?;
     let counted = |fingerprint: SimHash| (fingerprint >> made.f.saturating_sub(COUNTED_BITS)) as usize;
     let mut counts = vec![0u64; 1 << COUNTED_BITS.min(made.f)];
     rows.iter().for_each(|row| counts[counted(row[0])] += 1);

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::memory::hold_bytes_against_bound;
 use super::progress::Progress;
 use super::turns::Turns;
 use super::write::{commit, put_tables};
@@ -101,6 +102,7 @@ pub struct Summary {
 /// Any of [`Error`], the same on all workers; then there is no result.
 pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
+    let allowed = job.effort.memory_bytes;
     same_set(net, work)?;
     let queries = queries(net, work)?;
     laps.lap("1 queries");
@@ -114,10 +116,13 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
     };
     let tables = match queries {
         Some(queries) => {
+            let share = scan::bytes(&queries, job.hamming.k) / net.workers_per_process() as u64;
+            hold_bytes_against_bound(net, "queries and their tables", share + scan::CHUNK_BYTES, allowed)?;
             let near = scan::near(net, job, work, &queries)?;
             laps.lap("2 scan");
             let tally = near.iter().map(|near| (near.distance, near.pairs(&queries)));
-            count(net, job, work, &mut summary, near.len(), tally)?;
+            let pairs = count(net, job, work, &mut summary, near.len(), tally)?;
+            hold_bytes_against_bound(net, "near pairs", share + 20 * near.len() as u64 + 48 * pairs, allowed)?;
             if job.batch.groups {
                 groups::of_queries(net, job, work, &queries, near)?
             } else {
@@ -127,7 +132,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
         None => {
             let found = all_pairs::of_set(net, job, work)?;
             laps.lap("2 join");
-            count(net, job, work, &mut summary, found.near.len(), found.tally())?;
+            let pairs = count(net, job, work, &mut summary, found.near.len(), found.tally())?;
+            hold_bytes_against_bound(net, "near pairs", found.bytes() + 48 * pairs, allowed)?;
             if job.batch.groups { groups::of_set(net, job, found)? } else { pairs::of_set(net, job, found)? }
         }
     };
@@ -208,7 +214,8 @@ fn queries(net: &mut Net<'_>, work: &Work) -> Result<Option<Arc<Postings>>> {
     Ok(Some(net.once(|| Postings::new(all.iter().map(|&[fingerprint, document]| (fingerprint, document)).collect()))?))
 }
 
-/// Adds up what is near, tells how many pairs of documents are coming, and refuses more than the job allows.
+/// Adds up what is near, tells how many pairs of documents are coming, and refuses more than the job allows; returns how
+/// many of those to be made are this worker's.
 fn count(
     net: &mut Net<'_>,
     job: &Job,
@@ -216,9 +223,10 @@ fn count(
     summary: &mut Summary,
     near: usize,
     tally: impl Iterator<Item = (u32, u64)>,
-) -> Result<()> {
+) -> Result<u64> {
     let mut mine: BTreeMap<u32, u64> = BTreeMap::new();
     tally.for_each(|(distance, pairs)| *mine.entry(distance).or_default() += pairs);
+    let own: u64 = mine.values().sum();
     for (near, part) in net.all_gather("counts", (near as u64, mine))? {
         summary.near += near;
         for (distance, pairs) in part {
@@ -238,5 +246,5 @@ fn count(
         });
     }
     work.progress.enter(if job.batch.groups { "grouping" } else { "pairing" });
-    Ok(())
+    Ok(if job.batch.groups { 0 } else { own })
 }

@@ -11,12 +11,25 @@ use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::close_pairs::{Joiner, Numbered};
 use crate::hamming::conditions::MAX_K;
+use crate::hamming::fingerprint_file::CHUNK_ROWS;
 use crate::hamming::kernels::Level;
 use crate::hamming::postings::{Postings, distinct};
 use crate::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
 use crate::hamming::spread::Spread;
 use crate::ids::DocId;
 use crate::job::Job;
+
+/// Bytes that a worker holds of the chunk it scans: fingerprints as read, decoded, and where their rows end.
+pub const CHUNK_BYTES: u64 = 16 * CHUNK_ROWS as u64;
+
+/// Bytes that a process holds of queries and their tables.
+pub fn bytes(queries: &Postings, k: u32) -> u64 {
+    let distinct = queries.fingerprints().len();
+    // Rows as they came, distinct ones with their documents, and the spread copy.
+    let held = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
+    let sets = (0..distinct).step_by(MOST_QUERIES).map(|first| MOST_QUERIES.min(distinct - first));
+    held + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
+}
 
 /// A fingerprint of F that is near a query.
 #[derive(Debug, Clone, Copy)]
