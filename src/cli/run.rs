@@ -1,6 +1,6 @@
 //! `webtwin run`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,13 +46,10 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
+    records_folder(&job, &folder)?;
     let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     if folder.join(name)?.exists()? {
         return Err(Error::LostCommit(folder.name().to_string()));
-    }
-    let reads = job.kind == Kind::Replicas || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
-    if job.effort.resume && !reads {
-        return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
     }
     match job.kind {
         Kind::Replicas => replicas(job, at, workers.log, folder),
@@ -86,25 +83,31 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     Ok(())
 }
 
-/// The work of a job that reads a crawl; with the records of an earlier run, where it is to be taken up.
-fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
-    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+/// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
+fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
+    let reads = job.kind == Kind::Replicas || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
     if !job.effort.resume {
-        return Ok(Queue::new(work));
+        return Ok(None);
     }
-    let digest = Digest::of(job);
-    let root = match (job.effort.records.as_str(), folder.path()) {
-        ("", Some(local)) => local,
-        ("", None) => {
-            return Err(Error::Usage(format!(
-                "--resume needs a local disk, and {folder} is none: give --set effort.records=DIR"
-            )));
-        }
-        (given, _) => Path::new(given),
+    if !reads {
+        return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
+    }
+    let root = match job.effort.records.as_str() {
+        "" => folder.clone(),
+        given => Location::parse(given)?,
+    };
+    let Some(root) = root.path() else {
+        return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
     };
     // Readers of Parquet folders pass over names that begin with an underscore.
-    let folder = root.join(format!("_records-{}", &digest.hex()[..16]));
-    let records = Records::open(&folder, digest.0, crate::build::VERSION, work.keys())?;
+    Ok(Some(root.join(format!("_records-{}", &Digest::of(job).hex()[..16]))))
+}
+
+/// The work of a job that reads a crawl; with the records of an earlier run, where it is to be resumed.
+fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
+    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
+    let records = Records::open(&folder, Digest::of(job).0, crate::build::VERSION, work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     eprintln!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len());
     Ok(Queue::resuming(work, Some(Resume::new(records))))
