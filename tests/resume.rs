@@ -61,34 +61,44 @@ fn number(text: &str, words: &str) -> usize {
 
 /// (found, all, taken up)
 fn numbers(told: &str) -> (usize, usize, usize) {
-    (number(told, " of "), number(told, " work items are recorded"), number(told, " work items taken from records"))
+    (number(told, " of "), number(told, " work items are recorded"), number(told, " work items taken from records,"))
 }
 
 /// Allows a run so little memory that it ends amid its input.
 const LITTLE: &str = "effort.memory_bytes=52500000";
 
+/// Starts a run and kills it as soon as it has recorded anything.
+fn kill(crawl: &Crawl, name: &str, workers: &str) {
+    let output = crawl.folder.path().join(name);
+    let mut child = webtwin(&crawl.run(name, &["--workers", workers, "--resume"])).spawn().unwrap();
+    let start = Instant::now();
+    while records(&output).is_empty() && start.elapsed() < Duration::from_secs(120) {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!output.join("manifest.json").exists());
+}
+
 #[test]
 fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes() {
-    let crawl = Crawl::new(4000);
+    let crawl = Crawl::new(6000);
     for (before, after) in [("1", "2"), ("2", "1")] {
-        let name = format!("killed-{before}");
-        let output = crawl.folder.path().join(&name);
-        let mut child = webtwin(&crawl.run(&name, &["--workers", before, "--resume"])).spawn().unwrap();
-        let start = Instant::now();
-        while records(&output).is_empty() && start.elapsed() < Duration::from_secs(120) {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!output.join("manifest.json").exists());
-
-        let told = crawl.resume(&name, &["--workers", after]);
-        let (found, all, taken) = numbers(&told);
-        assert!(0 < found && found == taken && taken <= all && !told.contains("ignored"), "{told}");
-        crawl.assert_whole(&name);
-        assert!(records(&output).is_empty());
-        fail(&crawl.run(&name, &["--resume"]), 4);
+        // On a busy machine the kill may come when all is read: that is resumed too, but try again for one amid the reading.
+        let amid = (0..5).any(|attempt| {
+            let name = format!("killed-{before}-{attempt}");
+            kill(&crawl, &name, before);
+            let told = crawl.resume(&name, &["--workers", after]);
+            let (found, all, taken) = numbers(&told);
+            assert!(0 < found && found == taken && !told.contains("ignored"), "{told}");
+            assert!(told.contains(&format!("taken from records, {} recorded\n", all - taken)), "{told}");
+            crawl.assert_whole(&name);
+            assert!(records(&crawl.folder.path().join(&name)).is_empty());
+            fail(&crawl.run(&name, &["--resume"]), 4);
+            taken < all
+        });
+        assert!(amid);
     }
 }
 
@@ -103,7 +113,7 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
         assert!(said(&output).contains("resume: "), "{}", said(&output));
     };
     stop("out", &[]);
-    let [file] = &records(&output)[..] else { panic!("{:?}", records(&output)) };
+    let file = &records(&output)[0];
     let whole = std::fs::read(file).unwrap();
 
     // A run that is not to be resumed neither looks at records nor makes any.
@@ -112,7 +122,7 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
 
     // One of another job, where this job has its own.
     stop("another", &["--set", "overlap.min_shared=2"]);
-    let [foreign] = &records(&crawl.folder.path().join("another"))[..] else { panic!() };
+    let foreign = &records(&crawl.folder.path().join("another"))[0];
     std::fs::copy(foreign, file.with_file_name("0.records")).unwrap();
     // One with a bit flipped in the middle, so that some of its items are good and one is not.
     let mut flipped = whole.clone();

@@ -1,6 +1,6 @@
 //! `webtwin run`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -117,7 +117,8 @@ fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
 fn end_of_reading(queue: &Queue) {
     let Some(resume) = &queue.resume else { return };
     let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
-    eprintln!("resume: {} work items taken from records{ignored}", resume.taken_up.load(Ordering::Relaxed));
+    let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
+    eprintln!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}");
     if resume.gave_up.load(Ordering::Relaxed) {
         eprintln!("resume: recording ended early, for {} cannot be written", resume.records.folder().display());
     }

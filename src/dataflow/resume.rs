@@ -23,7 +23,7 @@ use crate::storage::records::Records;
 const ENOUGH_BYTES: u64 = 64 << 20;
 
 /// or after this time, or a hundredth of the time read so far, whichever is longer.
-const OFTEN: Duration = Duration::from_secs(1);
+const OFTEN: Duration = Duration::from_millis(100);
 
 /// Records of the items of a run, and what came of them. The workers of a process share it.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Resume {
     pub records: Records,
     /// Items that were not read again.
     pub taken_up: AtomicU64,
+    /// Items whose records were written.
+    pub recorded: AtomicU64,
     /// Whether a record could not be written; then no more are.
     pub gave_up: AtomicBool,
 }
@@ -39,7 +41,7 @@ pub struct Resume {
 impl Resume {
     /// Takes up these records, and adds to them.
     pub fn new(records: Records) -> Resume {
-        Resume { records, taken_up: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
+        Resume { records, taken_up: AtomicU64::new(0), recorded: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
     }
 
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
@@ -85,8 +87,9 @@ impl<'a> Recorder<'a> {
             let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();
             let mut parts = self.unwritten.iter().map(|item| &item.1);
             let mut encode = |_, record: &mut Vec<u8>| encode(parts.next().expect("a part an item"), shelf, record);
-            if self.resume.records.write(&numbers, &mut encode).is_err() {
-                self.resume.gave_up.store(true, Ordering::Relaxed);
+            match self.resume.records.write(&numbers, &mut encode) {
+                Ok(()) => drop(self.resume.recorded.fetch_add(numbers.len() as u64, Ordering::Relaxed)),
+                Err(_) => self.resume.gave_up.store(true, Ordering::Relaxed),
             }
         }
         self.unwritten.clear();

@@ -8,7 +8,8 @@
 //! and its bytes. Numbers are in the order of this machine; another order makes another magic.
 //!
 //! # Safety of the answer
-//! A record is used only when it is whole and was made by this build, for this job, of this input. Files get their names once
+//! A record is used only when it is whole and was made by this build, for this job, of this input (two builds of one commit
+//! with other changes on top are one build: they say the same of themselves). Files get their names once
 //! they are complete. They are not synced: what a crash of the machine tears is found by its checksum and read again.
 
 use std::collections::HashMap;
