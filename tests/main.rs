@@ -27,6 +27,9 @@ mod layering;
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 
+// Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
+mod resume;
+
 // Objects in a real S3 server on loopback.
 mod s3;
 

@@ -1,12 +1,15 @@
 //! `webtwin run`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
 use super::{JobArgs, WorkerArgs, evaluate};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
+use crate::dataflow::resume::Resume;
 use crate::dataflow::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
@@ -15,6 +18,7 @@ use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
 use crate::storage::location::Location;
 use crate::storage::manifest;
+use crate::storage::records::Records;
 use crate::synth::Synth;
 
 #[derive(Debug, clap::Args)]
@@ -23,10 +27,16 @@ pub(super) struct Args {
     job: JobArgs,
     #[command(flatten)]
     workers: WorkerArgs,
+    /// Record finished work items on a local disk, and do not read again those that a run of this job has recorded before
+    /// it was interrupted; the result is the same. The records go once it is committed. As effort.resume=true
+    #[arg(long, help_heading = "Effort")]
+    resume: bool,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    execute(args.job.resolve()?, &args.workers)
+    let mut job = args.job.resolve()?;
+    job.effort.resume |= args.resume;
+    execute(job, &args.workers)
 }
 
 /// Runs a job of any kind.
@@ -36,6 +46,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
+    records_folder(&job, &folder)?;
     let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     if folder.join(name)?.exists()? {
         return Err(Error::LostCommit(folder.name().to_string()));
@@ -48,15 +59,17 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
-    let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+    let queue = queue(&job, &folder)?;
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();
     let watcher = Watcher::start(queue.progress.clone(), log);
-    let shared = (Arc::new(job), queue, folder.clone());
+    let shared = (Arc::new(job), Arc::clone(&queue), folder.clone());
     let summaries =
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2));
     drop(watcher);
+    end_of_reading(&queue);
     let summaries = summaries?;
+    remove_records(&queue);
     if process == 0
         && let Some(summary) = summaries.first()
     {
@@ -70,13 +83,67 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     Ok(())
 }
 
+/// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
+fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
+    let reads = job.kind == Kind::Replicas || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
+    if !job.effort.resume {
+        return Ok(None);
+    }
+    if !reads {
+        return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
+    }
+    let root = match job.effort.records.as_str() {
+        "" => folder.clone(),
+        given => Location::parse(given)?,
+    };
+    let Some(root) = root.path() else {
+        return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
+    };
+    // Readers of Parquet folders pass over names that begin with an underscore.
+    Ok(Some(root.join(format!("_records-{}", &Digest::of(job).hex()[..16]))))
+}
+
+/// The work of a job that reads a crawl; with the records of an earlier run, where it is to be resumed.
+fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
+    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
+    let records = Records::open(&folder, Digest::of(job).0, crate::build::VERSION, work.keys())?;
+    let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
+    eprintln!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len());
+    Ok(Queue::resuming(work, Some(Resume::new(records))))
+}
+
+/// Says what the records came to in this process, if there are any.
+fn end_of_reading(queue: &Queue) {
+    let Some(resume) = &queue.resume else { return };
+    let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
+    let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
+    eprintln!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}");
+    if resume.gave_up.load(Ordering::Relaxed) {
+        eprintln!("resume: recording ended early, for {} cannot be written", resume.records.folder().display());
+    }
+}
+
+/// Removes the records of a run that is committed: nobody needs them any more.
+fn remove_records(queue: &Queue) {
+    if let Some(resume) = &queue.resume {
+        resume.records.remove();
+    }
+}
+
 fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
     let digest = Digest::of(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
-        let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
-        let _watcher = Watcher::start(queue.progress.clone(), log);
-        run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &queue, &out))?
+        let queue = queue(&job, &folder)?;
+        let watcher = Watcher::start(queue.progress.clone(), log);
+        let shared = Arc::clone(&queue);
+        let manifests = run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out));
+        drop(watcher);
+        end_of_reading(&queue);
+        let manifests = manifests?;
+        remove_records(&queue);
+        manifests
     } else {
         let ready = Ready::find(&job)?;
         let _watcher = Watcher::start(ready.progress.clone(), log);

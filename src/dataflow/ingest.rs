@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::memory::Held;
 use super::progress::Progress;
+use super::resume::{Part, Recorder, Resume};
 use super::shelf::{Capture, Rejection, Shelf};
 use super::turns::Turns;
 use crate::chunks::Recipe;
@@ -30,33 +31,63 @@ pub struct Queue {
     turns: Turns,
     /// What has been read so far, for people who watch.
     pub progress: Arc<Progress>,
+    /// Records of finished items, where a run may be taken up again.
+    pub resume: Option<Resume>,
 }
 
 impl Queue {
     /// A queue of all items.
     pub fn new(work: Work) -> Arc<Queue> {
+        Queue::resuming(work, None)
+    }
+
+    /// A queue of all items, some of which an earlier run may have recorded.
+    pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
-        Arc::new(Queue { work, turns: Turns::default(), progress })
+        Arc::new(Queue { work, turns: Turns::default(), progress, resume })
     }
 }
 
-/// Reads items until none is left for this process.
+/// Reads items until none is left for this process; those that an earlier run has recorded are not read again.
 ///
 /// # Errors
-/// What is wrong with an input as a whole, or with the store it lies in; never bad content.
+/// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
+/// recorded, where anything is.
 pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
     let mut reader = Reader::new(job, net.index() as u32);
+    let mut recorder = queue.resume.as_ref().map(Recorder::new);
+    let result = read_items(net, queue, job, &mut reader, &mut recorder);
+    if let Some(recorder) = &mut recorder {
+        recorder.write(&reader.shelf);
+    }
+    result.map(|()| reader.shelf)
+}
+
+fn read_items(
+    net: &Net<'_>,
+    queue: &Queue,
+    job: &Job,
+    reader: &mut Reader,
+    recorder: &mut Option<Recorder<'_>>,
+) -> Result<()> {
     loop {
         let number = queue.turns.next(net);
-        let Some(item) = queue.work.items.get(number) else { return Ok(reader.shelf) };
+        let Some(item) = queue.work.items.get(number) else { return Ok(()) };
+        net.check()?;
         reader.item = (number as u32, item.input);
-        let end = queue.work.read(item, &job.input, &mut |found| {
-            queue.progress.records.fetch_add(1, Ordering::Relaxed);
-            net.check()?;
-            reader.take(found, &queue.progress);
-            Ok(())
-        })?;
-        reader.shelf.items.push((number as u32, end));
+        let (slots, rejections) = (reader.shelf.exact.len(), reader.shelf.rejections.len());
+        let taken_up = queue
+            .resume
+            .as_ref()
+            .is_some_and(|resume| resume.take_up(number, item.input, net.index() as u32, &mut reader.shelf));
+        if !taken_up {
+            reader.read(net, queue, job)?;
+            if let Some(recorder) = recorder {
+                let (_, end) = *reader.shelf.items.last().expect("an item has just been read");
+                let (slots, rejections) = (slots..reader.shelf.exact.len(), rejections..reader.shelf.rejections.len());
+                recorder.note(number, Part { slots, rejections, end }, &reader.shelf);
+            }
+        }
         let done = reader.shelf.items.len();
         hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;
         queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
@@ -65,12 +96,11 @@ pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
 
 /// Refuses to read on when the shelves of a process would outgrow its memory, as far as the items read so far tell.
 fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: usize, allowed_bytes: u64) -> Result<()> {
-    let held = Held::on(shelf).peak_bytes() * net.workers_per_process() as u64;
-    if allowed_bytes == 0 || held <= allowed_bytes {
+    let (held, workers) = (Held::on(shelf), net.workers_per_process());
+    if allowed_bytes == 0 || held.peak_bytes_of(workers) <= allowed_bytes {
         return Ok(());
     }
-    let all = items.div_ceil(net.peers()).max(done) as u64;
-    let needed_bytes = held / done as u64 * all;
+    let needed_bytes = held.times(items.div_ceil(net.peers()).max(done), done).peak_bytes_of(workers);
     Err(Error::Space { what: "pages and chunks in the memory of a process".into(), needed_bytes, allowed_bytes })
 }
 
@@ -99,6 +129,19 @@ impl Reader {
             worker,
             item: (0, 0),
         }
+    }
+
+    /// Reads the item at hand.
+    fn read(&mut self, net: &Net<'_>, queue: &Queue, job: &Job) -> Result<()> {
+        let number = self.item.0;
+        let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
+            queue.progress.records.fetch_add(1, Ordering::Relaxed);
+            net.check()?;
+            self.take(found, &queue.progress);
+            Ok(())
+        })?;
+        self.shelf.items.push((number, end));
+        Ok(())
     }
 
     fn take(&mut self, found: Found, progress: &Progress) {

@@ -41,6 +41,18 @@ impl Held {
         AT_REST + self.shelf_bytes() + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
     }
 
+    /// Bytes at the peak of a process whose `workers` each hold this.
+    pub fn peak_bytes_of(&self, workers: usize) -> u64 {
+        AT_REST + workers as u64 * (self.peak_bytes() - AT_REST)
+    }
+
+    /// What `all` work items hold when `done` of them hold this.
+    pub fn times(&self, all: usize, done: usize) -> Held {
+        let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
+        let Held { pages, tuples, features, links, pairs } = *self;
+        Held { pages: of(pages), tuples: of(tuples), features: of(features), links: of(links), pairs: of(pairs) }
+    }
+
     fn shelf_bytes(&self) -> u64 {
         growing(8 * (self.tuples + self.links) + 10 * self.features) + A_PAGE * self.pages
     }
@@ -83,4 +95,20 @@ pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowe
         return Err(Error::Space { what: format!("{what} in the memory of a process"), needed_bytes, allowed_bytes });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
+        assert_eq!(Held::default().peak_bytes_of(64), AT_REST);
+        let held = Held { pages: 1000, tuples: 5000, links: 700, ..Held::default() };
+        assert_eq!(held.peak_bytes_of(1), held.peak_bytes());
+        assert_eq!(held.peak_bytes_of(3), AT_REST + 3 * (held.peak_bytes() - AT_REST));
+        let all = held.times(30, 3);
+        assert_eq!((all.pages, all.tuples, all.links), (10_000, 50_000, 7_000));
+        assert_eq!(all.peak_bytes_of(2) - AT_REST, 10 * (held.peak_bytes_of(2) - AT_REST));
+    }
 }

@@ -24,6 +24,7 @@ pub mod page_counts;
 pub mod progress;
 pub mod replicas;
 pub mod report;
+pub mod resume;
 pub mod shelf;
 pub mod summary;
 pub mod tables;

@@ -87,6 +87,11 @@ impl Lists {
         &self.items[self.range(slot)]
     }
 
+    /// Numbers in neighbouring slots.
+    pub fn span(&self, slots: std::ops::Range<usize>) -> &[u64] {
+        if slots.is_empty() { &[] } else { &self.items[self.range(slots.start).start..self.range(slots.end - 1).end] }
+    }
+
     fn range(&self, slot: usize) -> std::ops::Range<usize> {
         let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
         start as usize..self.ends[slot] as usize
@@ -117,10 +122,30 @@ impl FeatureLists {
         self.weights.extend(features.iter().map(|feature| feature.weight.min(u32::from(u16::MAX)) as u16));
     }
 
+    /// Appends the features of a page as [`FeatureLists::get`] gives them.
+    pub fn push_as_kept(&mut self, hashes: &[u64], weights: &[u16]) {
+        self.hashes.push(hashes);
+        self.weights.extend_from_slice(weights);
+    }
+
     /// Hashes and weights of the features in a slot.
     pub fn get(&self, slot: usize) -> (&[u64], &[u16]) {
         let range = self.hashes.range(slot);
         (&self.hashes.items[range.clone()], &self.weights[range])
+    }
+
+    /// Hashes and weights of the features in neighbouring slots; none where there are no slots.
+    pub fn span(&self, slots: std::ops::Range<usize>) -> (&[u64], &[u16]) {
+        if slots.is_empty() || self.slots() == 0 {
+            return (&[], &[]);
+        }
+        let range = self.hashes.range(slots.start).start..self.hashes.range(slots.end - 1).end;
+        (&self.hashes.items[range.clone()], &self.weights[range])
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.hashes.ends.len()
     }
 
     /// Features in all lists.

@@ -273,6 +273,10 @@ pub struct Effort {
     pub memory_bytes: u64,
     /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
     pub spill: String,
+    /// Whether finished work items are recorded, and those an interrupted run has recorded are not read again.
+    pub resume: bool,
+    /// Folder on a local disk for these records; empty for the folder of the result.
+    pub records: String,
 }
 
 impl Default for Job {
@@ -310,7 +314,13 @@ impl Default for Job {
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
-            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0, spill: String::new() },
+            effort: Effort {
+                shard_bytes: 8 << 20,
+                memory_bytes: 0,
+                spill: String::new(),
+                resume: false,
+                records: String::new(),
+            },
         }
     }
 }

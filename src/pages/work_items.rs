@@ -121,6 +121,30 @@ impl Work {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
 
+    /// A key for each item that stands for what is read of it: the name and version of its file, and the piece.
+    ///
+    /// Items with the same key give the same records, in any run of the same job and build.
+    pub fn keys(&self) -> Vec<u128> {
+        self.items.iter().map(|item| self.key(item)).collect()
+    }
+
+    fn key(&self, item: &WorkItem) -> u128 {
+        let mut text = format!("{}\n{}-{}\n", self.inputs[item.input as usize], item.piece.start, item.piece.end);
+        let mut add = |what: &str, stamp: &Stamp| text.push_str(&format!("{what} {} {}\n", stamp.bytes, stamp.version));
+        match &self.sources[item.input as usize] {
+            Source::Warc(_, stamp) => add("warc", stamp),
+            Source::Jsonl(_, stamp, compression) => add(&format!("jsonl {compression:?}"), stamp),
+            Source::Parquet(_, stamp) => add("parquet", stamp),
+            Source::Pages(_, files) => {
+                for file in &files[item.piece.start as usize..item.piece.end as usize] {
+                    add(file.location.name(), &file.stamp);
+                }
+            }
+            Source::Synth(_) => text.push_str("synth"),
+        }
+        xxhash_rust::xxh3::xxh3_128(text.as_bytes())
+    }
+
     /// Weight of all items.
     pub fn weight(&self) -> u64 {
         self.items.iter().map(WorkItem::weight).sum()

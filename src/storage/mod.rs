@@ -23,6 +23,9 @@ pub mod commit;
 // What does not fit in memory for a while.
 pub mod spill;
 
+// What an interrupted run has finished.
+pub mod records;
+
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;

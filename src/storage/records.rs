@@ -1,0 +1,396 @@
+//! Records of finished work on the local disk, from which a run that was interrupted is taken up again.
+//!
+//! A file holds the records of some work items, each under a 128-bit key that stands for all the bytes of input it was made
+//! of. What a record says is for its writer to know; here it is bytes.
+//!
+//! # Layout
+//! A [`Head`] (magic, format, job digest, build, checksum), then for each record an [`Entry`] (key, length, two checksums)
+//! and its bytes. Numbers are in the order of this machine; another order makes another magic.
+//!
+//! # Safety of the answer
+//! A record is used only when it is whole and was made by this build, for this job, of this input (two builds of one commit
+//! with other changes on top are one build: they say the same of themselves). Files get their names once
+//! they are complete. They are not synced: what a crash of the machine tears is found by its checksum and read again.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::{Pod, Zeroable};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
+
+use crate::error::{Error, Result};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
+
+/// Format of the files, and of what a shelf part looks like in them.
+const FORMAT: u64 = 1;
+
+/// How the names of whole files end.
+const WHOLE: &str = "records";
+
+/// How they end while the file is written.
+const HALF: &str = "half";
+
+/// Whose records a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+struct Head {
+    magic: u64,
+    format: u64,
+    job: [u64; 4],
+    build: [u64; 2],
+    /// Of the fields above.
+    checksum: u64,
+}
+
+impl Head {
+    fn new(digest: [u8; 32], build: &str) -> Head {
+        let hash = xxh3_128(build.as_bytes());
+        let build = [hash as u64, (hash >> 64) as u64];
+        let mut head = Head { magic: MAGIC, format: FORMAT, job: bytemuck::cast(digest), build, checksum: 0 };
+        head.checksum = head.sum();
+        head
+    }
+
+    fn sum(&self) -> u64 {
+        xxh3_64(bytemuck::bytes_of(&Head { checksum: 0, ..*self }))
+    }
+}
+
+/// What stands before a record.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Entry {
+    key: [u64; 2],
+    bytes: u64,
+    /// Of key, length and the record.
+    content: [u64; 2],
+    /// Of the fields above, so that a damaged length leads nowhere.
+    checksum: u64,
+}
+
+impl Entry {
+    fn new(key: u128, record: &[u8]) -> Entry {
+        let key = [key as u64, (key >> 64) as u64];
+        let mut hash = Xxh3::new();
+        hash.update(bytemuck::bytes_of(&key));
+        hash.update(&(record.len() as u64).to_ne_bytes());
+        hash.update(record);
+        let content = hash.digest128();
+        let content = [content as u64, (content >> 64) as u64];
+        let mut entry = Entry { key, bytes: record.len() as u64, content, checksum: 0 };
+        entry.checksum = entry.sum();
+        entry
+    }
+
+    fn sum(&self) -> u64 {
+        xxh3_64(bytemuck::bytes_of(&Entry { checksum: 0, ..*self }))
+    }
+
+    fn key(&self) -> u128 {
+        u128::from(self.key[0]) | u128::from(self.key[1]) << 64
+    }
+}
+
+/// Where a record lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    file: usize,
+    offset: u64,
+    entry: Entry,
+}
+
+/// Records that were found and are not used.
+#[derive(Debug, Default)]
+pub struct Ignored {
+    /// Files or records that are not whole.
+    pub damaged: AtomicU64,
+    /// Files of another job, build or format.
+    pub foreign: AtomicU64,
+    /// Records of input that has changed since, or is cut in other items.
+    pub stale: AtomicU64,
+}
+
+impl Ignored {
+    /// What was ignored and why, as people read it; nothing when nothing was.
+    pub fn told(&self) -> Option<String> {
+        let counts = [
+            (&self.damaged, "damaged"),
+            (&self.foreign, "of another job, build or format"),
+            (&self.stale, "of input that has changed"),
+        ];
+        let told = |&(n, what): &(&AtomicU64, &str)| match n.load(Ordering::Relaxed) {
+            0 => None,
+            n => Some(format!("{n} {what}")),
+        };
+        let told: Vec<String> = counts.iter().filter_map(told).collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
+/// The records of one job in one folder: those of earlier runs, and a place for more. Threads share it.
+#[derive(Debug)]
+pub struct Records {
+    folder: PathBuf,
+    head: Head,
+    keys: Vec<u128>,
+    files: Vec<PathBuf>,
+    places: Vec<Option<Place>>,
+    /// What was found and is not used.
+    pub ignored: Ignored,
+}
+
+impl Records {
+    /// Finds in `folder`, which is made if need be, the records of the items that have these keys.
+    ///
+    /// Files half-written by a run that ended are removed, so no other run may use the folder.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the folder cannot be made or listed.
+    ///
+    /// # Cost
+    /// A positioned read of 48 bytes for each record.
+    pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<Records> {
+        let failed = |cause| Error::storage(folder.to_string_lossy(), cause);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            match kind(&path) {
+                Some(Written::Whole) => files.push(path),
+                Some(Written::Half) => drop(fs::remove_file(path)),
+                None => {}
+            }
+        }
+        files.sort_unstable();
+        let places = vec![None; keys.len()];
+        let head = Head::new(digest, build);
+        let mut records = Records { folder: folder.into(), head, keys, files, places, ignored: Ignored::default() };
+        let numbers: HashMap<u128, usize> = records.keys.iter().enumerate().map(|(n, &key)| (key, n)).collect();
+        for file in 0..records.files.len() {
+            if records.index(file, &numbers).is_err() {
+                records.ignored.damaged.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Notes where the records of a file lie; an error when it is torn or unreadable, from there on.
+    fn index(&mut self, file: usize, numbers: &HashMap<u128, usize>) -> std::io::Result<()> {
+        let mut open = File::open(&self.files[file])?;
+        let length = open.metadata()?.len();
+        let head: Head = read_pod(&mut open)?;
+        if head.magic != MAGIC || head.checksum != head.sum() {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        if head != self.head {
+            self.ignored.foreign.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        let mut offset = size_of::<Head>() as u64;
+        while offset < length {
+            open.seek(SeekFrom::Start(offset))?;
+            let entry: Entry = read_pod(&mut open)?;
+            offset += size_of::<Entry>() as u64;
+            if entry.checksum != entry.sum() || entry.bytes > length - offset {
+                return Err(std::io::ErrorKind::InvalidData.into());
+            }
+            match numbers.get(&entry.key()) {
+                Some(&number) => self.places[number] = Some(Place { file, offset, entry }),
+                None => drop(self.ignored.stale.fetch_add(1, Ordering::Relaxed)),
+            }
+            offset += entry.bytes;
+        }
+        Ok(())
+    }
+
+    /// Where the records lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Items that have a record, by its head.
+    pub fn found(&self) -> usize {
+        self.places.iter().flatten().count()
+    }
+
+    /// The record of an item, or `None` when there is none that can be used.
+    pub fn read(&self, number: usize) -> Option<Vec<u8>> {
+        let Place { file, offset, entry } = self.places[number]?;
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut record = vec![0; entry.bytes as usize];
+            File::open(&self.files[file])?.read_exact_at(&mut record, offset)?;
+            Ok(record)
+        };
+        let whole = |record: &Vec<u8>| Entry::new(self.keys[number], record).content == entry.content;
+        let record = read().ok().filter(whole);
+        if record.is_none() {
+            self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        record
+    }
+
+    /// Writes the records of some items as one file; `encode` appends that of an item to an empty list.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; then there is no file.
+    pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>)) -> Result<()> {
+        let mut random = [0; 8];
+        let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
+        getrandom::fill(&mut random).map_err(|cause| failed(std::io::Error::other(cause)))?;
+        let path = self.folder.join(format!("{:016x}.{WHOLE}", u64::from_ne_bytes(random)));
+        let half = path.with_extension(HALF);
+        let mut write = || -> std::io::Result<()> {
+            let mut file = BufWriter::new(File::create_new(&half)?);
+            file.write_all(bytemuck::bytes_of(&self.head))?;
+            let mut record = Vec::new();
+            for &number in numbers {
+                record.clear();
+                encode(number, &mut record);
+                file.write_all(bytemuck::bytes_of(&Entry::new(self.keys[number], &record)))?;
+                file.write_all(&record)?;
+            }
+            file.into_inner().map_err(|error| error.into_error())?;
+            fs::rename(&half, &path)
+        };
+        write().map_err(|cause| {
+            drop(fs::remove_file(&half));
+            failed(cause)
+        })
+    }
+
+    /// Removes all records of the folder, and the folder if nothing else is in it. What cannot be removed stays: it costs room.
+    pub fn remove(&self) {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if kind(&entry.path()).is_some() {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+        drop(fs::remove_dir(&self.folder));
+    }
+}
+
+/// Files of ours.
+enum Written {
+    Whole,
+    Half,
+}
+
+fn kind(path: &Path) -> Option<Written> {
+    match path.extension()?.to_str()? {
+        WHOLE => Some(Written::Whole),
+        HALF => Some(Written::Half),
+        _ => None,
+    }
+}
+
+fn read_pod<T: Pod>(file: &mut File) -> std::io::Result<T> {
+    let mut value = T::zeroed();
+    file.read_exact(bytemuck::bytes_of_mut(&mut value))?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: [u128; 4] = [7, 1 << 100, 3, 4];
+
+    fn open(folder: &Path) -> Records {
+        Records::open(folder, [5; 32], "build", KEYS.to_vec()).unwrap()
+    }
+
+    fn text(number: usize) -> Vec<u8> {
+        format!("record {number} ").repeat(number * 8).into_bytes()
+    }
+
+    fn write(folder: &Path, numbers: &[usize]) {
+        open(folder).write(numbers, |number, record| record.extend(text(number))).unwrap();
+    }
+
+    fn the_file(folder: &Path) -> PathBuf {
+        fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+    }
+
+    #[test]
+    fn records_come_back_by_item_and_go_when_they_are_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("a/b");
+        write(&folder, &[2, 0]);
+        write(&folder, &[3]);
+        let records = open(&folder);
+        assert_eq!((records.found(), records.ignored.told()), (3, None));
+        for number in [0, 2, 3] {
+            assert_eq!(records.read(number).unwrap(), text(number));
+        }
+        assert_eq!(records.read(1), None);
+        records.remove();
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn another_job_another_build_and_other_input_are_counted_and_not_used() {
+        let temporary = tempfile::tempdir().unwrap();
+        write(temporary.path(), &[0, 1]);
+        for (digest, build, keys, told) in [
+            ([6; 32], "build", &KEYS[..], "1 of another job, build or format"),
+            ([5; 32], "build 2", &KEYS, "1 of another job, build or format"),
+            ([5; 32], "build", &KEYS[2..], "2 of input that has changed"),
+        ] {
+            let records = Records::open(temporary.path(), digest, build, keys.to_vec()).unwrap();
+            assert_eq!((records.found(), records.ignored.told().as_deref()), (0, Some(told)));
+            assert!((0..keys.len()).all(|number| records.read(number).is_none()));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_or_a_missing_end_anywhere_is_found_out_and_costs_nothing_but_its_record() {
+        let temporary = tempfile::tempdir().unwrap();
+        write(temporary.path(), &[1, 2]);
+        let file = the_file(temporary.path());
+        let whole = fs::read(&file).unwrap();
+        let mut left = [0; 3];
+        for at in 0..whole.len() {
+            for cut in [false, true] {
+                let mut bytes = whole.clone();
+                if cut {
+                    bytes.truncate(at)
+                } else {
+                    bytes[at] ^= 16
+                }
+                fs::write(&file, bytes).unwrap();
+                let records = open(temporary.path());
+                let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
+                assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
+                left[read.len()] += 1;
+                let between = cut && at == size_of::<Head>() + size_of::<Entry>() + text(1).len();
+                let untold = between || cut && at == size_of::<Head>();
+                assert_eq!(records.ignored.told().is_none(), untold, "{at} {cut}");
+            }
+        }
+        assert!(left[0] > 0 && left[1] > whole.len() && left[2] == 0, "{left:?}");
+    }
+
+    #[test]
+    fn half_a_file_is_never_taken_and_goes() {
+        let temporary = tempfile::tempdir().unwrap();
+        write(temporary.path(), &[1]);
+        let file = the_file(temporary.path());
+        fs::rename(&file, file.with_extension(HALF)).unwrap();
+        fs::write(temporary.path().join("notes.txt"), "of a person").unwrap();
+        let records = open(temporary.path());
+        assert_eq!(records.found(), 0);
+        records.remove();
+        assert_eq!(the_file(temporary.path()).file_name().unwrap(), "notes.txt");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let error = Records::open(Path::new("/dev/null/x"), [0; 32], "", Vec::new()).unwrap_err();
+        assert!(error.exit_code() == 8 && error.to_string().contains("/dev/null/x"), "{error}");
+    }
+}

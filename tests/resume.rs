@@ -1,0 +1,185 @@
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::cli::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+
+/// A crawl of many small work items, and the bytes of its result.
+struct Crawl {
+    folder: tempfile::TempDir,
+}
+
+impl Crawl {
+    fn new(pages: u32) -> Crawl {
+        let crawl = Crawl { folder: tempfile::tempdir().unwrap() };
+        succeed(&["synth", "--pages", &pages.to_string(), "--seed", "7", "--output", &crawl.at("crawl")]);
+        succeed(&crawl.run("whole", &[]));
+        crawl
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_string()
+    }
+
+    fn run<'a>(&'a self, output: &str, more: &[&'a str]) -> Vec<&'a str> {
+        let leaked = |text: String| -> &'a str { Box::leak(text.into_boxed_str()) };
+        let input = leaked(self.at("crawl") + "/*.warc.gz");
+        let output = leaked(self.at(output));
+        let common = ["run", "--input", input, "--output", output, "--set", "effort.shard_bytes=65536"];
+        [&common[..], &["--set", "similar.by=both", "--set", "simhash.idf=true"], more].concat()
+    }
+
+    /// Resumes into a folder; returns what was said.
+    fn resume(&self, output: &str, more: &[&str]) -> String {
+        let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    }
+
+    fn assert_whole(&self, output: &str) {
+        let (whole, other) = (files(&self.folder.path().join("whole")), files(&self.folder.path().join(output)));
+        assert_eq!(whole.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>(), "{output}");
+        let differ: Vec<_> = whole.keys().filter(|name| whole[*name] != other[*name]).collect();
+        assert!(whole.len() > 10 && differ.is_empty(), "{output}: {differ:?}");
+    }
+}
+
+/// Files of records below a result's folder.
+fn records(output: &Path) -> Vec<PathBuf> {
+    let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
+    let mut found: Vec<_> = found.flat_map(inner).filter(|path| path.extension().unwrap() == "records").collect();
+    found.sort();
+    found
+}
+
+/// The number that stands before some words.
+fn number(text: &str, words: &str) -> usize {
+    let before = text.split(words).next().filter(|before| before.len() < text.len());
+    let before = before.unwrap_or_else(|| panic!("no {words:?} in {text}"));
+    before.split(|c: char| !c.is_ascii_digit()).next_back().unwrap().parse().unwrap()
+}
+
+/// (found, all, taken up)
+fn numbers(told: &str) -> (usize, usize, usize) {
+    (number(told, " of "), number(told, " work items are recorded"), number(told, " work items taken from records,"))
+}
+
+/// Allows a run so little memory that it ends amid its input.
+const LITTLE: &str = "effort.memory_bytes=52500000";
+
+/// Starts a run and kills it as soon as it has recorded anything.
+fn kill(crawl: &Crawl, name: &str, workers: &str) {
+    let output = crawl.folder.path().join(name);
+    let mut child = webtwin(&crawl.run(name, &["--workers", workers, "--resume"])).spawn().unwrap();
+    let start = Instant::now();
+    while records(&output).is_empty() && start.elapsed() < Duration::from_secs(120) {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!output.join("manifest.json").exists());
+}
+
+#[test]
+fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes() {
+    let crawl = Crawl::new(6000);
+    for (before, after) in [("1", "2"), ("2", "1")] {
+        // On a busy machine the kill may come when all is read: that is resumed too, but try again for one amid the reading.
+        let amid = (0..5).any(|attempt| {
+            let name = format!("killed-{before}-{attempt}");
+            kill(&crawl, &name, before);
+            let told = crawl.resume(&name, &["--workers", after]);
+            let (found, all, taken) = numbers(&told);
+            assert!(0 < found && found == taken && !told.contains("ignored"), "{told}");
+            assert!(told.contains(&format!("taken from records, {} recorded\n", all - taken)), "{told}");
+            crawl.assert_whole(&name);
+            assert!(records(&crawl.folder.path().join(&name)).is_empty());
+            fail(&crawl.run(&name, &["--resume"]), 4);
+            taken < all
+        });
+        assert!(amid);
+    }
+}
+
+#[test]
+fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
+    let crawl = Crawl::new(800);
+    let output = crawl.folder.path().join("out");
+    let stop = |name: &str, more: &[&str]| {
+        let arguments = crawl.run(name, &["--workers", "1", "--resume", "--set", LITTLE]);
+        let output = webtwin(&[&arguments[..], more].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+        assert!(said(&output).contains("resume: "), "{}", said(&output));
+    };
+    stop("out", &[]);
+    let file = &records(&output)[0];
+    let whole = std::fs::read(file).unwrap();
+
+    // A run that is not to be resumed neither looks at records nor makes any.
+    succeed(&crawl.run("other", &["--workers", "2"]));
+    assert!(records(&crawl.folder.path().join("other")).is_empty());
+
+    // One of another job, where this job has its own.
+    stop("another", &["--set", "overlap.min_shared=2"]);
+    let foreign = &records(&crawl.folder.path().join("another"))[0];
+    std::fs::copy(foreign, file.with_file_name("0.records")).unwrap();
+    // One with a bit flipped in the middle, so that some of its items are good and one is not.
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    std::fs::write(file, flipped).unwrap();
+    let told = crawl.resume("out", &["--workers", "2"]);
+    let (found, all, taken) = numbers(&told);
+    assert!(0 < taken && taken < all && taken <= found, "{told}");
+    assert!(told.contains("; ignored: 1 damaged, 1 of another job, build or format\n"), "{told}");
+    crawl.assert_whole("out");
+    assert!(!file.parent().unwrap().exists());
+
+    // Inputs that are written again, even with the same bytes: nothing is taken from their records.
+    stop("stale", &[]);
+    for entry in std::fs::read_dir(crawl.at("crawl")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let told = crawl.resume("stale", &[]);
+    assert_eq!((numbers(&told).0, numbers(&told).2), (0, 0), "{told}");
+    assert!(number(&told, " of input that has changed") > 0, "{told}");
+    crawl.assert_whole("stale");
+}
+
+#[test]
+fn processes_find_their_own_records_again() {
+    let crawl = Crawl::new(800);
+    let start = |more: &[&str]| {
+        let cluster = cluster_file(crawl.folder.path(), 1, &free_addresses::<2>());
+        let children = ["0", "1"].map(|process| {
+            // Each its own disk.
+            let disk = format!("effort.records={}", crawl.at(&format!("disk-{process}")));
+            let own = ["--resume", "--cluster", &cluster, "--process", process, "--set", &disk];
+            webtwin(&[&crawl.run("two", &[])[..], &own, more].concat()).spawn().unwrap()
+        });
+        children.map(|child| child.wait_with_output().unwrap())
+    };
+    for output in start(&["--set", LITTLE]) {
+        assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+    }
+    let mut taken = 0;
+    for output in start(&[]) {
+        assert!(output.status.success(), "{}", said(&output));
+        let (found, _, of_this) = numbers(&said(&output));
+        assert_eq!(found, of_this, "{}", said(&output));
+        taken += of_this;
+    }
+    assert!(taken > 0);
+    crawl.assert_whole("two");
+    assert_eq!(std::fs::read_dir(crawl.at("disk-0")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
+    let said = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--resume"], 2);
+    assert!(said.contains("effort.records"), "{said}");
+    let said = fail(&["run", "--set", "kind=hamming", "--output", "/nowhere/out", "--resume"], 2);
+    assert!(said.contains("reads no crawl"), "{said}");
+}
