@@ -27,7 +27,7 @@ use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
 use crate::overlap::{SimilarPair, is_pairwise_similar};
-use crate::storage::spill::{BLOCK_BYTES, Buckets, Tape};
+use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, Tape};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
 const BUCKET_BYTES: u64 = 4 << 20;
@@ -118,6 +118,22 @@ struct Allowance {
 }
 
 impl Room {
+    /// A worker's share of the disk.
+    pub fn disk(&self, net: &Net<'_>) -> Disk {
+        Disk::new(&self.spill, self.disk_bytes / net.workers_per_process() as u64)
+    }
+
+    /// A worker's share of the memory; more than there can be where there is no bound.
+    pub fn of_worker(&self, net: &Net<'_>) -> u64 {
+        if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
+    }
+
+    /// One of equal parts.
+    pub fn parted(&self, parts: u64) -> Room {
+        let part = |bytes: u64| if bytes == 0 { 0 } else { (bytes / parts).max(1) };
+        Room { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
+    }
+
     /// Bytes of a process that cannot be spilled, for so many pages, and rows of each worker.
     pub fn fixed_bytes(&self, pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
         let (pages, workers) = (pages as u64, workers as u64);
@@ -141,7 +157,16 @@ impl Room {
             });
         }
         let each = (self.memory_bytes - fixed) / workers as u64;
-        Ok(Allowance { buckets: each / 10 * 7, tape: each / 10 * 3 })
+        let allowance = Allowance { buckets: each / 10 * 7, tape: each / 10 * 3 };
+        let spilled = workers as u64 * row_bytes.saturating_sub(allowance.buckets);
+        if self.disk_bytes > 0 && spilled > self.disk_bytes {
+            return Err(Error::Space {
+                what: format!("what does not fit in memory, spilled to {} (effort.spill),", self.spill.display()),
+                needed_bytes: spilled,
+                allowed_bytes: self.disk_bytes,
+            });
+        }
+        Ok(allowance)
     }
 }
 
@@ -174,16 +199,17 @@ pub fn similar_pairs<R: Row>(
     let mut work = Work::default();
     let mut clock = Clock(Instant::now());
 
-    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, room)?;
+    let disk = room.disk(net);
+    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, &disk)?;
     clock.stage(&mut work, "exchange rows");
     let shares = Shares::new(net.peers(), table.count().trailing_zeros());
     let mut runs = Runner {
-        tape: Tape::new(allowance.tape, &room.spill),
+        tape: Tape::new(allowance.tape, &disk),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: Counts::default(),
     };
-    let grouped = group(net, &mut table, shares, pages, settings, &mut runs);
+    let grouped = group(net, &mut table, shares, pages, settings, &allowance, &mut runs);
     net.agree("group rows", grouped)?;
     work.spilled_bytes += table.spilled_bytes();
     drop(table);
@@ -198,7 +224,7 @@ pub fn similar_pairs<R: Row>(
         let of_all = sum(net, "shared chunks a page", shared.finish())?;
         let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
-        let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, room);
+        let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk);
         let Pruned { tape: next, rows, pairs } = net.agree("prune", pruned)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
@@ -232,7 +258,7 @@ pub fn similar_pairs<R: Row>(
     clock.stage(&mut work, "coarse count");
 
     let stripes = Stripes::new(pages.count, net.peers(), &load);
-    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, room, &mut work)?;
+    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, &disk, &mut work)?;
     work.spilled_bytes += tape.spilled_bytes();
     drop((tape, heavy));
     clock.stage(&mut work, "emit pairs");
@@ -274,11 +300,11 @@ fn laid_down<R: Row>(
     row_bytes: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool,
     allowance: &Allowance,
-    room: &Room,
+    disk: &Disk,
 ) -> Result<Buckets<R>> {
     let bits = bucket_bits(row_bytes);
     let shares = Shares::new(net.peers(), bits);
-    let mut table = Buckets::new(1 << bits, allowance.buckets, &room.spill);
+    let mut table = Buckets::new(1 << bits, allowance.buckets, disk);
     let mut laid = Ok(());
     net.exchange(
         "FPrint-DocID",
@@ -295,7 +321,7 @@ fn laid_down<R: Row>(
 }
 
 /// Buckets for so many bytes, as a power of two.
-fn bucket_bits(bytes: u64) -> u32 {
+pub fn bucket_bits(bytes: u64) -> u32 {
     (bytes / BUCKET_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_BUCKET_BITS)
 }
 
@@ -308,6 +334,36 @@ struct Runner {
     counts: Counts,
 }
 
+/// Sees to it that the memory suffices for a bucket, which is larger than others where one chunk is on very many pages.
+fn make_room_for<R: Row>(
+    table: &mut Buckets<R>,
+    bucket: usize,
+    allowance: &Allowance,
+    settings: &Overlap,
+) -> Result<()> {
+    // The rows, twice; their pages, and hosts.
+    let row_bytes = 2 * size_of::<R>() as u64 + 8;
+    let (rows, foreseen) = (table.rows_of(bucket), 4 * BUCKET_BYTES);
+    let beyond = (rows * row_bytes).saturating_sub(foreseen);
+    if beyond == 0 || allowance.buckets == u64::MAX {
+        return Ok(());
+    }
+    if beyond > allowance.buckets {
+        let limit = match settings.max_documents {
+            0 => "overlap.max_documents sets no limit to the pages of a chunk".to_string(),
+            limit => format!("overlap.max_documents = {limit} leaves such a chunk out once it has been sorted"),
+        };
+        return Err(Error::Space {
+            what: format!(
+                "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make                  it rarer), in the memory of a worker"
+            ),
+            needed_bytes: rows * row_bytes,
+            allowed_bytes: allowance.buckets + foreseen,
+        });
+    }
+    table.hold_at_most(allowance.buckets - beyond)
+}
+
 /// Step 2: sorts the buckets and writes the chunks that count as runs.
 fn group<R: Row>(
     net: &Net<'_>,
@@ -315,12 +371,14 @@ fn group<R: Row>(
     shares: Shares,
     pages: &Pages<'_>,
     settings: &Overlap,
+    allowance: &Allowance,
     into: &mut Runner,
 ) -> Result<()> {
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let counts = &mut into.counts;
     for bucket in 0..table.count() {
         net.check()?;
+        make_room_for(table, bucket, allowance, settings)?;
         table.take(bucket, &mut rows)?;
         sort_bucket(&mut rows, &mut room, shares);
         counts.tuples += rows.len() as u64;
@@ -371,10 +429,10 @@ fn pruned(
     core: &PageSet,
     shared: &mut SharedChunks,
     allowed_bytes: u64,
-    room: &Room,
+    disk: &Disk,
 ) -> Result<Pruned> {
     shared.clear();
-    let mut into = Pruned { tape: Tape::new(allowed_bytes, &room.spill), rows: 0, pairs: 0 };
+    let mut into = Pruned { tape: Tape::new(allowed_bytes, disk), rows: 0, pairs: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;
@@ -500,10 +558,10 @@ fn by_pair(
     heavy: Option<&HeavyBuckets>,
     stripes: Stripes,
     allowance: &Allowance,
-    room: &Room,
+    disk: &Disk,
     work: &mut Work,
 ) -> Result<Buckets<u64>> {
-    let mut pairs = Buckets::new(stripes.count, allowance.buckets, &room.spill);
+    let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
     let (mut emitted, mut laid, mut total) = (Ok(()), Ok(()), 0u64);
     let source = |send: &mut dyn FnMut(u64)| {

@@ -273,6 +273,8 @@ pub struct Effort {
     pub memory_bytes: u64,
     /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
     pub spill: String,
+    /// Bytes that a process may write there; 0 for all that is free.
+    pub disk_bytes: u64,
 }
 
 impl Default for Job {
@@ -310,7 +312,7 @@ impl Default for Job {
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
-            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0, spill: String::new() },
+            effort: Effort { shard_bytes: 8 << 20, memory_bytes: 0, spill: String::new(), disk_bytes: 0 },
         }
     }
 }
