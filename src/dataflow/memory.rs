@@ -4,9 +4,12 @@
 
 use serde::Serialize;
 
+use super::all_pairs::Room;
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::storage::spill::free_bytes;
 
 /// Bytes of a page's row, its strings, ranks and directory entry.
 const A_PAGE: u64 = 360;
@@ -60,6 +63,28 @@ pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
     let workers = net.workers_per_process();
     let all: Vec<u64> = net.all_gather("memory", mine.shelf_bytes())?;
     Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
+}
+
+/// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
+    let held = held_bytes(net, mine)?;
+    let memory_bytes = match job.effort.memory_bytes {
+        0 => 0,
+        allowed => allowed.saturating_sub(held).max(1),
+    };
+    let spill = match job.effort.spill.as_str() {
+        "" => std::env::temp_dir(),
+        folder => folder.into(),
+    };
+    let disk_bytes = match job.effort.disk_bytes {
+        // A folder that cannot be asked is named when something is to be written there.
+        0 => free_bytes(&spill).unwrap_or(0),
+        allowed => allowed,
+    };
+    Ok(Room { memory_bytes, spill, disk_bytes, method: None })
 }
 
 /// Refuses to go on when the largest process would hold more than `allowed_bytes` (0: no bound), before it does.
