@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::measure::{forget_peak_memory, seconds};
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
-use super::{load, scaled};
+use super::{of_the_machine, scaled};
 use crate::build::{memory_bytes, peak_memory_bytes};
 use crate::dataflow::components::components;
 use crate::engine::{Cluster, run as run_on};
@@ -30,7 +30,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let pairs: u64 = made?.iter().map(|part| part.0).sum();
 
     forget_peak_memory();
-    let before = memory_bytes();
+    let (before, held_before) = (processor_seconds(), memory_bytes());
     let joined = Arc::clone(&table);
     let (all, labels) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
@@ -38,7 +38,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
             components(net, "trivial clusters", pages as usize, pairs.map(|pair| (pair.a, pair.b)))
         })
     });
-    let held = peak_memory_bytes().saturating_sub(before);
+    let spent = of_the_machine(before, options.workers);
+    let held = peak_memory_bytes().saturating_sub(held_before);
     let labels = labels?.swap_remove(0);
     hold_against_truth(&labels, &table)?;
     let a_page = held.saturating_sub(ON_THE_WAY) as f64 / f64::from(pages);
@@ -52,7 +53,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         figure("peak memory beyond what was held before", held as f64 / 1e6, "MB"),
         figure("of it, but for 42 MB on the way", a_page, "bytes a page").at_most(12.0),
     ];
-    rows.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    rows.extend(spent);
     Ok(rows)
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::measure::{forget_peak_memory, seconds};
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, beside, figure};
-use super::{load, scaled};
+use super::{of_the_machine, scaled};
 use crate::build::peak_memory_bytes;
 use crate::clusters::merge::may_merge;
 use crate::dataflow::all_pairs::Room;
@@ -64,9 +64,10 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let room = Room { memory_bytes, spill: options.work.clone(), disk_bytes: 0, method: None };
     let truth = Planted::of(&graph);
     forget_peak_memory();
+    let before = processor_seconds();
     let parts =
         run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| one(net, &graph, &web, &settings, &room))?;
-    let peak = peak_memory_bytes();
+    let (peak, spent) = (peak_memory_bytes(), of_the_machine(before, options.workers));
 
     let sum = |of: fn(&Done) -> u64| parts.iter().map(of).sum::<u64>() as f64;
     let slowest = |stage: usize| parts.iter().map(|part| part.stages[stage].1).fold(0.0, f64::max);
@@ -93,7 +94,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         figure("pages taken out by Definition 5", sum(|part| part.taken_out), "pages"),
         figure("peak memory", peak as f64 / 1e6, "MB").at_most(allowed / 1e6),
     ]);
-    rows.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    rows.extend(spent);
     Ok(rows)
 }
 

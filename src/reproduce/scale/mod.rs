@@ -8,7 +8,8 @@ mod growth;
 mod overlap;
 mod peer;
 
-use super::Entry;
+use super::measure::processor_seconds;
+use super::{Entry, Row, figure};
 
 /// Pages of the papers' crawl.
 const PAGES: u64 = 24_000_000;
@@ -66,8 +67,13 @@ fn scaled(pages: u64, reach: f64) -> f64 {
     reach * pages as f64 / PAGES as f64
 }
 
-/// How busy the machine was in the last minute: processes ready to run, of this program and others; `None` where the system
-/// does not tell.
-fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+/// How much of the machine there was: processor time since `before`, and processes ready to run in the last minute, of this
+/// program and others; nothing where the system does not tell.
+fn of_the_machine(before: f64, workers: usize) -> Vec<Row> {
+    let spent = processor_seconds() - before;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse().ok());
+    let mut rows = vec![figure("processor time of all this, by worker", spent / workers as f64, "s")];
+    rows.extend(load.map(|load| figure("load of the machine in the last minute", load, "threads")));
+    rows
 }

@@ -1,8 +1,8 @@
 //! All-pairs overlap on made-up tables: time, memory, workers, growth.
 
-use super::super::measure::forget_peak_memory;
+use super::super::measure::{forget_peak_memory, processor_seconds};
 use super::super::{Options, Row, beside, figure};
-use super::{PAGES, load, scaled};
+use super::{PAGES, of_the_machine, scaled};
 use crate::dataflow::measure::{Means, Measured, overlap_of_table};
 use crate::error::{Error, Result};
 use crate::synth::tables::{Chunking, TableParams};
@@ -32,6 +32,7 @@ pub(super) fn four_line(options: &Options) -> Result<Vec<Row>> {
 
 fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Result<Vec<Row>> {
     let allowed = memory_for(options.scale, 8 << 30);
+    let before = processor_seconds();
     let found = measure(options, options.scale, chunking, options.workers, allowed)?;
     let published = scaled(options.scale, hours * 3600.0);
     let mut rows = vec![
@@ -50,7 +51,7 @@ fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Res
         peak(&found, allowed),
         figure("spilled", found.spilled_bytes as f64 / 1e6, "MB"),
     ]);
-    rows.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    rows.extend(of_the_machine(before, options.workers));
     Ok(rows)
 }
 
@@ -69,6 +70,7 @@ fn peak(found: &Measured, allowed: u64) -> Row {
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     // The smaller first: an allocator gives back late what the larger has held.
     let (small, large) = (memory_for(options.scale, 1 << 30), memory_for(options.scale, 8 << 30));
+    let before = processor_seconds();
     let within = |allowed| measure(options, options.scale, Chunking::TwoLines, options.workers, allowed);
     let (little, much) = (within(small)?, within(large)?);
     same_pairs(&little, &much)?;
@@ -82,11 +84,12 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
         figure(&format!("spilled within {} MiB", small >> 20), little.spilled_bytes as f64 / 1e6, "MB"),
         figure(&format!("spilled within {} MiB", large >> 20), much.spilled_bytes as f64 / 1e6, "MB"),
     ];
-    rows.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    rows.extend(of_the_machine(before, options.workers));
     Ok(rows)
 }
 
 pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
+    let before = processor_seconds();
     let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
     let sixteenth = of((options.scale / 16).max(1000), 2)?;
     let (two, one) = (of(options.scale, 2)?, of(options.scale, 1)?);
@@ -102,7 +105,7 @@ pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
         figure("rows as they do", two.rows as f64 / sixteenth.rows as f64, "times"),
         figure("similar pairs as they do", two.similar as f64 / sixteenth.similar as f64, "times"),
     ];
-    rows.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    rows.extend(of_the_machine(before, options.workers));
     Ok(rows)
 }
 

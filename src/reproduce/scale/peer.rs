@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::super::measure::{forget_peak_memory, seconds};
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
-use super::load;
+use super::of_the_machine;
 use crate::dataflow::measure::{Means, overlap_of_peer_table, write_peer_table};
 use crate::error::{Error, Result};
 
@@ -35,7 +35,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let rows_made = rows?;
     let means = Means { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
     forget_peak_memory();
+    let before = processor_seconds();
     let found = overlap_of_peer_table(&table, docs, MIN_SHARED, &means)?;
+    let spent = of_the_machine(before, options.workers);
     let peer = self_join(&table, options);
     if let Ok(peer) = &peer
         && (peer.similar, peer.checksum) != (found.similar, found.checksum)
@@ -66,7 +68,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         .at_most(0.25),
         figure("similar pairs, of one checksum", found.similar as f64, "pairs"),
     ];
-    out.extend(load().map(|load| figure("load of the machine, last minute", load, "threads")));
+    out.extend(spent);
     Ok(out)
 }
 
