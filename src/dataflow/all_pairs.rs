@@ -79,6 +79,8 @@ pub struct Work {
     pub core_rows: u64,
     /// Pages left after pruning, of all.
     pub core_pages: u64,
+    /// Of these, pages of the most frequent chunk, of all.
+    pub longest: u64,
     /// Rounds of pruning.
     pub rounds: u32,
     /// Pairs handed to their owners, after the selection of candidates; this worker's.
@@ -117,6 +119,25 @@ struct Allowance {
     tape: u64,
 }
 
+/// Bytes of a process that cannot be spilled, for so many pages, and bytes of rows of each worker.
+pub fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    let (pages, workers) = (pages as u64, workers as u64);
+    let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
+    let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
+    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
+    pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
+}
+
+/// The least memory of a process: with less there is no run.
+pub fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+}
+
+/// Whether counts of chunks are needed for every page.
+pub fn with_chunks(settings: &Overlap) -> bool {
+    settings.min_resemblance > 0.0 || settings.guard != Guard::None
+}
+
 impl Room {
     /// A worker's share of the disk.
     pub fn disk(&self, net: &Net<'_>) -> Disk {
@@ -134,21 +155,12 @@ impl Room {
         Room { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
     }
 
-    /// Bytes of a process that cannot be spilled, for so many pages, and rows of each worker.
-    pub fn fixed_bytes(&self, pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
-        let (pages, workers) = (pages as u64, workers as u64);
-        let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
-        let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
-        let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
-        pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
-    }
-
     fn allowance(&self, workers: usize, pages: usize, row_bytes: u64, with_chunks: bool) -> Result<Allowance> {
         if self.memory_bytes == 0 {
             return Ok(Allowance { buckets: u64::MAX, tape: u64::MAX });
         }
-        let fixed = self.fixed_bytes(pages, workers, row_bytes, with_chunks);
-        let least = fixed + workers as u64 * (row_bytes / 8).min(LEAST_BYTES);
+        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
+        let least = least_bytes(pages, workers, row_bytes, with_chunks);
         if self.memory_bytes < least {
             return Err(Error::Space {
                 what: "all-pairs overlap in the memory of a process".into(),
@@ -191,7 +203,7 @@ pub fn similar_pairs<R: Row>(
     room: &Room,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
-    let with_chunks = settings.min_resemblance > 0.0 || settings.guard != Guard::None;
+    let with_chunks = with_chunks(settings);
     let rows = net.all_gather("rows to come", rows)?.iter().sum::<u64>() / net.peers() as u64;
     let row_bytes = rows * size_of::<R>() as u64;
     let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks);
@@ -225,11 +237,13 @@ pub fn similar_pairs<R: Row>(
         let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
         let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk);
-        let Pruned { tape: next, rows, pairs } = net.agree("prune", pruned)?;
+        let Pruned { tape: next, rows, pairs, longest } = net.agree("prune", pruned)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
         (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
-        let all: u64 = net.all_gather("rows left", rows)?.iter().sum();
+        let left = net.all_gather("rows left", (rows, longest))?;
+        let all: u64 = left.iter().map(|of_worker| of_worker.0).sum();
+        work.longest = left.iter().map(|of_worker| of_worker.1).max().unwrap_or(0);
         // A round that takes away less than a sixteenth does not pay for the next one.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
             break;
@@ -251,6 +265,19 @@ pub fn similar_pairs<R: Row>(
         None => planner::choose(&load),
     };
     work.why = why;
+    let on_disk = load.spilled_bytes();
+    if room.method.is_none() && method == Method::SortBased && on_disk > load.disk_bytes {
+        let (pairs, longest) = (load.pairs, work.longest);
+        return Err(Error::Space {
+            what: format!(
+                "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents), spilled to {} \
+                 (effort.spill),",
+                room.spill.display()
+            ),
+            needed_bytes: on_disk,
+            allowed_bytes: load.disk_bytes,
+        });
+    }
     let heavy = match method {
         Method::SortBased => None,
         Method::CoarseCount(layout) => Some(heavy_buckets(net, &tape, layout, settings.min_shared)?),
@@ -421,6 +448,8 @@ struct Pruned {
     tape: Tape<u32>,
     rows: u64,
     pairs: u64,
+    /// Pages of the most frequent chunk.
+    longest: u64,
 }
 
 /// Step 3, one round: the runs of a tape without the pages that are not in the core; `shared` is counted anew.
@@ -432,7 +461,7 @@ fn pruned(
     disk: &Disk,
 ) -> Result<Pruned> {
     shared.clear();
-    let mut into = Pruned { tape: Tape::new(allowed_bytes, disk), rows: 0, pairs: 0 };
+    let mut into = Pruned { tape: Tape::new(allowed_bytes, disk), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;
@@ -444,6 +473,7 @@ fn pruned(
                 shared.count(&docs);
                 into.rows += docs.len() as u64;
                 into.pairs += pairs_of(&docs);
+                into.longest = into.longest.max(docs.len() as u64);
                 into.tape.push(record(&docs))?;
             }
         }
