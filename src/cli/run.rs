@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, evaluate};
+use super::{JobArgs, WorkerArgs, evaluate, plan};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
@@ -48,6 +48,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+    plan::refuse_what_cannot_fit(&job, cluster.workers, cluster.processes())?;
     let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();
