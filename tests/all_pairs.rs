@@ -154,3 +154,44 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
     assert_eq!(ended.exit_code(), 8);
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
+
+/// One chunk on all of a million pages, given by one worker.
+fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<Work> {
+    const PAGES: u32 = 1_000_000;
+    let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
+    let source = |send: &mut dyn FnMut(u64, Rank)| mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0;
+    let copies = PageSet::new(PAGES as usize, |_| false);
+    let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
+    let settings = Overlap { max_documents, ..paper(1) };
+    let room = Room { disk_bytes: 1 << 30, ..room(memory_bytes, None) };
+    let rows = u64::from(PAGES) / net.peers() as u64;
+    Ok(similar_pairs::<Narrow>(net, rows, source, &pages, &settings, &room, |_| {})?.work)
+}
+
+fn needed(refused: &Error) -> u64 {
+    let Error::Space { needed_bytes, .. } = refused else { panic!("{refused}") };
+    *needed_bytes
+}
+
+#[test]
+fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
+    let refusal = |max_documents, memory_bytes| {
+        let one = move |net: &mut Net| of_one_chunk(net, max_documents, memory_bytes);
+        run_all(&Cluster::local(2), one).remove(0).unwrap_err()
+    };
+    let least = needed(&refusal(1000, 1));
+    for max_documents in [0, 1000] {
+        let refused = refusal(max_documents, least);
+        assert!(refused.to_string().contains("a chunk on up to 1000000 pages"), "{refused}");
+        assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
+        assert_eq!((refused.exit_code(), needed(&refused)), (9, 24_000_000));
+    }
+    let enough = least + 2 * 24_000_000;
+    for work in results(&Cluster::local(2), move |net| of_one_chunk(net, 1000, enough)) {
+        assert_eq!(work.counts.emitted, 0);
+    }
+    // Without a limit its pairs are beyond any disk, which is seen before the first of them is made.
+    let refused = refusal(0, enough);
+    assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
+    assert!(needed(&refused) > 3_900_000_000_000, "{refused}");
+}

@@ -1,6 +1,6 @@
 //! `webtwin plan`: what a run would read, hold and exchange, from a sample of its input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
@@ -9,9 +9,9 @@ use crate::dataflow::ingest::{Queue, read};
 use crate::dataflow::memory::Held;
 use crate::dataflow::shelf::Shelf;
 use crate::engine::{Cluster, run as run_on};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{HostId, Rank, mix};
-use crate::job::{Digest, Overlap};
+use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::count_pairs::pair_key;
 use crate::overlap::filter::{Verdict, judge};
@@ -19,7 +19,13 @@ use crate::overlap::planner::{Load, choose, heavy_thousandths, pilot_rate};
 use crate::pages::work_items::Work;
 
 /// Work items that are read for a sample.
-const SAMPLE_ITEMS: usize = 8;
+const SAMPLE_ITEMS: usize = 16;
+
+/// Bytes of all tables for a page and a link of the real crawl, compressed.
+const A_PAGE_OF_TABLES: u64 = 240;
+
+/// For a link.
+const A_LINK_OF_TABLES: u64 = 4;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -32,67 +38,134 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
+    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
-    let (items, all_bytes, inputs) = (work.items.len(), work.weight(), work.inputs.len());
-    let sample = work.sample(SAMPLE_ITEMS);
-    let share = sample.weight() as f64 / all_bytes.max(1) as f64;
-    let (digest, queue) = (Digest::of(&job), Queue::new(sample));
-    let shared = (Arc::new(job.clone()), queue);
-    let held = run_on(&Cluster::local(1), 0, digest.0, move |net| {
-        let shelf = read(net, &shared.1, &shared.0)?;
-        let (pairs, heavy_thousandths) = pairs(&shelf, &shared.0.overlap);
-        Ok((Held { pairs, ..Held::on(&shelf) }, heavy_thousandths))
-    })?;
-    let (held, heavy_thousandths) = held[0];
-    let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
-    let low = Held {
-        pages: scaled(held.pages),
-        tuples: scaled(held.tuples),
-        features: scaled(held.features),
-        links: scaled(held.links),
-        pairs: scaled(held.pairs),
-    };
-    let high = Held { pairs: scaled(low.pairs), ..low };
+    let (items, inputs) = (work.items.len(), work.inputs.len());
+    let Expected { held, heavy_thousandths, share } = expected(work, &job)?;
+    let allowed = job.effort.memory_bytes;
+    hold_against_bound(&held, workers, allowed)?;
+    let (least, most) = (held.least_bytes(workers), held.most_bytes(&job));
+    let memory = if allowed == 0 { most } else { most.min(allowed) };
     let load = Load {
-        pairs: high.pairs,
+        pairs: held.pairs,
         heavy_thousandths,
         min_shared: job.overlap.min_shared,
-        worker_bytes: if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 },
-        workers: 1,
-        disk_bytes: u64::MAX,
+        worker_bytes: if allowed == 0 { u64::MAX } else { (allowed - least) / 10 * 7 / workers as u64 },
+        workers: workers as u64,
+        disk_bytes: if job.effort.disk_bytes == 0 { u64::MAX } else { job.effort.disk_bytes },
     };
     let (_, counting) = choose(&load);
     // Three exchanges of tuples, pairs and links carry nearly all the bytes.
-    let exchanged = |held: &Held| 12 * held.tuples + 8 * held.pairs + 8 * held.links;
-    let disk = 90 * low.pages + 4 * low.links;
+    let exchanged = 12 * held.tuples + 8 * held.pairs + 8 * held.links;
+    let spilled = held.spilled_bytes(&job, workers, allowed);
+    let tables = A_PAGE_OF_TABLES * held.pages + A_LINK_OF_TABLES * held.links;
+    let digest = Digest::of(&job);
     if args.json {
         let object = serde_json::json!({
-            "digest": digest.hex(), "inputs": inputs, "work_items": items, "sampled_share": share,
-            "least": low, "most": high,
-            "memory_bytes_least": low.peak_bytes(), "memory_bytes_most": high.peak_bytes(),
-            "exchanged_bytes_least": exchanged(&low), "exchanged_bytes_most": exchanged(&high), "disk_bytes": disk,
-            "counting": counting,
+            "digest": digest.hex(), "inputs": inputs, "work_items": items, "sampled_share": share, "expected": held,
+            "memory_bytes": memory, "memory_bytes_least": least, "exchanged_bytes": exchanged,
+            "spilled_bytes": spilled, "disk_bytes": tables, "counting": counting,
         });
         println!("{object}");
         return Ok(());
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
     println!("inputs            {inputs} in {items} work items, {:.1} % of them read for this plan", 100.0 * share);
-    println!("pages             {}", low.pages);
-    println!("chunks            {} (rows of FPrint-DocID)", low.tuples);
-    println!("links             {}", low.links);
-    println!("pairs             {} to {} of pages that share a chunk, furniture left out", low.pairs, high.pairs);
+    println!("pages             {}", held.pages);
+    println!("chunks            {} (rows of FPrint-DocID)", held.tuples);
+    println!("links             {}", held.links);
+    println!("pairs             {} of pages that share a chunk, furniture and exact copies left out", held.pairs);
     println!("counting          {counting}");
-    println!("memory            {:.0} to {:.0} MB, over all workers", mb(low.peak_bytes()), mb(high.peak_bytes()));
-    println!("exchanged         {:.0} to {:.0} MB", mb(exchanged(&low)), mb(exchanged(&high)));
-    println!("disk              about {:.0} MB of tables", mb(disk));
-    println!("The range of pairs: copies all stand close together, or all far apart.");
+    println!(
+        "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
+        mb(memory),
+        mb(least)
+    );
+    println!("exchanged         {:.0} MB", mb(exchanged));
+    println!("disk              about {:.0} MB of tables; {:.0} MB spilled on the way", mb(tables), mb(spilled));
     Ok(())
 }
 
-/// Pairs of pages that the chunks on a shelf make, furniture left out; and of a thousand of these, those of pages that share
-/// T chunks, by a pilot sample.
-fn pairs(shelf: &Shelf, settings: &Overlap) -> (u64, u64) {
+/// What a run is expected to hold.
+struct Expected {
+    held: Held,
+    /// Of a thousand pairs, those of pages that share T chunks.
+    heavy_thousandths: u64,
+    /// Share of the input that was read.
+    share: f64,
+}
+
+/// Reads a sample of the work, and reckons with it.
+fn expected(work: Work, job: &Job) -> Result<Expected> {
+    let (items, bytes) = (work.items.len(), work.weight());
+    let sample = work.sample(SAMPLE_ITEMS);
+    let (sampled, share) = (sample.items.len(), sample.weight() as f64 / bytes.max(1) as f64);
+    let (digest, queue) = (Digest::of(job), Queue::new(sample));
+    let shared = (Arc::new(job.clone()), queue);
+    let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
+        let shelf = read(net, &shared.1, &shared.0)?;
+        Ok((Held::on(&shelf), pairs(&shelf, &shared.0.overlap)))
+    })?;
+    let (held, pairs) = read_alone.swap_remove(0);
+    let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
+    let held = Held {
+        pages: scaled(held.pages),
+        tuples: scaled(held.tuples),
+        features: scaled(held.features),
+        links: scaled(held.links),
+        pairs: scaled(pairs.within) + pairs.across_all(sampled, items),
+    };
+    Ok(Expected { held, heavy_thousandths: pairs.heavy_thousandths, share })
+}
+
+/// Refuses a run that one process has not memory enough for, before it reads, by a sample; what is read for that is read again.
+///
+/// # Errors
+/// [`Error::Space`] with what it needs, and those of reading.
+pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize) -> Result<()> {
+    if job.effort.memory_bytes == 0 {
+        return Ok(());
+    }
+    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    // A small input is soon read, and held against the bound while it is.
+    if work.items.len() < 8 * SAMPLE_ITEMS {
+        return Ok(());
+    }
+    let held = expected(work, job)?.held;
+    let each = |n: u64| n / processes as u64;
+    let of_process = Held { tuples: each(held.tuples), features: each(held.features), links: each(held.links), ..held };
+    hold_against_bound(&of_process, workers, job.effort.memory_bytes)
+}
+
+fn hold_against_bound(held: &Held, workers: usize, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = held.least_bytes(workers);
+    if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
+        return Ok(());
+    }
+    let what = "the run, by a sample of its input, in the memory of a process (effort.memory_bytes)".into();
+    Err(Error::Space { what, needed_bytes, allowed_bytes })
+}
+
+/// Pairs of pages that the chunks of a sample make.
+struct SamplePairs {
+    /// Of pages of one work item.
+    within: u64,
+    /// Of pages of two.
+    across: u64,
+    heavy_thousandths: u64,
+}
+
+impl SamplePairs {
+    /// Pairs across all items, from those across the sampled ones: as any two items of the sample, so any two of all.
+    fn across_all(&self, sampled: usize, items: usize) -> u64 {
+        let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
+        (u128::from(self.across) * twos(items) / twos(sampled)) as u64
+    }
+}
+
+/// Pairs of pages that the chunks on a shelf make, furniture and exact copies left out; and of a thousand of these, those of
+/// pages that share T chunks, by a pilot sample.
+fn pairs(shelf: &Shelf, settings: &Overlap) -> SamplePairs {
     let mut numbers = BTreeMap::new();
     let hosts: Vec<HostId> = shelf
         .captures
@@ -102,27 +175,36 @@ fn pairs(shelf: &Shelf, settings: &Overlap) -> (u64, u64) {
             *numbers.entry(host(&capture.url)).or_insert(next)
         })
         .collect();
+    let mut seen = BTreeSet::new();
+    let is_copy: Vec<bool> = shelf.exact.iter().map(|&exact| !seen.insert(exact)).collect();
     let slots = 0..shelf.exact.len();
     let of_slot =
         |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Rank));
     let mut table: Vec<FPrintDocId> = slots.flat_map(of_slot).collect();
     table.sort_unstable_by_key(FPrintDocId::key);
-    let (mut docs, mut scratch) = (Vec::new(), Vec::new());
-    let runs: Vec<&[FPrintDocId]> = table
-        .chunk_by(|x, y| x.fprint() == y.fprint())
-        .filter(|run| {
-            docs.clear();
-            docs.extend(run.iter().map(|row| row.doc));
-            judge(&docs, &hosts, settings, &mut scratch) == Verdict::Counts
-        })
-        .collect();
-    let pairs = runs.iter().map(|run| run.len() as u64 * (run.len() as u64 - 1) / 2).sum();
-    let mut sample = Vec::new();
-    for run in runs {
-        for (at, row) in run.iter().enumerate().filter(|(_, row)| mix(row.doc.into()).is_multiple_of(pilot_rate(pairs)))
-        {
-            sample.extend(run[at + 1..].iter().map(|other| pair_key(row.doc, other.doc)));
+    let (mut docs, mut scratch, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+    for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
+        docs.clear();
+        docs.extend(run.iter().map(|row| row.doc));
+        if judge(&docs, &hosts, settings, &mut scratch) == Verdict::Counts {
+            docs.retain(|&doc| !is_copy[doc as usize]);
+            runs.extend((docs.len() > 1).then(|| docs.clone()));
         }
     }
-    (pairs, heavy_thousandths(&mut sample, settings.min_shared))
+    let twos = |n: usize| n as u64 * (n as u64 - 1) / 2;
+    let pairs: u64 = runs.iter().map(|docs| twos(docs.len())).sum();
+    // Slots are in the order of reading, item by item.
+    let item = |doc: Rank| shelf.captures[doc as usize].item;
+    let within =
+        runs.iter().flat_map(|docs| docs.chunk_by(|x, y| item(*x) == item(*y))).map(|of_item| twos(of_item.len()));
+    let within = within.sum();
+    let rate = pilot_rate(pairs);
+    let mut sample = Vec::new();
+    for docs in &runs {
+        for (at, &doc) in docs.iter().enumerate().filter(|(_, doc)| mix(u64::from(**doc)).is_multiple_of(rate)) {
+            sample.extend(docs[at + 1..].iter().map(|&other| pair_key(doc, other)));
+        }
+    }
+    let heavy_thousandths = heavy_thousandths(&mut sample, settings.min_shared);
+    SamplePairs { within, across: pairs - within, heavy_thousandths }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, evaluate};
+use super::{JobArgs, WorkerArgs, evaluate, plan};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
@@ -59,6 +59,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+    plan::refuse_what_cannot_fit(&job, cluster.workers, cluster.processes())?;
     let queue = queue(&job, &folder)?;
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();

@@ -27,7 +27,7 @@ use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
 use crate::overlap::{SimilarPair, is_pairwise_similar};
-use crate::storage::spill::{BLOCK_BYTES, Buckets, Tape};
+use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, Tape};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
 const BUCKET_BYTES: u64 = 4 << 20;
@@ -79,6 +79,8 @@ pub struct Work {
     pub core_rows: u64,
     /// Pages left after pruning, of all.
     pub core_pages: u64,
+    /// Of these, pages of the most frequent chunk, of all.
+    pub longest: u64,
     /// Rounds of pruning.
     pub rounds: u32,
     /// Pairs handed to their owners, after the selection of candidates; this worker's.
@@ -117,22 +119,48 @@ struct Allowance {
     tape: u64,
 }
 
+/// Bytes of a process that cannot be spilled, for so many pages, and bytes of rows of each worker.
+pub fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    let (pages, workers) = (pages as u64, workers as u64);
+    let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
+    let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
+    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
+    pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
+}
+
+/// The least memory of a process: with less there is no run.
+pub fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+}
+
+/// Whether counts of chunks are needed for every page.
+pub fn with_chunks(settings: &Overlap) -> bool {
+    settings.min_resemblance > 0.0 || settings.guard != Guard::None
+}
+
 impl Room {
-    /// Bytes of a process that cannot be spilled, for so many pages, and rows of each worker.
-    pub fn fixed_bytes(&self, pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
-        let (pages, workers) = (pages as u64, workers as u64);
-        let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
-        let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
-        let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
-        pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
+    /// A worker's share of the disk.
+    pub fn disk(&self, net: &Net<'_>) -> Disk {
+        Disk::new(&self.spill, self.disk_bytes / net.workers_per_process() as u64)
+    }
+
+    /// A worker's share of the memory; more than there can be where there is no bound.
+    pub fn of_worker(&self, net: &Net<'_>) -> u64 {
+        if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
+    }
+
+    /// One of equal parts.
+    pub fn parted(&self, parts: u64) -> Room {
+        let part = |bytes: u64| if bytes == 0 { 0 } else { (bytes / parts).max(1) };
+        Room { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
     }
 
     fn allowance(&self, workers: usize, pages: usize, row_bytes: u64, with_chunks: bool) -> Result<Allowance> {
         if self.memory_bytes == 0 {
             return Ok(Allowance { buckets: u64::MAX, tape: u64::MAX });
         }
-        let fixed = self.fixed_bytes(pages, workers, row_bytes, with_chunks);
-        let least = fixed + workers as u64 * (row_bytes / 8).min(LEAST_BYTES);
+        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
+        let least = least_bytes(pages, workers, row_bytes, with_chunks);
         if self.memory_bytes < least {
             return Err(Error::Space {
                 what: "all-pairs overlap in the memory of a process".into(),
@@ -141,7 +169,16 @@ impl Room {
             });
         }
         let each = (self.memory_bytes - fixed) / workers as u64;
-        Ok(Allowance { buckets: each / 10 * 7, tape: each / 10 * 3 })
+        let allowance = Allowance { buckets: each / 10 * 7, tape: each / 10 * 3 };
+        let spilled = workers as u64 * row_bytes.saturating_sub(allowance.buckets);
+        if self.disk_bytes > 0 && spilled > self.disk_bytes {
+            return Err(Error::Space {
+                what: format!("what does not fit in memory, spilled to {} (effort.spill),", self.spill.display()),
+                needed_bytes: spilled,
+                allowed_bytes: self.disk_bytes,
+            });
+        }
+        Ok(allowance)
     }
 }
 
@@ -166,7 +203,7 @@ pub fn similar_pairs<R: Row>(
     room: &Room,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
-    let with_chunks = settings.min_resemblance > 0.0 || settings.guard != Guard::None;
+    let with_chunks = with_chunks(settings);
     let rows = net.all_gather("rows to come", rows)?.iter().sum::<u64>() / net.peers() as u64;
     let row_bytes = rows * size_of::<R>() as u64;
     let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks);
@@ -174,16 +211,17 @@ pub fn similar_pairs<R: Row>(
     let mut work = Work::default();
     let mut clock = Clock(Instant::now());
 
-    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, room)?;
+    let disk = room.disk(net);
+    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, &disk)?;
     clock.stage(&mut work, "exchange rows");
     let shares = Shares::new(net.peers(), table.count().trailing_zeros());
     let mut runs = Runner {
-        tape: Tape::new(allowance.tape, &room.spill),
+        tape: Tape::new(allowance.tape, &disk),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: Counts::default(),
     };
-    let grouped = group(net, &mut table, shares, pages, settings, &mut runs);
+    let grouped = group(net, &mut table, shares, pages, settings, &allowance, &mut runs);
     net.agree("group rows", grouped)?;
     work.spilled_bytes += table.spilled_bytes();
     drop(table);
@@ -198,12 +236,14 @@ pub fn similar_pairs<R: Row>(
         let of_all = sum(net, "shared chunks a page", shared.finish())?;
         let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
-        let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, room);
-        let Pruned { tape: next, rows, pairs } = net.agree("prune", pruned)?;
+        let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk);
+        let Pruned { tape: next, rows, pairs, longest } = net.agree("prune", pruned)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
         (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
-        let all: u64 = net.all_gather("rows left", rows)?.iter().sum();
+        let left = net.all_gather("rows left", (rows, longest))?;
+        let all: u64 = left.iter().map(|of_worker| of_worker.0).sum();
+        work.longest = left.iter().map(|of_worker| of_worker.1).max().unwrap_or(0);
         // A round that takes away less than a sixteenth does not pay for the next one.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
             break;
@@ -225,6 +265,19 @@ pub fn similar_pairs<R: Row>(
         None => planner::choose(&load),
     };
     work.why = why;
+    let on_disk = load.spilled_bytes();
+    if room.method.is_none() && method == Method::SortBased && on_disk > load.disk_bytes {
+        let (pairs, longest) = (load.pairs, work.longest);
+        return Err(Error::Space {
+            what: format!(
+                "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents), spilled to {} \
+                 (effort.spill),",
+                room.spill.display()
+            ),
+            needed_bytes: on_disk,
+            allowed_bytes: load.disk_bytes,
+        });
+    }
     let heavy = match method {
         Method::SortBased => None,
         Method::CoarseCount(layout) => Some(heavy_buckets(net, &tape, layout, settings.min_shared)?),
@@ -232,7 +285,7 @@ pub fn similar_pairs<R: Row>(
     clock.stage(&mut work, "coarse count");
 
     let stripes = Stripes::new(pages.count, net.peers(), &load);
-    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, room, &mut work)?;
+    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, &disk, &mut work)?;
     work.spilled_bytes += tape.spilled_bytes();
     drop((tape, heavy));
     clock.stage(&mut work, "emit pairs");
@@ -274,11 +327,11 @@ fn laid_down<R: Row>(
     row_bytes: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool,
     allowance: &Allowance,
-    room: &Room,
+    disk: &Disk,
 ) -> Result<Buckets<R>> {
     let bits = bucket_bits(row_bytes);
     let shares = Shares::new(net.peers(), bits);
-    let mut table = Buckets::new(1 << bits, allowance.buckets, &room.spill);
+    let mut table = Buckets::new(1 << bits, allowance.buckets, disk);
     let mut laid = Ok(());
     net.exchange(
         "FPrint-DocID",
@@ -295,7 +348,7 @@ fn laid_down<R: Row>(
 }
 
 /// Buckets for so many bytes, as a power of two.
-fn bucket_bits(bytes: u64) -> u32 {
+pub fn bucket_bits(bytes: u64) -> u32 {
     (bytes / BUCKET_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_BUCKET_BITS)
 }
 
@@ -308,6 +361,36 @@ struct Runner {
     counts: Counts,
 }
 
+/// Sees to it that the memory suffices for a bucket, which is larger than others where one chunk is on very many pages.
+fn make_room_for<R: Row>(
+    table: &mut Buckets<R>,
+    bucket: usize,
+    allowance: &Allowance,
+    settings: &Overlap,
+) -> Result<()> {
+    // The rows, twice; their pages, and hosts.
+    let row_bytes = 2 * size_of::<R>() as u64 + 8;
+    let (rows, foreseen) = (table.rows_of(bucket), 4 * BUCKET_BYTES);
+    let beyond = (rows * row_bytes).saturating_sub(foreseen);
+    if beyond == 0 || allowance.buckets == u64::MAX {
+        return Ok(());
+    }
+    if beyond > allowance.buckets {
+        let limit = match settings.max_documents {
+            0 => "overlap.max_documents sets no limit to the pages of a chunk".to_string(),
+            limit => format!("overlap.max_documents = {limit} leaves such a chunk out once it has been sorted"),
+        };
+        return Err(Error::Space {
+            what: format!(
+                "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make                  it rarer), in the memory of a worker"
+            ),
+            needed_bytes: rows * row_bytes,
+            allowed_bytes: allowance.buckets + foreseen,
+        });
+    }
+    table.hold_at_most(allowance.buckets - beyond)
+}
+
 /// Step 2: sorts the buckets and writes the chunks that count as runs.
 fn group<R: Row>(
     net: &Net<'_>,
@@ -315,12 +398,14 @@ fn group<R: Row>(
     shares: Shares,
     pages: &Pages<'_>,
     settings: &Overlap,
+    allowance: &Allowance,
     into: &mut Runner,
 ) -> Result<()> {
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let counts = &mut into.counts;
     for bucket in 0..table.count() {
         net.check()?;
+        make_room_for(table, bucket, allowance, settings)?;
         table.take(bucket, &mut rows)?;
         sort_bucket(&mut rows, &mut room, shares);
         counts.tuples += rows.len() as u64;
@@ -363,6 +448,8 @@ struct Pruned {
     tape: Tape<u32>,
     rows: u64,
     pairs: u64,
+    /// Pages of the most frequent chunk.
+    longest: u64,
 }
 
 /// Step 3, one round: the runs of a tape without the pages that are not in the core; `shared` is counted anew.
@@ -371,10 +458,10 @@ fn pruned(
     core: &PageSet,
     shared: &mut SharedChunks,
     allowed_bytes: u64,
-    room: &Room,
+    disk: &Disk,
 ) -> Result<Pruned> {
     shared.clear();
-    let mut into = Pruned { tape: Tape::new(allowed_bytes, &room.spill), rows: 0, pairs: 0 };
+    let mut into = Pruned { tape: Tape::new(allowed_bytes, disk), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;
@@ -386,6 +473,7 @@ fn pruned(
                 shared.count(&docs);
                 into.rows += docs.len() as u64;
                 into.pairs += pairs_of(&docs);
+                into.longest = into.longest.max(docs.len() as u64);
                 into.tape.push(record(&docs))?;
             }
         }
@@ -500,10 +588,10 @@ fn by_pair(
     heavy: Option<&HeavyBuckets>,
     stripes: Stripes,
     allowance: &Allowance,
-    room: &Room,
+    disk: &Disk,
     work: &mut Work,
 ) -> Result<Buckets<u64>> {
-    let mut pairs = Buckets::new(stripes.count, allowance.buckets, &room.spill);
+    let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
     let (mut emitted, mut laid, mut total) = (Ok(()), Ok(()), 0u64);
     let source = |send: &mut dyn FnMut(u64)| {

@@ -4,7 +4,8 @@
 //! merge forests pairwise, and the labels are shared. One exchange a round, one to share.
 //!
 //! # Memory
-//! 4 bytes a member in each worker, and 4 in each process for the labels.
+//! 4 bytes a member in each worker, and 4 in each process for the labels; a worker that has given its forest away has
+//! forgotten it before the labels are shared.
 
 use std::sync::Arc;
 
@@ -24,12 +25,17 @@ pub fn components(
     let (me, peers) = (net.index(), net.peers());
     let mut distance = 1;
     while distance < peers {
-        let gives = me % (2 * distance) == distance;
-        let forest: Vec<[u32; 2]> = if gives { sets.forest().map(|(x, y)| [x, y]).collect() } else { Vec::new() };
-        let mut rows = forest.into_iter();
-        let source = |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(send).count() > 0;
-        let to = move |_: &[u32; 2]| me - distance;
-        net.exchange(name, source, to, |rows: &[[u32; 2]]| rows.iter().for_each(|&[x, y]| _ = sets.union(x, y)))?;
+        if me % (2 * distance) == distance {
+            let mut forest = sets.forest();
+            let source =
+                |send: &mut dyn FnMut([u32; 2])| forest.by_ref().take(1 << 15).map(|(x, y)| send([x, y])).count() > 0;
+            net.exchange(name, source, move |_| me - distance, |_| {})?;
+            drop(forest);
+            sets = UnionFind::new(0);
+        } else {
+            let joined = |rows: &[[u32; 2]]| rows.iter().for_each(|&[x, y]| _ = sets.union(x, y));
+            net.exchange(name, |_| false, |_| me, joined)?;
+        }
         distance *= 2;
     }
     let labels = if me == 0 { sets.labels() } else { Vec::new() };

@@ -55,6 +55,8 @@ pub struct Directory {
     pub hosts: Vec<HostId>,
     /// First rank of each partition, and the number of pages at the end.
     starts: Vec<Rank>,
+    /// For each partition, the pages that its owner has in earlier ones.
+    before: Vec<Rank>,
     partitions: Partitions,
 }
 
@@ -66,9 +68,30 @@ impl Directory {
             doc_ids[entry.rank as usize] = entry.doc_id;
             hosts[entry.rank as usize] = entry.host;
         }
+        Directory::of(doc_ids, hosts, partitions)
+    }
+
+    /// The directory of pages that are known by rank and host only, as where they are made up: doc ids are spread evenly.
+    pub fn even(hosts: Vec<HostId>, partitions: Partitions) -> Directory {
+        let step = u64::MAX / hosts.len().max(1) as u64;
+        let doc_ids = (0..hosts.len() as u64).map(|rank| rank * step).collect();
+        Directory::of(doc_ids, hosts, partitions)
+    }
+
+    fn of(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: Partitions) -> Directory {
         let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Rank;
-        let starts = (0..=partitions.count()).map(start).collect();
-        Directory { doc_ids, hosts, starts, partitions }
+        let starts: Vec<Rank> = (0..=partitions.count()).map(start).collect();
+        let mut owned = vec![0; partitions.peers];
+        let before = starts
+            .windows(2)
+            .enumerate()
+            .map(|(p, starts)| {
+                let owned = &mut owned[partitions.owner(p)];
+                *owned += starts[1] - starts[0];
+                *owned - (starts[1] - starts[0])
+            })
+            .collect();
+        Directory { doc_ids, hosts, starts, before, partitions }
     }
 
     /// Number of pages.
@@ -89,6 +112,18 @@ impl Directory {
     /// Worker that owns a page's row.
     pub fn owner(&self, rank: Rank) -> usize {
         self.partitions.owner(self.partition(rank))
+    }
+
+    /// Pages that a worker owns, ascending.
+    pub fn owned(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
+        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.owner(p) == worker);
+        mine.flat_map(|p| self.starts[p]..self.starts[p + 1])
+    }
+
+    /// Place of a page among those of its owner.
+    pub fn place(&self, rank: Rank) -> usize {
+        let partition = self.partition(rank);
+        (self.before[partition] + rank - self.starts[partition]) as usize
     }
 
     /// First rank of a partition.
@@ -147,6 +182,12 @@ mod tests {
                 prop_assert_eq!(directory.rank(id(key)), want);
             }
             prop_assert!((0..ids.len() as Rank).all(|rank| directory.start(directory.partition(rank)) <= rank));
+            for worker in 0..3 {
+                let owned: Vec<Rank> = directory.owned(worker).collect();
+                prop_assert!(owned.is_sorted() && owned.iter().all(|&rank| directory.owner(rank) == worker));
+                prop_assert!(owned.iter().enumerate().all(|(place, &rank)| directory.place(rank) == place));
+            }
+            prop_assert_eq!((0..3).map(|worker| directory.owned(worker).count()).sum::<usize>(), ids.len());
         }
     }
 }

@@ -1,93 +1,131 @@
 //! Growth, sharded by component: everything a component needs meets at one worker, and components grow independently.
 //!
-//! Three exchanges: pages, links and TCG edges to the owner of their component.
+//! Three exchanges: pages, links and TCG edges to the owner of their component, who lays them in shares and grows share by
+//! share.
 //!
 //! # Memory
-//! A worker holds the components it owns: 20 bytes a page and 12 a link of clusters that merge.
+//! 4 bytes a page in each process for the components and 4 more in each worker while they are found; 8 bytes for each page,
+//! link and edge of clusters that merge, or what the room for them allows; 20 to 36 more for those of one share, which has
+//! some megabytes of links or is one component.
 
-use super::captures::Crawl;
+use super::all_pairs::{Room, bucket_bits};
 use super::components::components;
+use super::directory::Directory;
+use super::key_shares::KeyShares;
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
-use crate::clusters::link_summary::LinkSummary;
-use crate::clusters::merge::may_merge;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{Rank, mix};
 use crate::job::Clusters;
+use crate::overlap::prune::PageSet;
+
+/// No component.
+const NONE: Rank = Rank::MAX;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
-/// `from_elsewhere` counts the links from other hosts to the pages of `crawl.pages`.
+/// `edges` are this worker's of the TCG ([`crate::clusters::merge::may_merge`]), `links` those from its pages; `from_elsewhere`
+/// counts the links from other hosts to its pages, in their order.
+///
+/// # Errors
+/// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`] when the disk does not take what `room` has no
+/// memory for; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
-    crawl: &Crawl,
+    directory: &Directory,
     labels: &[Rank],
-    links: &[(Rank, Rank)],
+    links: impl ExactSizeIterator<Item = (Rank, Rank)>,
     from_elsewhere: &[u32],
-    summaries: &[LinkSummary],
+    edges: Vec<(Rank, Rank)>,
     settings: &Clusters,
+    room: &Room,
 ) -> Result<Vec<SimilarCluster>> {
-    let edges: Vec<(Rank, Rank)> = summaries
-        .iter()
-        .filter(|row| may_merge(row, settings.merge))
-        .map(|row| (row.src_cluster, row.dst_cluster))
-        .collect();
-    let component = components(net, "components of the TCG", crawl.directory.len(), edges.iter().copied())?;
-    let merges = net.once(|| {
-        let mut merges = vec![false; component.len()];
-        for (cluster, &least) in component.iter().enumerate() {
-            if cluster as Rank != least {
-                merges[cluster] = true;
-                merges[least as usize] = true;
-            }
-        }
-        merges
-    })?;
-    let component_of = |page: Rank| {
-        let cluster = labels[page as usize];
-        merges[cluster as usize].then(|| component[cluster as usize])
-    };
-    let peers = net.peers() as u64;
-    let owner = move |component: Rank| (mix(u64::from(component)) % peers) as usize;
+    let component = components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
+    let component_of = net.once(|| of_pages(&component, labels))?;
+    drop(component);
+    let component_of = |page: Rank| component_of[page as usize];
+    let key = |page: Rank| mix(u64::from(component_of(page)));
 
-    let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, _), &links_from_elsewhere)| {
-        let (page, host) = (*page, crawl.directory.hosts[*page as usize]);
-        let cluster = labels[page as usize];
-        component_of(page).map(|component| ClusterPage { component, cluster, page, host, links_from_elsewhere })
+    let room = room.parted(3);
+    let each = net.all_gather("links", links.len() as u64)?.iter().sum::<u64>() / net.peers() as u64;
+    let bits = bucket_bits(each * 8);
+    let mut rows = directory
+        .owned(net.index())
+        .zip(from_elsewhere)
+        .filter(|(page, _)| component_of(*page) != NONE)
+        .map(|(page, &links)| [page, links]);
+    let source = |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let mut pages = KeyShares::with_bits(net, "pages of components", bits, source, |row| key(row[0]), &room)?;
+    let mut rows = links.filter(|&(src, dst)| {
+        let component = component_of(src);
+        component != NONE && component_of(dst) == component
     });
-    let mut pages = net.exchange_all("pages of components", rows, |row: &ClusterPage| owner(row.component))?;
-    pages.sort_unstable();
+    let source =
+        |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0;
+    let mut inside = KeyShares::with_bits(net, "links of components", bits, source, |row| key(row[0]), &room)?;
+    drop(rows);
+    let mut rows = edges.into_iter();
+    let source =
+        |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(|(ri, rj)| send([ri, rj])).count() > 0;
+    let mut between = KeyShares::with_bits(net, "edges of the TCG", bits, source, |row| key(row[0]), &room)?;
+    drop(rows);
 
-    let rows = links.iter().filter_map(|&(src, dst)| {
-        let component = component_of(src)?;
-        (component_of(dst) == Some(component)).then_some([component, src, dst])
-    });
-    let inside = to_owners(net, "links of components", rows, owner)?;
-    let rows = edges.iter().map(|&(ri, rj)| [component[ri as usize], ri, rj]);
-    let edges = to_owners(net, "edges of the TCG", rows, owner)?;
-
-    let (mut next_link, mut next_edge) = (0, 0);
     let mut found = Vec::new();
-    for pages in pages.chunk_by(|x, y| x.component == y.component) {
-        let links = rows_of(&inside, pages[0].component, &mut next_link);
-        let edges = rows_of(&edges, pages[0].component, &mut next_edge);
-        found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+    let mut grown = Ok(());
+    let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for share in 0..pages.count() {
+        grown = net.check().and_then(|()| pages.take(share, &mut some));
+        here.clear();
+        here.extend(some.iter().map(|&[page, links_from_elsewhere]| ClusterPage {
+            component: component_of(page),
+            cluster: labels[page as usize],
+            page,
+            host: directory.hosts[page as usize],
+            links_from_elsewhere,
+        }));
+        here.sort_unstable();
+        grown = grown.and_then(|()| by_component(&mut inside, share, component_of, &mut some, &mut links));
+        grown = grown.and_then(|()| by_component(&mut between, share, component_of, &mut some, &mut edges));
+        if grown.is_err() {
+            break;
+        }
+        let (mut next_link, mut next_edge) = (0, 0);
+        for pages in here.chunk_by(|x, y| x.component == y.component) {
+            let links = rows_of(&links, pages[0].component, &mut next_link);
+            let edges = rows_of(&edges, pages[0].component, &mut next_edge);
+            found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+        }
     }
+    net.agree("growth", grown)?;
     found.sort_unstable_by_key(SimilarCluster::id);
     Ok(found)
 }
 
-fn to_owners(
-    net: &mut Net<'_>,
-    name: &'static str,
-    rows: impl Iterator<Item = [Rank; 3]>,
-    owner: impl Fn(Rank) -> usize,
-) -> Result<Vec<[Rank; 3]>> {
-    let mut owned = net.exchange_all(name, rows, |row| owner(row[0]))?;
-    owned.sort_unstable();
-    owned.dedup();
-    Ok(owned)
+/// The component of every page whose cluster is in one with others, else [`NONE`].
+fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
+    let mut merges = PageSet::new(component.len(), |_| false);
+    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster as Rank != least) {
+        merges.insert(cluster as Rank);
+        merges.insert(least);
+    }
+    labels.iter().map(|&cluster| if merges.contains(cluster) { component[cluster as usize] } else { NONE }).collect()
+}
+
+/// The rows of a share with the component of their first page, ascending and each once.
+fn by_component(
+    rows: &mut KeyShares<[u32; 2]>,
+    share: usize,
+    component_of: impl Fn(Rank) -> Rank,
+    some: &mut Vec<[u32; 2]>,
+    into: &mut Vec<[Rank; 3]>,
+) -> Result<()> {
+    rows.take(share, some)?;
+    into.clear();
+    into.extend(some.iter().map(|&[from, to]| [component_of(from), from, to]));
+    into.sort_unstable();
+    into.dedup();
+    Ok(())
 }
 
 /// The rows of one component, from `next` on, where components are asked for in ascending order.

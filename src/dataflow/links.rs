@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::all_pairs::Room;
 use super::captures::Crawl;
+use super::directory::Directory;
+use super::key_shares::KeyShares;
 use super::shelf::Shelf;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::engine::Net;
@@ -44,25 +47,21 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &Crawl) -> Result<Ve
     Ok(links)
 }
 
-/// Links to each of this worker's pages from pages of other hosts, in the order of `crawl.pages`. One exchange.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &[(Rank, Rank)], crawl: &Crawl) -> Result<Vec<u32>> {
-    let directory = crawl.directory.clone();
-    let mut rows = links
-        .iter()
-        .filter(|&&(src, dst)| crawl.directory.hosts[src as usize] != crawl.directory.hosts[dst as usize])
-        .map(|link| link.1);
+/// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
+pub fn from_elsewhere(
+    net: &mut Net<'_>,
+    links: impl Iterator<Item = (Rank, Rank)>,
+    directory: &Directory,
+) -> Result<Vec<u32>> {
+    let hosts = &directory.hosts;
+    let mut rows = links.filter(|&(src, dst)| hosts[src as usize] != hosts[dst as usize]).map(|link| link.1);
     let source = |send: &mut dyn FnMut(Rank)| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut counts = vec![0u32; crawl.pages.len()];
+    let mut counts = vec![0u32; directory.owned(net.index()).count()];
     net.exchange(
         "links from elsewhere",
         source,
-        move |dst| directory.owner(*dst),
-        |targets: &[Rank]| {
-            for target in targets {
-                let at = crawl.pages.partition_point(|(rank, _)| rank < target);
-                counts[at] += 1;
-            }
-        },
+        |dst| directory.owner(*dst),
+        |targets: &[Rank]| targets.iter().for_each(|&target| counts[directory.place(target)] += 1),
     )?;
     Ok(counts)
 }
@@ -82,27 +81,51 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
     })
 }
 
-/// `LinkSummary` from all trivial clusters of two pages or more; rows lie, ascending, with the owner of the cluster pair.
+/// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
+/// owns, each once, in an order of their own.
 ///
 /// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
+///
+/// # Errors
+/// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`] when the disk does not take what `room` has no
+/// memory for; or when the run has ended.
+///
+/// # Memory
+/// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
 pub fn summary(
     net: &mut Net<'_>,
-    links: &[(Rank, Rank)],
-    crawl: &Crawl,
-    labels: &[Rank],
-    sizes: &[u32],
+    links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+    hosts: &[HostId],
+    (labels, sizes): (&[Rank], &[u32]),
     single_site: bool,
-) -> Result<Vec<LinkSummary>> {
-    let hosts = &crawl.directory.hosts;
-    let peers = net.peers() as u64;
-    let rows = links.iter().filter_map(|&(src, dst)| {
+    room: &Room,
+    mut each: impl FnMut(LinkSummary),
+) -> Result<()> {
+    let count = links.len() as u64;
+    let mut rows = links.filter(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
         let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
-        let one_site = !single_site || hosts[src as usize] == hosts[dst as usize];
-        (counts && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
+        counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
-    let to = |row: &ClusterLink| (mix(u64::from(row.src_cluster) << 32 | u64::from(row.dst_cluster)) % peers) as usize;
-    let mut between = net.exchange_all("LinkSummary", rows, to)?;
-    Ok(link_summary(&mut between, |cluster| sizes[cluster as usize]))
+    let clusters =
+        |&[src, dst]: &[Rank; 2]| mix(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
+    let source =
+        |send: &mut dyn FnMut([Rank; 2])| rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0;
+    let mut shares = KeyShares::laid_down(net, "LinkSummary", count, source, clusters, room)?;
+    let (mut some, mut between) = (Vec::new(), Vec::new());
+    let mut summarised = Ok(());
+    for number in 0..shares.count() {
+        summarised = net.check().and_then(|()| shares.take(number, &mut some));
+        if summarised.is_err() {
+            break;
+        }
+        between.clear();
+        between.extend(some.iter().map(|&[src, dst]| {
+            let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
+            ClusterLink { src_cluster, dst_cluster, src, dst }
+        }));
+        link_summary(&mut between, |cluster| sizes[cluster as usize]).into_iter().for_each(&mut each);
+    }
+    net.agree("LinkSummary", summarised)
 }

@@ -1,22 +1,33 @@
 //! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
 //!
-//! The peak is while pairs are counted: the shelf, the chunks that count and the pairs they make are there together.
+//! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
+//! Table, tape and pairs go to disk where a bound is set ([`super::all_pairs`]); the shelf does not.
 
 use serde::Serialize;
 
+use super::all_pairs::{self, Room};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::overlap::rows::{Narrow, Wide};
+use crate::storage::spill::free_bytes;
 
 /// Bytes of a page's row, its strings, ranks and directory entry.
 const A_PAGE: u64 = 360;
 
+/// Bytes of counts a page while pairs are found, by one worker.
+const A_PAGE_OF_COUNTS: u64 = 12;
+
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
 const AT_REST: u64 = 48 << 20;
 
-/// Bytes of a growing list, on average.
-fn growing(bytes: u64) -> u64 {
-    bytes + bytes / 2
+/// Bytes of a pair of pages.
+const A_PAIR: u64 = 8;
+
+/// Bytes of a row of `FPrint-DocID` on its way to be grouped.
+fn row_bytes(job: &Job) -> u64 {
+    if job.chunks.bits <= 32 { size_of::<Narrow>() as u64 } else { size_of::<Wide>() as u64 }
 }
 
 /// Numbers of what a process holds.
@@ -35,10 +46,29 @@ pub struct Held {
 }
 
 impl Held {
-    /// Bytes at the peak: 8 a chunk and a link on the shelf, 10 a feature, 12 a row of the table, 8 a pair; growing lists hold up to twice
-    /// that for a moment, half of it on average.
+    /// Bytes at the peak where no bound is set, all in memory: what is on the shelves, the rows of the table, their tape
+    /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
+    pub fn most_bytes(&self, job: &Job) -> u64 {
+        let rows = row_bytes(job) * self.tuples;
+        AT_REST + self.shelf_bytes() + rows.max(A_PAIR * self.pairs) + 3 * self.tuples
+    }
+
+    /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
+    pub fn least_bytes(&self, workers: usize) -> u64 {
+        let rows = size_of::<Wide>() as u64 * self.tuples / workers as u64;
+        AT_REST + self.shelf_bytes() + all_pairs::least_bytes(self.pages as usize, workers, rows, true)
+    }
+
+    /// Bytes that stay in memory whatever is spilled, as far as they grow with what is read: the shelf, and some counts a page.
     pub fn peak_bytes(&self) -> u64 {
-        AT_REST + self.shelf_bytes() + growing(12 * self.tuples).max(12 * self.tuples + growing(8 * self.pairs))
+        AT_REST + self.shelf_bytes() + A_PAGE_OF_COUNTS * self.pages
+    }
+
+    /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
+    pub fn spilled_bytes(&self, job: &Job, workers: usize, allowed: u64) -> u64 {
+        let room = allowed.saturating_sub(self.least_bytes(workers));
+        let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
+        beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3) + beyond(A_PAIR * self.pairs, 7)
     }
 
     /// Bytes at the peak of a process whose `workers` each hold this.
@@ -54,7 +84,7 @@ impl Held {
     }
 
     fn shelf_bytes(&self) -> u64 {
-        growing(8 * (self.tuples + self.links) + 10 * self.features) + A_PAGE * self.pages
+        8 * (self.tuples + self.links) + 10 * self.features + A_PAGE * self.pages
     }
 
     /// What is on a shelf.
@@ -74,7 +104,29 @@ pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
     Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
 }
 
-/// Refuses to go on when the largest process would hold more than `allowed_bytes` (0: no bound), before it does.
+/// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
+    let held = held_bytes(net, mine)?;
+    let memory_bytes = match job.effort.memory_bytes {
+        0 => 0,
+        allowed => allowed.saturating_sub(held).max(1),
+    };
+    let spill = match job.effort.spill.as_str() {
+        "" => std::env::temp_dir(),
+        folder => folder.into(),
+    };
+    let disk_bytes = match job.effort.disk_bytes {
+        // A folder that cannot be asked is named when something is to be written there.
+        0 => free_bytes(&spill).unwrap_or(0),
+        allowed => allowed,
+    };
+    Ok(Room { memory_bytes, spill, disk_bytes, method: None })
+}
+
+/// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.
 ///
 /// # Errors
 /// [`Error::Space`] on all workers, with the number that would fit.

@@ -15,6 +15,7 @@ pub mod hamming;
 pub mod hamming_pairs;
 pub mod idf;
 pub mod ingest;
+pub mod key_shares;
 pub mod links;
 pub mod maps;
 pub mod measure;
@@ -36,10 +37,11 @@ use std::sync::Arc;
 
 use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::LinkSummary;
+use crate::clusters::merge::may_merge;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Rank;
-use crate::job::{Job, Measure};
+use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use captures::Crawl;
 use directory::Partitions;
@@ -107,11 +109,26 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let sizes = net.once(|| sizes(&labels))?;
 
     let links = links::resolve(net, shelf, &crawl)?;
-    let from_elsewhere = links::from_elsewhere(net, &links, &crawl)?;
+    let room =
+        memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
+    let directory = Arc::clone(&crawl.directory);
+    let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
-    let link_summary = links::summary(net, &links, &crawl, &labels, &sizes, job.clusters.single_site)?;
-    let similar_clusters =
-        growth::similar_clusters(net, &crawl, &labels, &links, &from_elsewhere, &link_summary, &job.clusters)?;
+    let (clusters, single_site) = ((&labels[..], &sizes[..]), job.clusters.single_site);
+    let mut link_summary = Vec::new();
+    let each = |row| link_summary.push(row);
+    links::summary(net, links.iter().copied(), &directory.hosts, clusters, single_site, &room, each)?;
+    let edges = edges_of(&link_summary, job.clusters.merge);
+    let similar_clusters = growth::similar_clusters(
+        net,
+        &directory,
+        &labels,
+        links.iter().copied(),
+        &from_elsewhere,
+        edges,
+        &job.clusters,
+        &room,
+    )?;
 
     let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
@@ -123,7 +140,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
-    let directory = crawl.directory.clone();
     let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
     link_summary.sort_unstable();
     let mut found = Found {
@@ -143,6 +159,12 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out)?;
     Ok(found)
+}
+
+/// The edges of the TCG among rows of `LinkSummary`.
+fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Rank, Rank)> {
+    let merging = link_summary.iter().filter(|row| may_merge(row, merge));
+    merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
 
 /// Pages of every trivial cluster, by its smallest page; 0 for pages that are not the smallest of theirs.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::all_pairs::{self, AllPairs, Pages, Room};
+use super::all_pairs::{self, AllPairs, Pages};
 use super::captures::Crawl;
 pub use super::counts::Counts;
-use super::memory::{Held, held_bytes};
+use super::memory::{Held, room};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::Result;
@@ -41,16 +41,7 @@ pub fn similar_pairs(
         is_copy
     })?;
     drop(copies);
-    let held = held_bytes(net, Held::on(shelf))?;
-    let memory_bytes = match job.effort.memory_bytes {
-        0 => 0,
-        allowed => allowed.saturating_sub(held).max(1),
-    };
-    let spill = match job.effort.spill.as_str() {
-        "" => std::env::temp_dir(),
-        folder => folder.into(),
-    };
-    let room = Room { memory_bytes, spill, disk_bytes: 0, method: None };
+    let room = room(net, Held::on(shelf), job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut slots = shelf.kept();

@@ -277,6 +277,8 @@ pub struct Effort {
     pub resume: bool,
     /// Folder on a local disk for these records; empty for the folder of the result.
     pub records: String,
+    /// Bytes that a process may write there; 0 for all that is free.
+    pub disk_bytes: u64,
 }
 
 impl Default for Job {
@@ -318,6 +320,7 @@ impl Default for Job {
                 shard_bytes: 8 << 20,
                 memory_bytes: 0,
                 spill: String::new(),
+                disk_bytes: 0,
                 resume: false,
                 records: String::new(),
             },

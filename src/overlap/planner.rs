@@ -32,6 +32,14 @@ pub struct Load {
     pub disk_bytes: u64,
 }
 
+impl Load {
+    /// Bytes of the pairs that do not fit in memory.
+    pub fn spilled_bytes(&self) -> u64 {
+        let in_memory = self.worker_bytes.saturating_mul(self.workers) / PAIR;
+        self.pairs.saturating_sub(in_memory).saturating_mul(PAIR)
+    }
+}
+
 /// Bytes of a pair.
 const PAIR: u64 = 8;
 

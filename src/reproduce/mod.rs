@@ -6,6 +6,7 @@
 pub mod draw;
 mod measure;
 pub mod mjs07;
+pub mod scale;
 
 use std::path::PathBuf;
 
@@ -46,6 +47,7 @@ pub struct Entry {
 /// All entries, by name.
 pub fn entries() -> Vec<Entry> {
     let mut all = mjs07::entries();
+    all.extend(scale::entries());
     all.sort_by_key(|entry| entry.name);
     all
 }

@@ -6,8 +6,11 @@
 //! A spill file has no name: it is removed as soon as it is open, so its space is freed however the process ends.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
 
@@ -26,29 +29,83 @@ struct Extent {
     bytes: usize,
 }
 
-/// A nameless file that only grows.
-#[derive(Debug)]
-struct SpillFile {
+/// A folder for spill files, and the bytes they may take together.
+#[derive(Debug, Clone)]
+pub struct Disk {
     folder: PathBuf,
-    file: Option<File>,
-    end: u64,
+    allowed_bytes: u64,
+    taken: Arc<AtomicU64>,
 }
 
-impl SpillFile {
-    fn new(folder: &Path) -> SpillFile {
-        SpillFile { folder: folder.to_path_buf(), file: None, end: 0 }
+impl Disk {
+    /// Files in `folder` may take `allowed_bytes`; 0 sets no bound but the device's.
+    pub fn new(folder: &Path, allowed_bytes: u64) -> Disk {
+        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default() }
     }
 
     fn failed(&self, cause: impl std::fmt::Display) -> Error {
         Error::storage(format!("{} (effort.spill)", self.folder.display()), cause)
     }
 
+    /// Takes so many bytes more.
+    fn take(&self, bytes: u64) -> Result<()> {
+        let taken = self.taken.fetch_add(bytes, Ordering::Relaxed);
+        if self.allowed_bytes > 0 && taken + bytes > self.allowed_bytes {
+            return Err(self.full(
+                "more rows than may be spilled (effort.disk_bytes)",
+                taken + bytes,
+                self.allowed_bytes,
+            ));
+        }
+        Ok(())
+    }
+
+    fn full(&self, what: &str, needed_bytes: u64, allowed_bytes: u64) -> Error {
+        Error::Space { what: format!("{}: {what} by a worker", self.folder.display()), needed_bytes, allowed_bytes }
+    }
+}
+
+/// Bytes that are free for this user on the device of a folder.
+///
+/// # Errors
+/// [`Error::Storage`] when the system does not tell, as for a folder that is not there.
+pub fn free_bytes(folder: &Path) -> Result<u64> {
+    let told = nix::sys::statvfs::statvfs(folder);
+    let told = told.map_err(|cause| Error::storage(format!("{} (effort.spill)", folder.display()), cause))?;
+    Ok(told.blocks_available() * told.fragment_size())
+}
+
+/// A nameless file that only grows.
+#[derive(Debug)]
+struct SpillFile {
+    disk: Disk,
+    file: Option<File>,
+    end: u64,
+}
+
+impl SpillFile {
+    fn new(disk: &Disk) -> SpillFile {
+        SpillFile { disk: disk.clone(), file: None, end: 0 }
+    }
+
     fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
         if self.file.is_none() {
-            self.file = Some(self.open().map_err(|cause| self.failed(cause))?);
+            self.file = Some(self.open().map_err(|cause| self.disk.failed(cause))?);
         }
+        self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
-        file.write_all_at(bytes, self.end).map_err(|cause| self.failed(cause))?;
+        file.write_all_at(bytes, self.end).map_err(|cause| match cause.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                let (taken, free) =
+                    (self.disk.taken.load(Ordering::Relaxed), free_bytes(&self.disk.folder).unwrap_or(0));
+                self.disk.full(
+                    "at least so much to spill (effort.spill), the device being full,",
+                    taken,
+                    taken - bytes.len() as u64 + free,
+                )
+            }
+            _ => self.disk.failed(cause),
+        })?;
         let extent = Extent { offset: self.end, bytes: bytes.len() };
         self.end += bytes.len() as u64;
         Ok(extent)
@@ -57,7 +114,7 @@ impl SpillFile {
     fn open(&self) -> std::io::Result<File> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(std::io::Error::other)?;
-        let path = self.folder.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
+        let path = self.disk.folder.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
         std::fs::remove_file(&path)?;
         Ok(file)
@@ -69,7 +126,13 @@ impl SpillFile {
         into.resize(start + extent.bytes / size_of::<T>(), T::zeroed());
         let file = self.file.as_ref().expect("an extent was written");
         let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
-        file.read_exact_at(bytes, extent.offset).map_err(|cause| self.failed(cause))
+        file.read_exact_at(bytes, extent.offset).map_err(|cause| self.disk.failed(cause))
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.disk.taken.fetch_sub(self.end, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +154,7 @@ impl<T: Pod> Buckets<T> {
     const ROWS: usize = BLOCK_BYTES / size_of::<T>();
 
     /// Makes `count` empty buckets that hold up to `allowed_bytes` in full blocks; each has an open one besides.
-    pub fn new(count: usize, allowed_bytes: u64, folder: &Path) -> Buckets<T> {
+    pub fn new(count: usize, allowed_bytes: u64, disk: &Disk) -> Buckets<T> {
         Buckets {
             open: (0..count).map(|_| Vec::new()).collect(),
             full: (0..count).map(|_| Vec::new()).collect(),
@@ -99,7 +162,7 @@ impl<T: Pod> Buckets<T> {
             held_bytes: 0,
             allowed_bytes,
             next: 0,
-            file: SpillFile::new(folder),
+            file: SpillFile::new(disk),
             rows: 0,
         }
     }
@@ -112,6 +175,20 @@ impl<T: Pod> Buckets<T> {
     /// Rows in all buckets that have not been taken.
     pub fn rows(&self) -> u64 {
         self.rows + self.open.iter().map(|block| block.len() as u64).sum::<u64>()
+    }
+
+    /// Rows in a bucket.
+    pub fn rows_of(&self, bucket: usize) -> u64 {
+        let spilled: usize = self.spilled[bucket].iter().map(|extent| extent.bytes / size_of::<T>()).sum();
+        (spilled + self.full[bucket].len() * Self::ROWS + self.open[bucket].len()) as u64
+    }
+
+    /// Writes full blocks to disk until no more than `bytes` are held in them.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] or [`Error::Space`] when the disk does not take them.
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.spill_down_to(bytes).map(drop)
     }
 
     /// Bytes written to disk.
@@ -143,18 +220,21 @@ impl<T: Pod> Buckets<T> {
         self.rows += full.len() as u64;
         self.full[bucket].push(full);
         self.held_bytes += bytes;
-        self.open[bucket] =
-            if self.held_bytes > self.allowed_bytes { self.spill()? } else { Vec::with_capacity(Self::ROWS) };
+        self.open[bucket] = if self.held_bytes > self.allowed_bytes {
+            self.spill_down_to(self.allowed_bytes / 8 * 7)?
+        } else {
+            Vec::with_capacity(Self::ROWS)
+        };
         Ok(())
     }
 
-    /// Writes the full blocks of the buckets whose turn it is, an eighth of all that is held; returns one of them, emptied.
+    /// Writes the full blocks of the buckets whose turn it is until few enough are held; returns one of them, emptied.
     ///
     /// A bucket is written whole, so what lies on disk lies in pieces as long as a bucket can be in memory.
-    fn spill(&mut self) -> Result<Vec<T>> {
+    fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
         let mut gathered: Vec<T> = Vec::new();
-        while self.held_bytes > self.allowed_bytes / 8 * 7 {
+        while self.held_bytes > bytes {
             let bucket = self.next;
             self.next = (bucket + 1) % self.full.len();
             if self.full[bucket].is_empty() {
@@ -215,8 +295,8 @@ impl<T: Pod> Tape<T> {
     const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
 
     /// Makes an empty tape that holds up to `allowed_bytes`.
-    pub fn new(allowed_bytes: u64, folder: &Path) -> Tape<T> {
-        Tape { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(folder) }
+    pub fn new(allowed_bytes: u64, disk: &Disk) -> Tape<T> {
+        Tape { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(disk) }
     }
 
     /// Appends a record, which will lie in one block.
@@ -310,7 +390,7 @@ mod tests {
         fn buckets_give_back_their_rows_whatever_is_spilled(
             seed: u64, count in 1usize..5, rows in 0u64..60_000, allowed in 0u64..1_000_000
         ) {
-            let mut buckets = Buckets::<u64>::new(count, allowed, &std::env::temp_dir());
+            let mut buckets = Buckets::<u64>::new(count, allowed, &Disk::new(&std::env::temp_dir(), 0));
             let mut want = vec![Vec::new(); count];
             for n in 0..rows {
                 let bucket = (seed.wrapping_mul((n * n) | 1) >> 40) as usize % count;
@@ -332,7 +412,7 @@ mod tests {
         fn a_tape_gives_back_its_records_in_order(
             lengths in prop::collection::vec(0usize..200_000, 0..30), allowed in 0u64..8_000_000
         ) {
-            let mut tape = Tape::<u32>::new(allowed, &std::env::temp_dir());
+            let mut tape = Tape::<u32>::new(allowed, &Disk::new(&std::env::temp_dir(), 0));
             for (number, &length) in lengths.iter().enumerate() {
                 tape.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
             }
@@ -356,7 +436,7 @@ mod tests {
     fn spill_files_leave_no_name_behind() {
         let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let mut buckets = Buckets::<u64>::new(1, 0, &folder);
+        let mut buckets = Buckets::<u64>::new(1, 0, &Disk::new(&folder, 0));
         (0..100_000).for_each(|row| buckets.push(0, row).unwrap());
         assert!(buckets.spilled_bytes() > 0);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
@@ -365,8 +445,34 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let mut tape = Tape::<u32>::new(0, Path::new("/nowhere/at/all"));
+        let mut tape = Tape::<u32>::new(0, &Disk::new(Path::new("/nowhere/at/all"), 0));
         tape.push([1, 2].into_iter()).unwrap();
         assert!(tape.finish().unwrap_err().to_string().contains("/nowhere/at/all (effort.spill)"));
+    }
+
+    #[test]
+    fn a_disk_takes_no_more_than_it_may_and_has_room_again_when_files_are_gone() {
+        let disk = Disk::new(&std::env::temp_dir(), 200_000);
+        let fill = |rows: u64| {
+            let mut buckets = Buckets::<u64>::new(1, 0, &disk);
+            (0..rows).try_for_each(|row| buckets.push(0, row))
+        };
+        fill(20_000).unwrap();
+        fill(20_000).unwrap();
+        let refused = fill(40_000).unwrap_err();
+        let Error::Space { needed_bytes, allowed_bytes: 200_000, ref what } = refused else { panic!("{refused}") };
+        assert!((200_000..330_000).contains(&needed_bytes) && what.contains("effort.disk_bytes"), "{refused}");
+    }
+
+    #[test]
+    fn a_full_device_is_an_error_of_space() {
+        let full = Path::new("/dev/full");
+        let disk = Disk::new(full, 0);
+        let mut file = SpillFile::new(&disk);
+        if let Ok(device) = OpenOptions::new().write(true).open(full) {
+            file.file = Some(device);
+            let refused = file.append(&[0; 100]).unwrap_err();
+            assert!(matches!(refused, Error::Space { needed_bytes: 100, .. }), "{refused}");
+        }
     }
 }

@@ -75,49 +75,64 @@ impl Groups {
     }
 }
 
-/// A bijection of `0..count`: a Feistel network over the next power of four, walked until it comes out within.
+/// A bijection of `0..count`: a Feistel network over a rectangle of little more than `count` places, walked until it comes
+/// out within, which it nearly always does at once.
 #[derive(Debug, Clone)]
 struct Shuffle {
     count: u32,
-    half: u32,
+    rows: u32,
+    columns: u32,
     key: u64,
 }
 
 impl Shuffle {
     fn new(count: u32, key: u64) -> Shuffle {
-        let bits = 64 - u64::from(count.max(2) - 1).leading_zeros();
-        Shuffle { count, half: bits.div_ceil(2), key }
+        let columns = count.max(1).isqrt() + 1;
+        Shuffle { count, rows: count.div_ceil(columns).max(1), columns, key }
     }
 
-    fn round(&self, half: u64, round: u64) -> u64 {
-        mix(self.key ^ half << 2 ^ round) & ((1 << self.half) - 1)
+    /// A number below `bound` for a row or column.
+    fn round(&self, from: u32, round: u64, bound: u32) -> u32 {
+        ((mix(self.key ^ u64::from(from) << 2 ^ round) >> 32) * u64::from(bound) >> 32) as u32
     }
 
     fn slot(&self, doc: Rank) -> u32 {
-        let mut at = u64::from(doc);
+        let (mut row, mut column) = (doc / self.columns, doc % self.columns);
         loop {
-            for round in 0..3 {
-                let (left, right) = (at >> self.half, at & ((1 << self.half) - 1));
-                at = right << self.half | (left ^ self.round(right, round));
-            }
-            if at < u64::from(self.count) {
-                return at as u32;
+            row = plus(row, self.round(column, 0, self.rows), self.rows);
+            column = plus(column, self.round(row, 1, self.columns), self.columns);
+            row = plus(row, self.round(column, 2, self.rows), self.rows);
+            // The last places may lie beyond 32 bits.
+            let slot = u64::from(row) * u64::from(self.columns) + u64::from(column);
+            if slot < u64::from(self.count) {
+                return slot as u32;
             }
         }
     }
 
     fn doc(&self, slot: u32) -> Rank {
-        let mut at = u64::from(slot);
+        let (mut row, mut column) = (slot / self.columns, slot % self.columns);
         loop {
-            for round in (0..3).rev() {
-                let (left, right) = (at >> self.half, at & ((1 << self.half) - 1));
-                at = (right ^ self.round(left, round)) << self.half | left;
-            }
-            if at < u64::from(self.count) {
-                return at as Rank;
+            row = minus(row, self.round(column, 2, self.rows), self.rows);
+            column = minus(column, self.round(row, 1, self.columns), self.columns);
+            row = minus(row, self.round(column, 0, self.rows), self.rows);
+            let doc = u64::from(row) * u64::from(self.columns) + u64::from(column);
+            if doc < u64::from(self.count) {
+                return doc as Rank;
             }
         }
     }
+}
+
+/// `x + y` within `0..bound`.
+fn plus(x: u32, y: u32, bound: u32) -> u32 {
+    let sum = x + y;
+    if sum >= bound { sum - bound } else { sum }
+}
+
+/// `x - y` within `0..bound`.
+fn minus(x: u32, y: u32, bound: u32) -> u32 {
+    if x >= y { x - y } else { x + bound - y }
 }
 
 #[cfg(test)]
@@ -128,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_page_has_a_slot_of_its_own_and_back() {
-        for pages in [1_000, 1_024, 4_097] {
+        for pages in [1, 2, 1_000, 1_023, 1_024, 1_089, 4_097] {
             let shuffle = Shuffle::new(pages, 3);
             assert_eq!((0..pages).map(|doc| shuffle.slot(doc)).collect::<BTreeSet<_>>().len(), pages as usize);
             assert!((0..pages).all(|doc| shuffle.doc(shuffle.slot(doc)) == doc));

@@ -105,6 +105,11 @@ impl LinkGraph {
         spot.first + spot.page
     }
 
+    /// Pages with equal numbers are in collections that are copies of each other, or on one site without copies.
+    pub fn similar_cluster(&self, doc: Rank) -> u32 {
+        self.spot(self.groups.slot(doc)).first
+    }
+
     /// Copies of a page, itself counted.
     pub fn cardinality(&self, doc: Rank) -> u32 {
         self.spot(self.groups.slot(doc)).cardinality
@@ -119,7 +124,7 @@ impl LinkGraph {
     /// Puts the pages that a page links to into `links`, ascending, each once, not itself.
     ///
     /// # Cost
-    /// About 100 ns a link, most of it the bijection of pages.
+    /// About 50 ns a link, most of it the bijection of pages.
     pub fn links(&self, doc: Rank, links: &mut Vec<Rank>) {
         let slot = self.groups.slot(doc);
         let spot = self.spot(slot);

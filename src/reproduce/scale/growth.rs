@@ -1,0 +1,227 @@
+//! Links to collections: `LinkSummary` and growth.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::{Options, Row, beside, figure};
+use super::{of_the_machine, scaled};
+use crate::build::peak_memory_bytes;
+use crate::clusters::merge::may_merge;
+use crate::dataflow::all_pairs::Room;
+use crate::dataflow::directory::{Directory, Partitions};
+use crate::dataflow::{growth, links};
+use crate::engine::{Cluster, Net, run as run_on};
+use crate::error::{Error, Result};
+use crate::ids::Rank;
+use crate::job::{Clusters, Job};
+use crate::synth::link_graph::LinkGraph;
+
+/// Bytes that a process needs whatever the number of pages.
+const WHATEVER: u64 = 256 << 20;
+
+/// Of 4 GiB the part that links and edges may take on their way to the owners of clusters and components; the rest is for
+/// what cannot be spilled, 40 bytes a page and 4 a link.
+const FOR_SHARES: f64 = 1.25;
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// The links from a worker's pages: 4 bytes a link and a page.
+struct LinksOut {
+    ends: Vec<u32>,
+    targets: Vec<Rank>,
+}
+
+/// What all workers hold.
+struct Web {
+    directory: Directory,
+    labels: Vec<Rank>,
+    sizes: Vec<u32>,
+}
+
+/// What one worker did.
+#[derive(Default)]
+struct Done {
+    links: u64,
+    making: f64,
+    stages: Vec<(&'static str, f64)>,
+    summary_rows: u64,
+    edges: u64,
+    clusters: u64,
+    collections: u64,
+    pages: u64,
+    taken_out: u64,
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let pages =
+        u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
+    let (graph, settings) = (Arc::new(LinkGraph::new(pages, 1)), Job::default().clusters);
+    let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
+    let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
+    let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
+    let room = Room { memory_bytes, spill: options.work.clone(), disk_bytes: 0, method: None };
+    let truth = Planted::of(&graph);
+    forget_peak_memory();
+    let before = processor_seconds();
+    let parts =
+        run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| one(net, &graph, &web, &settings, &room))?;
+    let (peak, spent) = (peak_memory_bytes(), of_the_machine(before, options.workers));
+
+    let sum = |of: fn(&Done) -> u64| parts.iter().map(of).sum::<u64>() as f64;
+    let slowest = |stage: usize| parts.iter().map(|part| part.stages[stage].1).fold(0.0, f64::max);
+    let stages: Vec<(&str, f64)> = (0..parts[0].stages.len()).map(|at| (parts[0].stages[at].0, slowest(at))).collect();
+    let took: f64 = stages.iter().map(|stage| stage.1).sum();
+    let mut rows = vec![
+        beside("LinkSummary and growth", took, scaled(options.scale, 20.0 * 3600.0), "s")
+            .at_most(scaled(options.scale, 60.0)),
+    ];
+    rows.extend(stages.into_iter().map(|(stage, seconds)| figure(&format!("  {stage}"), seconds, "s")));
+    let making = making + parts.iter().map(|part| part.making).fold(0.0, f64::max);
+    rows.extend([
+        figure("the making of pages and links, not in the above", making, "s"),
+        figure("workers", options.workers as f64, "threads"),
+        figure("links", sum(|part| part.links) / 1e6, "million"),
+        figure("rows of LinkSummary", sum(|part| part.summary_rows) / 1e6, "million"),
+        figure("edges of the TCG", sum(|part| part.edges) / 1e6, "million"),
+        figure("similar clusters", sum(|part| part.clusters), "clusters"),
+        figure("  planted", truth.clusters as f64, "clusters"),
+        figure("collections", sum(|part| part.collections), "collections"),
+        figure("  planted", truth.collections as f64, "collections"),
+        figure("pages in collections", sum(|part| part.pages), "pages"),
+        figure("  planted", truth.pages as f64, "pages"),
+        figure("pages taken out by Definition 5", sum(|part| part.taken_out), "pages"),
+        figure("peak memory", peak as f64 / 1e6, "MB").at_most(allowed / 1e6),
+    ]);
+    rows.extend(spent);
+    Ok(rows)
+}
+
+/// One worker: its links, then from them to similar clusters.
+fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &Room) -> Result<Done> {
+    let begun = Instant::now();
+    let out = LinksOut::of(graph, web.directory.owned(net.index()));
+    let mut done = Done { links: out.targets.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+    net.all_gather("links made", ())?;
+    let mut begun = Instant::now();
+    let mut stages = Vec::new();
+    let mut stage = |name| {
+        stages.push((name, begun.elapsed().as_secs_f64()));
+        begun = Instant::now();
+    };
+    let Web { directory, labels, sizes } = web;
+    let me = net.index();
+    let links = || out.rows(directory.owned(me));
+    let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
+    stage("links from elsewhere");
+
+    let mut edges: Vec<(Rank, Rank)> = Vec::new();
+    let each = |row| {
+        done.summary_rows += 1;
+        if may_merge(&row, settings.merge) {
+            edges.push((row.src_cluster, row.dst_cluster));
+        }
+    };
+    links::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
+    done.edges = edges.len() as u64;
+    stage("LinkSummary");
+
+    let found = growth::similar_clusters(net, directory, labels, links(), &from_elsewhere, edges, settings, room)?;
+    stage("growth");
+    done.clusters = found.len() as u64;
+    done.collections = found.iter().map(|cluster| cluster.collections.len() as u64).sum();
+    done.pages = found.iter().flat_map(|cluster| &cluster.collections).map(|found| found.members.len() as u64).sum();
+    done.taken_out = found.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    done.stages = stages;
+    Ok(done)
+}
+
+impl LinksOut {
+    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Rank>) -> LinksOut {
+        let (mut ends, mut targets, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        for page in pages {
+            graph.links(page, &mut links);
+            targets.extend_from_slice(&links);
+            ends.push(targets.len() as u32);
+        }
+        LinksOut { ends, targets }
+    }
+
+    /// LINK(src, dst), by source; `pages` are those the links were made for.
+    fn rows<'a>(&'a self, pages: impl Iterator<Item = Rank> + 'a) -> impl ExactSizeIterator<Item = (Rank, Rank)> + 'a {
+        Rows { pages, links: self, src: 0, place: 0, at: 0 }
+    }
+}
+
+/// Goes over the links of a worker's pages.
+struct Rows<'a, P> {
+    /// Pages from the one after `src` on.
+    pages: P,
+    links: &'a LinksOut,
+    src: Rank,
+    /// Pages begun.
+    place: usize,
+    at: usize,
+}
+
+impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
+    type Item = (Rank, Rank);
+
+    fn next(&mut self) -> Option<(Rank, Rank)> {
+        let dst = *self.links.targets.get(self.at)?;
+        while self.place == 0 || self.links.ends[self.place - 1] as usize <= self.at {
+            self.src = self.pages.next()?;
+            self.place += 1;
+        }
+        self.at += 1;
+        Some((self.src, dst))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.links.targets.len() - self.at;
+        (left, Some(left))
+    }
+}
+
+impl<P: Iterator<Item = Rank>> ExactSizeIterator for Rows<'_, P> {}
+
+impl Web {
+    /// Pages of trivial clusters that are named by their smallest.
+    fn of(graph: &LinkGraph, workers: usize) -> Web {
+        let partitions = Partitions::new(Job::default().output.partitions, workers);
+        let directory = Directory::even((0..graph.pages()).map(|page| graph.host(page)).collect(), partitions);
+        let mut smallest = vec![Rank::MAX; graph.pages() as usize];
+        let mut sizes = vec![0; graph.pages() as usize];
+        let labels = (0..graph.pages())
+            .map(|page| {
+                let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
+                *smallest = page.min(*smallest);
+                sizes[*smallest as usize] += 1;
+                *smallest
+            })
+            .collect();
+        Web { directory, labels, sizes }
+    }
+}
+
+/// What is true of a graph.
+#[derive(Default)]
+struct Planted {
+    clusters: usize,
+    collections: usize,
+    pages: usize,
+}
+
+impl Planted {
+    fn of(graph: &LinkGraph) -> Planted {
+        let mut planted = Planted::default();
+        let (mut clusters, mut collections) = (BTreeSet::new(), BTreeSet::new());
+        for page in (0..graph.pages()).filter(|&page| graph.cardinality(page) > 1) {
+            planted.pages += 1;
+            clusters.insert(graph.similar_cluster(page));
+            collections.insert(graph.host(page));
+        }
+        Planted { clusters: clusters.len(), collections: collections.len(), ..planted }
+    }
+}

@@ -1,0 +1,79 @@
+//! The road from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and \[CSG00\]: 24 million pages.
+//!
+//! Inputs are made by [`crate::synth`], for the papers' own crawls are not published. What is to be reached is said for 24
+//! million pages, and scaled linearly for fewer.
+
+mod components;
+mod growth;
+mod overlap;
+mod peer;
+
+use super::measure::processor_seconds;
+use super::{Entry, Row, figure};
+
+/// Pages of the papers' crawl.
+const PAGES: u64 = 24_000_000;
+
+/// A sixteenth of them: the smaller end of the growth of cost.
+const SIXTEENTH: u64 = 1_500_000;
+
+/// Our own figures on the papers' problems.
+pub fn entries() -> Vec<Entry> {
+    let of_pages = |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run };
+    vec![
+        of_pages(
+            "bench-overlap-two-line",
+            "sort and all-pairs overlap, two-line chunks, T = 25, 8 GiB (SGM98 Table 1)",
+            overlap::two_line,
+        ),
+        of_pages(
+            "bench-overlap-four-line",
+            "sort and all-pairs overlap, four-line chunks, T = 15, 8 GiB (SGM98 Table 1)",
+            overlap::four_line,
+        ),
+        of_pages(
+            "bench-overlap-memory",
+            "the two-line job within 1 GiB a process, against the same within 8 GiB",
+            overlap::memory,
+        ),
+        of_pages(
+            "bench-overlap-growth",
+            "the two-line job: two workers against one, and its cost as pages grow sixteenfold",
+            overlap::growth,
+        ),
+        Entry {
+            name: "bench-overlap-peer",
+            about: "all-pairs overlap, T = 15, against DuckDB's self-join of the same table (python3 with duckdb)",
+            unit: "rows",
+            scale: 6_000_000,
+            full: 58_750_324,
+            run: peer::run,
+        },
+        of_pages(
+            "bench-components",
+            "trivial clusters of 24 million pages from 200 million similar pairs",
+            components::run,
+        ),
+        of_pages(
+            "bench-growth",
+            "LinkSummary and growth, 24 million pages, 200 million links, 4 GiB (CSG00 section 5.1)",
+            growth::run,
+        ),
+    ]
+}
+
+/// What is to be reached at a scale, given what is at 24 million pages.
+fn scaled(pages: u64, reach: f64) -> f64 {
+    reach * pages as f64 / PAGES as f64
+}
+
+/// How much of the machine there was: processor time since `before`, and processes ready to run in the last minute, of this
+/// program and others; nothing where the system does not tell.
+fn of_the_machine(before: f64, workers: usize) -> Vec<Row> {
+    let spent = processor_seconds() - before;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().and_then(|load| load.parse().ok());
+    let mut rows = vec![figure("processor time of all this, by worker", spent / workers as f64, "s")];
+    rows.extend(load.map(|load| figure("load of the machine in the last minute", load, "threads")));
+    rows
+}
