@@ -24,6 +24,7 @@ pub mod page_counts;
 pub mod progress;
 pub mod replicas;
 pub mod report;
+pub mod servers;
 pub mod shelf;
 pub mod summary;
 pub mod tables;
@@ -37,7 +38,7 @@ use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::LinkSummary;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::{HostId, Rank};
 use crate::job::{Job, Measure};
 use crate::overlap::SimilarPair;
 use captures::Crawl;
@@ -105,6 +106,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
+    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
+    more_tables.extend(servers.parts);
+
     let links = links::resolve(net, shelf, &crawl)?;
     let from_elsewhere = links::from_elsewhere(net, &links, &crawl)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
@@ -140,7 +144,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         more_tables,
         summary: Summary::default(),
     };
-    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out)?;
+    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
+    found.summary.servers = servers.counts;
     Ok(found)
 }
 
@@ -171,6 +176,7 @@ fn summarise(
     counts: &Counts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
+    server: &[HostId],
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
@@ -203,13 +209,14 @@ fn summarise(
         .verdicts
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|pages| {
-            let hosts = report::distinct_hosts(pages.iter().map(|row| row.page), &found.crawl.directory);
+            let pages_on = pages.iter().map(|row| row.page);
+            let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
             (pages[0].keep, hosts, pages.len() as u32)
         })
         .collect();
     let mine = named(net, &found.crawl, trivial)?;
     let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
-    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory);
+    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
     let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
@@ -255,16 +262,17 @@ fn summarise(
     })
 }
 
-/// The largest of this worker's trivial clusters, given as (page that is kept, hosts, pages), with the URL of that page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32, u32)>) -> Result<Vec<Largest>> {
-    clusters.sort_unstable_by_key(|&(keep, hosts, pages)| (std::cmp::Reverse((hosts, pages)), keep));
+/// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
+/// that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
     let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
     let asked = net.exchange_rows("kept pages", rows.into_iter())?;
-    let largest = |(keep, hosts, copies): (Rank, u32, u32)| {
+    let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
         let page = crawl.page(keep);
-        Largest { hosts, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+        Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
     };
     Ok(asked.into_iter().map(largest).collect())
 }

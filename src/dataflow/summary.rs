@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::report::Largest;
-use super::{hamming_pairs, overlap};
+use super::{hamming_pairs, overlap, servers};
 use crate::applications::keep::Why;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -69,6 +69,8 @@ pub struct Summary {
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.
     pub trivial_clusters: u64,
+    /// Servers, how they overlap, and why pages have copies.
+    pub servers: servers::Counts,
     /// Similar clusters of two collections or more.
     pub similar_clusters: u64,
     /// Their collections.

@@ -160,6 +160,12 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.overlap.min_resemblance) {
         return refuse("overlap.min_resemblance", job.overlap.min_resemblance.to_string(), "between 0 and 1");
     }
+    if job.servers.min_shared == 0 {
+        return refuse("servers.min_shared", "0".into(), "at least 1");
+    }
+    if !(0.0..=1.0).contains(&job.servers.nearly_all) {
+        return refuse("servers.nearly_all", job.servers.nearly_all.to_string(), "between 0 and 1");
+    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }

@@ -23,6 +23,7 @@ pub mod planner;
 pub mod prune;
 pub mod rows;
 pub mod runs;
+pub mod servers;
 pub mod sort_based;
 
 use bytemuck::{Pod, Zeroable};
