@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use webtwin::dataflow::captures::{Crawl, settle};
 use webtwin::dataflow::components::components;
 use webtwin::dataflow::directory::Partitions;
+use webtwin::dataflow::giants::Giant;
 use webtwin::dataflow::shelf::{Capture, Shelf};
 use webtwin::dataflow::{exact, find, hamming_pairs, idf, overlap, servers};
 use webtwin::engine::{Cluster, Net, run};
@@ -39,7 +40,7 @@ fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
         let mut fprints = page.fprints.clone();
         fprints.sort_unstable();
         fprints.dedup();
-        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, fprint| hash * 31 + fprint);
+        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| mix(hash ^ fprint));
         shelf.captures.push(Capture {
             doc_id: doc_id(&page.url),
             url: page.url.clone(),
@@ -102,7 +103,7 @@ fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest]);
+    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -240,7 +241,7 @@ proptest! {
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
-        job.hamming.guard = settings.guard;
+        job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
         job.simhash.idf = idf;
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
@@ -402,4 +403,69 @@ proptest! {
         }
         prop_assert_eq!(server_pairs(crawl, servers, workers).0, want);
     }
+}
+
+/// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
+fn trivial_clusters(pages: &[TestPage], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
+    let results: Vec<_> = [1, 2, 3]
+        .map(|workers| {
+            let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
+            let parts = on(workers, move |net| {
+                let mut shelf = shelf(&given, net.index(), net.peers());
+                let found = find(net, &job, &mut shelf, &[0])?;
+                let sizes: Vec<usize> =
+                    found.verdicts.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
+                Ok((sizes, found.summary.giant_trivial_clusters))
+            });
+            let mut sizes: Vec<usize> = parts.iter().flat_map(|part| part.0.clone()).collect();
+            sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
+            (sizes, parts[0].1.clone())
+        })
+        .into();
+    assert!(results.iter().all(|result| *result == results[0]));
+    results[0].clone()
+}
+
+fn document(host: usize, path: usize, fprints: Vec<u64>) -> TestPage {
+    TestPage { url: format!("http://h{host}.example/{path}"), time: 0, fprints, simhash: None, links: Vec::new() }
+}
+
+const PAPER: Overlap =
+    Overlap { min_shared: 15, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None };
+
+/// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
+#[test]
+fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
+    let template: Vec<u64> = (1..=20).collect();
+    let page = |number: usize| {
+        let own = (0..30).map(|chunk| (number as u64 + 1) * 1000 + chunk);
+        document(number % 60, number, template.iter().copied().chain(own).collect())
+    };
+    let pages: Vec<TestPage> = (0..1500).map(page).collect();
+    let (sizes, giants) = trivial_clusters(&pages, PAPER);
+    assert_eq!(sizes, [1500]);
+    assert_eq!((giants[0].pages, giants[0].hosts), (1500, 60));
+    // Every page holds to every other: there is no weak link, and the report says so.
+    assert_eq!((giants[0].bridges.len(), &giants[0].splits), (0, &None));
+    assert_eq!(trivial_clusters(&pages, Job::default().overlap), (vec![], vec![]));
+}
+
+/// A text that drifts from page to page, each on a host of its own: a chain without a false pair in it.
+#[test]
+fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
+    let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
+    let mut pages: Vec<TestPage> = (0..400).map(page).collect();
+    // One pair in the middle is weaker than all others.
+    pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
+    let single_link = Overlap { min_shared: 10, min_resemblance: 0.0, ..PAPER };
+    let (sizes, giants) = trivial_clusters(&pages, Overlap { min_shared: 11, ..single_link });
+    assert_eq!(sizes, [400]);
+    assert_eq!(giants[0].bridges[0].strength, 12);
+    assert_eq!(giants[0].bridges[0].cuts_off, 200);
+    // The guard by hosts has nothing to choose from where each host has one page: this is what the other is for.
+    assert_eq!(trivial_clusters(&pages, Job::default().overlap).0, [400]);
+    let (sizes, giants) = trivial_clusters(&pages, Overlap { guard: Guard::Centre, ..single_link });
+    // A page shares ten chunks with two pages on either side.
+    assert!(sizes[0] <= 5, "{sizes:?}");
+    assert!(giants.is_empty());
 }

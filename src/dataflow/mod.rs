@@ -10,6 +10,7 @@ pub mod components;
 pub mod counts;
 pub mod directory;
 pub mod exact;
+pub mod giants;
 pub mod growth;
 pub mod hamming;
 pub mod hamming_pairs;
@@ -27,6 +28,7 @@ pub mod report;
 pub mod servers;
 pub mod shelf;
 pub mod summary;
+pub mod table_clusters;
 pub mod tables;
 pub mod turns;
 pub mod write;
@@ -109,6 +111,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
+    let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, &similar_pairs, &hamming_pairs)?;
+
     let links = links::resolve(net, shelf, &crawl)?;
     let from_elsewhere = links::from_elsewhere(net, &links, &crawl)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
@@ -146,6 +150,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
+    found.summary.giant_trivial_clusters = giants;
     Ok(found)
 }
 

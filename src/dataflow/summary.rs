@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::giants::Giant;
 use super::report::Largest;
 use super::{hamming_pairs, overlap, servers};
 use crate::applications::keep::Why;
@@ -93,6 +94,8 @@ pub struct Summary {
     pub largest_similar_clusters: Vec<Largest>,
     /// Trivial clusters on the most hosts.
     pub largest_trivial_clusters: Vec<Largest>,
+    /// Trivial clusters of the most pages, where they are giant, with their weakest links.
+    pub giant_trivial_clusters: Vec<Giant>,
 }
 
 const BARS: [(u64, &str); 8] =

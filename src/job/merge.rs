@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Job, Measure, Unit};
+use super::settings::{Guard, Job, Measure, Unit};
 use crate::error::{Error, Result};
 use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
@@ -134,6 +134,13 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
+    }
+    if job.hamming.guard == Guard::Centre {
+        return refuse(
+            "hamming.guard",
+            "centre".into(),
+            "none or mutual-best: of near simhashes not all pairs are made",
+        );
     }
     if job.hamming.k >= 64 {
         return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");

@@ -166,6 +166,8 @@ pub enum Guard {
     None,
     /// A pair joins only if each page is the other's best match on the other's host.
     MutualBest,
+    /// A page joins only through its best pair with the cluster's centre.
+    Centre,
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
