@@ -102,9 +102,19 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     };
     assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.8, "{report}");
     assert_eq!(ours("targets found"), ours("targets"));
-    for table in
-        ["hosts", "pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"]
-    {
+    for table in [
+        "hosts",
+        "server_pairs",
+        "pages",
+        "links",
+        "pairs",
+        "clusters",
+        "link_summary",
+        "collections",
+        "members",
+        "avoid",
+        "rejected",
+    ] {
         assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
     }
     let row = succeed(&["show", &at("out/pages"), "--limit", "1", "--json"]);

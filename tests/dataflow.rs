@@ -2,14 +2,15 @@ use proptest::prelude::*;
 use webtwin::dataflow::captures::{Crawl, settle};
 use webtwin::dataflow::components::components;
 use webtwin::dataflow::directory::Partitions;
+use webtwin::dataflow::giants::Giant;
 use webtwin::dataflow::shelf::{Capture, Shelf};
-use webtwin::dataflow::{exact, find, hamming_pairs, idf, overlap};
+use webtwin::dataflow::{exact, find, hamming_pairs, idf, overlap, servers};
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{Rank, doc_id, mix};
-use webtwin::job::{Guard, Hamming, Job, Measure, MergeCondition, Overlap, Similar};
+use webtwin::job::{Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Similar};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::text::{Feature, inverse_document_frequency};
 
@@ -39,7 +40,7 @@ fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
         let mut fprints = page.fprints.clone();
         fprints.sort_unstable();
         fprints.dedup();
-        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, fprint| hash * 31 + fprint);
+        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| mix(hash ^ fprint));
         shelf.captures.push(Capture {
             doc_id: doc_id(&page.url),
             url: page.url.clone(),
@@ -102,7 +103,7 @@ fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest]);
+    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -240,10 +241,11 @@ proptest! {
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
-        job.hamming.guard = settings.guard;
+        job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
         job.simhash.idf = idf;
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
+        job.servers.min_shared = 2;
         let results: Vec<_> = [1, 2, 3].map(|workers| {
             let (given, job) = (pages.clone(), job.clone());
             let parts = on(workers, move |net| {
@@ -258,9 +260,12 @@ proptest! {
                         found.link_summary,
                     ),
                     (found.collections, found.members, format!("{:?}", found.avoid), format!("{:?}", found.prefixes)),
+                    found.more_tables,
                     found.summary,
                 ))
             });
+            let mut tables: Vec<_> = parts.iter().flat_map(|p| p.2.clone()).collect();
+            tables.sort_by_key(|part| (part.0, part.1));
             let mut links: Vec<_> = parts.iter().flat_map(|p| p.0.0.clone()).collect();
             let mut exact: Vec<_> = parts.iter().flat_map(|p| p.0.1.clone()).collect();
             let mut similar: Vec<_> = parts.iter().flat_map(|p| p.0.2.clone()).collect();
@@ -275,9 +280,192 @@ proptest! {
             summary.sort_unstable();
             collections.sort_unstable();
             members.sort_unstable();
-            ((links, exact, similar, verdicts, summary), (collections, members, parts[0].1.3.clone()), parts[0].2.clone())
+            ((links, exact, similar, verdicts, summary), (collections, members, parts[0].1.3.clone()), tables, parts[0].3.clone())
         }).into();
         prop_assert_eq!(&results[0], &results[1]);
         prop_assert_eq!(&results[0], &results[2]);
     }
+}
+
+/// Rows of the `server_pairs` table, and what the summary says of servers.
+fn server_pairs(pages: Vec<TestPage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, servers::Counts) {
+    let parts = on(workers, move |net| {
+        let mut shelf = shelf(&pages, net.index(), net.peers());
+        let job = Job { servers, ..Job::default() };
+        let found = find(net, &job, &mut shelf, &[0])?;
+        let mut rows = Vec::new();
+        for (_, _, table) in found.more_tables.iter().filter(|part| part.0 == "server_pairs") {
+            let column = |name: &str| &table.columns.iter().find(|column| column.0 == name).unwrap().1;
+            for row in 0..table.rows() {
+                let text = |name: &str| column(name).json(row).as_str().unwrap().to_string();
+                let number = |name: &str| column(name).json(row).as_u64().unwrap();
+                let (mut a, mut b) = ((text("host_a"), number("pages_a")), (text("host_b"), number("pages_b")));
+                assert!(number("a") < number("b"));
+                if a > b {
+                    std::mem::swap(&mut a, &mut b);
+                }
+                rows.push((a, b, number("shared"), number("same_path"), text("kind")));
+            }
+        }
+        Ok((rows, found.summary.servers))
+    });
+    let mut rows: Vec<_> = parts.iter().flat_map(|part| part.0.clone()).collect();
+    rows.sort();
+    (rows, parts[0].1)
+}
+
+/// (name, pages) of two hosts, pages shared, of these under the same path, kind.
+type ServerRow = ((String, u64), (String, u64), u64, u64, String);
+
+#[test]
+fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
+    let page = |host: &str, path: String, text: u64| TestPage {
+        url: format!("http://{host}.example/{path}"),
+        time: 0,
+        // Chunks of its own, so that only pages of one text are similar.
+        fprints: (0..8).map(|chunk| text * 100 + chunk).collect(),
+        simhash: None,
+        links: Vec::new(),
+    };
+    let mut pages = Vec::new();
+    for text in 0..20 {
+        pages.push(page("www", format!("{text}.html"), text));
+        pages.push(page("alias", format!("{text}.html"), text));
+        pages.push(page("mirror", format!("pub/manual/{text}.html"), text));
+        pages.push(page("among-others", format!("manual/{text}.html"), text));
+        pages.push(page("among-others", format!("own/{text}.html"), 1000 + text));
+        pages.push(page("stranger", format!("{text}.html"), 2000 + text));
+    }
+    // One page of the stranger has a second URL, with a query.
+    pages.push(page("stranger", "0.html?again".into(), 2000));
+    let servers = Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 100 };
+    for workers in 1..4 {
+        let (rows, counts) = server_pairs(pages.clone(), servers, workers);
+        let found: Vec<_> = rows.iter().map(|row| (&row.0.0[..], &row.1.0[..], row.2, row.3, &row.4[..])).collect();
+        assert_eq!(
+            found,
+            [
+                ("alias.example", "among-others.example", 20, 0, "mirror"),
+                ("alias.example", "mirror.example", 20, 0, "mirror"),
+                ("alias.example", "www.example", 20, 20, "alias"),
+                ("among-others.example", "mirror.example", 20, 0, "mirror"),
+                ("among-others.example", "www.example", 20, 0, "mirror"),
+                ("mirror.example", "www.example", 20, 0, "mirror"),
+            ]
+        );
+        assert_eq!((rows[0].0.1, rows[0].1.1), (20, 40));
+        assert_eq!(counts.servers, 4);
+        let surplus = counts.surplus;
+        // Of four copies of each page one is under an alias, and two are on servers beyond the first.
+        assert_eq!((surplus.server_alias, surplus.replicated, surplus.url_alias, surplus.same_server), (20, 40, 1, 0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// \[SGM98\] section 1: a server is the union of its pages. Here pages with a text of their own or equal texts only, so
+    /// that a page's copies are known without the job.
+    #[test]
+    fn server_pairs_are_those_of_the_unions_of_pages(
+        pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
+        min_shared in 1u32..4, workers in 1usize..4
+    ) {
+        let crawl: Vec<TestPage> = pages.iter().map(|(&(host, path), &text)| TestPage {
+            url: format!("http://h{host}.example/{path}"),
+            time: 0,
+            fprints: vec![text],
+            simhash: None,
+            links: Vec::new(),
+        }).collect();
+        let servers = Servers { min_shared, nearly_all: 0.75, max_hosts: 5 };
+        let of = |host: u32| pages.iter().filter(move |(page, _)| page.0 == host);
+        let mut want = Vec::new();
+        for a in 0..5 {
+            for b in a + 1..5 {
+                let mut left_over: Vec<u64> = of(b).map(|(_, &text)| text).collect();
+                let mut shared = 0u64;
+                for (_, text) in of(a) {
+                    if let Some(at) = left_over.iter().position(|other| other == text) {
+                        left_over.remove(at);
+                        shared += 1;
+                    }
+                }
+                let same = of(a).filter(|((_, path), text)| pages.get(&(b, *path)) == Some(*text)).count() as u64;
+                let (in_a, in_b) = (of(a).count() as u64, of(b).count() as u64);
+                let nearly_all = |n: u64| n * 4 >= in_a.min(in_b) * 3;
+                let kind = if nearly_all(same) { "alias" } else if nearly_all(shared) { "mirror" } else { "part" };
+                if shared >= u64::from(min_shared) {
+                    let name = |host: u32| format!("h{host}.example");
+                    want.push(((name(a), in_a), (name(b), in_b), shared, same, kind.to_string()));
+                }
+            }
+        }
+        prop_assert_eq!(server_pairs(crawl, servers, workers).0, want);
+    }
+}
+
+/// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
+fn trivial_clusters(pages: &[TestPage], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
+    let results: Vec<_> = [1, 2, 3]
+        .map(|workers| {
+            let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
+            let parts = on(workers, move |net| {
+                let mut shelf = shelf(&given, net.index(), net.peers());
+                let found = find(net, &job, &mut shelf, &[0])?;
+                let sizes: Vec<usize> =
+                    found.verdicts.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
+                Ok((sizes, found.summary.giant_trivial_clusters))
+            });
+            let mut sizes: Vec<usize> = parts.iter().flat_map(|part| part.0.clone()).collect();
+            sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
+            (sizes, parts[0].1.clone())
+        })
+        .into();
+    assert!(results.iter().all(|result| *result == results[0]));
+    results[0].clone()
+}
+
+fn document(host: usize, path: usize, fprints: Vec<u64>) -> TestPage {
+    TestPage { url: format!("http://h{host}.example/{path}"), time: 0, fprints, simhash: None, links: Vec::new() }
+}
+
+const PAPER: Overlap =
+    Overlap { min_shared: 15, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None };
+
+/// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
+#[test]
+fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
+    let template: Vec<u64> = (1..=20).collect();
+    let page = |number: usize| {
+        let own = (0..30).map(|chunk| (number as u64 + 1) * 1000 + chunk);
+        document(number % 60, number, template.iter().copied().chain(own).collect())
+    };
+    let pages: Vec<TestPage> = (0..1500).map(page).collect();
+    let (sizes, giants) = trivial_clusters(&pages, PAPER);
+    assert_eq!(sizes, [1500]);
+    assert_eq!((giants[0].pages, giants[0].hosts), (1500, 60));
+    // Every page holds to every other: there is no weak link, and the report says so.
+    assert_eq!((giants[0].bridges.len(), &giants[0].splits), (0, &None));
+    assert_eq!(trivial_clusters(&pages, Job::default().overlap), (vec![], vec![]));
+}
+
+/// A text that drifts from page to page, each on a host of its own: a chain without a false pair in it.
+#[test]
+fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
+    let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
+    let mut pages: Vec<TestPage> = (0..400).map(page).collect();
+    // One pair in the middle is weaker than all others.
+    pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
+    let single_link = Overlap { min_shared: 10, min_resemblance: 0.0, ..PAPER };
+    let (sizes, giants) = trivial_clusters(&pages, Overlap { min_shared: 11, ..single_link });
+    assert_eq!(sizes, [400]);
+    assert_eq!(giants[0].bridges[0].strength, 12);
+    assert_eq!(giants[0].bridges[0].cuts_off, 200);
+    // The guard by hosts has nothing to choose from where each host has one page: this is what the other is for.
+    assert_eq!(trivial_clusters(&pages, Job::default().overlap).0, [400]);
+    let (sizes, giants) = trivial_clusters(&pages, Overlap { guard: Guard::Centre, ..single_link });
+    // A page shares ten chunks with two pages on either side.
+    assert!(sizes[0] <= 5, "{sizes:?}");
+    assert!(giants.is_empty());
 }

@@ -4,13 +4,14 @@ use webtwin::job::{Job, resolve};
 
 #[test]
 fn every_job_file_resolves_and_says_what_it_is_for() {
-    for entry in std::fs::read_dir("jobs").unwrap() {
+    let entries = ["jobs", "jobs/repro"].into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    for entry in entries {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "toml") {
             let text = std::fs::read_to_string(&path).unwrap();
             assert!(text.starts_with("# "), "{path:?}");
             resolve(path.to_str().unwrap(), &text, &[]).unwrap();
-            let name = path.file_name().unwrap().to_str().unwrap();
+            let name = path.strip_prefix("jobs").unwrap().to_str().unwrap();
             assert!(
                 std::fs::read_to_string("jobs/README.md").unwrap().contains(name),
                 "{name} is not in jobs/README.md"

@@ -217,6 +217,15 @@ fn report(summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     );
+    // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
+    for giant in
+        summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
+    {
+        eprintln!("  {} pages on {} hosts are one set of similar pages: {}", giant.pages, giant.hosts, giant.url);
+        if let Some(weak) = giant.bridges.first().or(giant.splits.as_ref()) {
+            eprintln!("    its weakest link, value {}: {} and {}", weak.strength, weak.a, weak.b);
+        }
+    }
     for largest in summary.largest_similar_clusters.iter().take(5) {
         eprintln!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url);
     }

@@ -2,7 +2,7 @@
 //!
 //! The files keep the order of \[CSG00\] section 3: [`union_find`] (trivial clusters, Def. 4), [`link_summary`] (Figure 8),
 //! [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the pages of each collection), [`collection`]
-//! (Definitions 2-8 and the check of Definition 5).
+//! (Definitions 2-8 and the check of Definition 5). [`weakest_links`] tells what holds a giant trivial cluster together.
 //!
 //! # Deviations
 //! - The paper holds that the merge condition gives each page of Ri its own page of Rj. It need not: with p1->{q1,q2,q3},
@@ -18,3 +18,4 @@ pub mod link_summary;
 pub mod matching;
 pub mod merge;
 pub mod union_find;
+pub mod weakest_links;

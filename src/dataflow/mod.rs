@@ -10,6 +10,7 @@ pub mod components;
 pub mod counts;
 pub mod directory;
 pub mod exact;
+pub mod giants;
 pub mod growth;
 pub mod hamming;
 pub mod hamming_pairs;
@@ -26,8 +27,10 @@ pub mod progress;
 pub mod replicas;
 pub mod report;
 pub mod resume;
+pub mod servers;
 pub mod shelf;
 pub mod summary;
+pub mod table_clusters;
 pub mod tables;
 pub mod turns;
 pub mod write;
@@ -40,7 +43,7 @@ use crate::clusters::link_summary::LinkSummary;
 use crate::clusters::merge::may_merge;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::{HostId, Rank};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use captures::Crawl;
@@ -108,6 +111,11 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
+    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
+    more_tables.extend(servers.parts);
+
+    let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, &similar_pairs, &hamming_pairs)?;
+
     let links = links::resolve(net, shelf, &crawl)?;
     let room =
         memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
@@ -123,8 +131,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         net,
         &directory,
         &labels,
-        links.iter().copied(),
-        &from_elsewhere,
+        (links.iter().copied(), &from_elsewhere),
         edges,
         &job.clusters,
         &room,
@@ -157,7 +164,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         more_tables,
         summary: Summary::default(),
     };
-    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out)?;
+    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
+    found.summary.servers = servers.counts;
+    found.summary.giant_trivial_clusters = giants;
     Ok(found)
 }
 
@@ -194,6 +203,7 @@ fn summarise(
     counts: &Counts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
+    server: &[HostId],
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
@@ -226,13 +236,14 @@ fn summarise(
         .verdicts
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|pages| {
-            let hosts = report::distinct_hosts(pages.iter().map(|row| row.page), &found.crawl.directory);
+            let pages_on = pages.iter().map(|row| row.page);
+            let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
             (pages[0].keep, hosts, pages.len() as u32)
         })
         .collect();
     let mine = named(net, &found.crawl, trivial)?;
     let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
-    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory);
+    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
     let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
@@ -278,16 +289,17 @@ fn summarise(
     })
 }
 
-/// The largest of this worker's trivial clusters, given as (page that is kept, hosts, pages), with the URL of that page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, u32, u32)>) -> Result<Vec<Largest>> {
-    clusters.sort_unstable_by_key(|&(keep, hosts, pages)| (std::cmp::Reverse((hosts, pages)), keep));
+/// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
+/// that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
     let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
     let asked = net.exchange_rows("kept pages", rows.into_iter())?;
-    let largest = |(keep, hosts, copies): (Rank, u32, u32)| {
+    let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
         let page = crawl.page(keep);
-        Largest { hosts, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+        Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
     };
     Ok(asked.into_iter().map(largest).collect())
 }

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::ids::{FPrint, Rank};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
+use crate::overlap::centre::{decide, keep_best};
 use crate::overlap::count_pairs::pair_key;
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::prune::PageSet;
@@ -22,7 +23,7 @@ use crate::overlap::rows::{Narrow, Wide};
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
 ///
-/// All pairs of a page lie with one worker, ascending.
+/// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one.
 ///
 /// # Errors
 /// As [`all_pairs::similar_pairs`].
@@ -66,11 +67,51 @@ pub fn similar_pairs(
         all_pairs::similar_pairs::<Wide>(net, rows, source, &pages, &job.overlap, &room, found)?
     };
     let mut counts = all.work.counts.clone();
-    if job.overlap.guard == Guard::MutualBest {
-        guard(net, &mut pairs, &all, crawl)?;
-        counts.guarded = counts.similar - pairs.len() as u64;
+    let similar = pairs.len() as u64;
+    match job.overlap.guard {
+        Guard::None => {}
+        Guard::MutualBest => guard(net, &mut pairs, &all, crawl)?,
+        Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
+    }
+    // Pairs may have changed workers, so what was taken away is known of all workers only.
+    let left = net.all_gather("pairs left", (similar, pairs.len() as u64))?;
+    if net.index() == 0 {
+        let sum = |of: fn(&(u64, u64)) -> u64| left.iter().map(of).sum::<u64>();
+        counts.guarded = sum(|pairs| pairs.0) - sum(|pairs| pairs.1);
     }
     Ok((pairs, counts))
+}
+
+/// Keeps one pair a page, that with its cluster's centre ([`crate::overlap::centre`]).
+///
+/// An exchange to bring the pairs to the owner of the larger page, and one a round to share what was decided.
+fn anchor(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, pages: usize) -> Result<()> {
+    let mut by_larger = net.exchange_all("pairs by larger page", std::mem::take(pairs), |pair| all.owner(pair.b))?;
+    by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
+    let mut larger_pages: Vec<Rank> = by_larger.iter().map(|pair| pair.b).collect();
+    larger_pages.dedup();
+    // Whoever is not the larger page of a pair is a centre from the start.
+    let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
+    let larger_pages = net.share("pages that wait", larger_pages)?;
+    larger_pages.iter().for_each(|&page| waiting.insert(page));
+    let mut left = larger_pages.len();
+    while left > 0 {
+        let mut mine: Vec<[u32; 2]> = Vec::new();
+        decide(&by_larger, &waiting, &members, |page, member| mine.push([page, u32::from(member)]));
+        let decided = net.share("pages decided", mine)?;
+        for &[page, member] in decided.iter() {
+            waiting.remove(page);
+            if member == 1 {
+                members.insert(page);
+            }
+        }
+        left -= decided.len();
+    }
+    let chunks = &all.chunks;
+    keep_best(&mut by_larger, &members, |a, b| chunks[a as usize].max(chunks[b as usize]));
+    by_larger.sort_unstable();
+    *pairs = by_larger;
+    Ok(())
 }
 
 /// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]).

@@ -95,6 +95,8 @@ pub fn rows(
 pub struct Largest {
     /// Hosts that carry it, by which \[CSG00\] Table 2 ranks.
     pub hosts: u32,
+    /// Servers among these: hosts that are no aliases of each other.
+    pub servers: u32,
     /// Copies: collections of a similar cluster, pages of a trivial one.
     pub copies: u32,
     /// Pages of its largest collection; 1 for a trivial cluster.
@@ -120,12 +122,16 @@ pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Res
 }
 
 /// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
-pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory) -> Vec<Largest> {
+///
+/// `server` has for every host the smallest of its server.
+pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<Largest> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .map(|collections| {
             let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
+            let (hosts, servers) = hosts_and_servers(collections.iter().map(|row| row.root), directory, server);
             Largest {
-                hosts: distinct_hosts(collections.iter().map(|row| row.root), directory),
+                hosts,
+                servers,
                 copies: collections.len() as u32,
                 size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
                 doc_id: directory.doc_ids[kept.root as usize],
@@ -135,10 +141,14 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory) -> Vec
         .collect()
 }
 
-/// Hosts that some pages stand on.
-pub fn distinct_hosts(pages: impl Iterator<Item = Rank>, directory: &Directory) -> u32 {
+/// Hosts that some pages stand on, and servers; `server` has for every host the smallest of its server.
+pub fn hosts_and_servers(pages: impl Iterator<Item = Rank>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
     let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page as usize]).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    hosts.len() as u32
+    let count = hosts.len() as u32;
+    hosts.iter_mut().for_each(|host| *host = server[*host as usize]);
+    hosts.sort_unstable();
+    hosts.dedup();
+    (count, hosts.len() as u32)
 }

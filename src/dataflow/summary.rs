@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::giants::Giant;
 use super::report::Largest;
-use super::{hamming_pairs, overlap};
+use super::{hamming_pairs, overlap, servers};
 use crate::applications::keep::Why;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -69,6 +70,8 @@ pub struct Summary {
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.
     pub trivial_clusters: u64,
+    /// Servers, how they overlap, and why pages have copies.
+    pub servers: servers::Counts,
     /// Similar clusters of two collections or more.
     pub similar_clusters: u64,
     /// Their collections.
@@ -91,6 +94,8 @@ pub struct Summary {
     pub largest_similar_clusters: Vec<Largest>,
     /// Trivial clusters on the most hosts.
     pub largest_trivial_clusters: Vec<Largest>,
+    /// Trivial clusters of the most pages, where they are giant, with their weakest links.
+    pub giant_trivial_clusters: Vec<Giant>,
 }
 
 const BARS: [(u64, &str); 8] =

@@ -15,8 +15,18 @@ use crate::storage::table::{Column, Table};
 pub type Part = (&'static str, usize, Table);
 
 /// Names of the tables that every run has, with or without rows.
-pub const NAMES: [&str; 9] =
-    ["pages", "links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected"];
+pub const NAMES: [&str; 10] = [
+    "pages",
+    "links",
+    "pairs",
+    "clusters",
+    "link_summary",
+    "collections",
+    "members",
+    "avoid",
+    "rejected",
+    "server_pairs",
+];
 
 /// All parts that this worker owns. `sources` are the names of the inputs; `rejected` is ascending.
 pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitions: usize) -> Vec<Part> {
@@ -75,6 +85,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Table {
         "collections" => collections(crawl, &[]),
         "members" => members(crawl, &[]),
         "avoid" => avoid(crawl, &[]),
+        "server_pairs" => super::servers::empty(),
         _ => rejected_table(&[], &[]),
     }
 }

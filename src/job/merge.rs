@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Job, Measure, Unit};
+use super::settings::{Guard, Job, Measure, Unit};
 use crate::error::{Error, Result};
 use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
@@ -135,6 +135,13 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
+    if job.hamming.guard == Guard::Centre {
+        return refuse(
+            "hamming.guard",
+            "centre".into(),
+            "none or mutual-best: of near simhashes not all pairs are made",
+        );
+    }
     if job.hamming.k >= 64 {
         return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");
     }
@@ -159,6 +166,12 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if !(0.0..=1.0).contains(&job.overlap.min_resemblance) {
         return refuse("overlap.min_resemblance", job.overlap.min_resemblance.to_string(), "between 0 and 1");
+    }
+    if job.servers.min_shared == 0 {
+        return refuse("servers.min_shared", "0".into(), "at least 1");
+    }
+    if !(0.0..=1.0).contains(&job.servers.nearly_all) {
+        return refuse("servers.nearly_all", job.servers.nearly_all.to_string(), "between 0 and 1");
     }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");

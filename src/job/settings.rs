@@ -30,6 +30,8 @@ pub struct Job {
     pub fingerprints: Fingerprints,
     /// What is joined with what.
     pub batch: Batch,
+    /// When two servers overlap.
+    pub servers: Servers,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
     /// Settings that change how much work is done at once, never the answer.
@@ -164,6 +166,19 @@ pub enum Guard {
     None,
     /// A pair joins only if each page is the other's best match on the other's host.
     MutualBest,
+    /// A page joins only through its best pair with the cluster's centre.
+    Centre,
+}
+
+/// When two servers overlap (\[SGM98\] section 1).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Servers {
+    /// T: pages that two servers must share.
+    pub min_shared: u32,
+    /// The part of the smaller server's pages that is nearly all of them.
+    pub nearly_all: f64,
+    /// A page on more hosts than this pairs no servers.
+    pub max_hosts: u32,
 }
 
 /// Where similar pairs come from.
@@ -315,6 +330,7 @@ impl Default for Job {
             },
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
+            servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
             effort: Effort {
                 shard_bytes: 8 << 20,

@@ -6,7 +6,7 @@
 //! can never share T chunks, and long ones share that much site furniture. So a chunk counts only if it is neither
 //! furniture ([`filter`]) nor all over the crawl, F is also held against the chunks of the larger page
 //! ([`is_pairwise_similar`]), and a pair joins two clusters only if neither page has a better match on the other's host
-//! ([`guard`]). Each is a setting; without them what is left is the paper's definition.
+//! ([`guard`]), or only through a pair with the cluster's centre ([`centre`]). Each is a setting; without them what is left is the paper's definition.
 //!
 //! # Source
 //! \[SGM98\] section 2 for the table and F >= T, 2.1 for the sort-based approach.
@@ -15,6 +15,7 @@
 //! - F >= T throughout, as in the definition; section 2.1 step 4 says "more than T".
 //! - The number of chunks of a page, against which F is held, leaves out the chunks that do not count.
 
+pub mod centre;
 pub mod coarse_count;
 pub mod count_pairs;
 pub mod filter;
@@ -23,6 +24,7 @@ pub mod planner;
 pub mod prune;
 pub mod rows;
 pub mod runs;
+pub mod servers;
 pub mod sort_based;
 
 use bytemuck::{Pod, Zeroable};

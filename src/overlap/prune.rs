@@ -96,6 +96,11 @@ impl PageSet {
         self.0[page as usize / 64] |= 1 << (page % 64);
     }
 
+    /// Takes a page out.
+    pub fn remove(&mut self, page: Rank) {
+        self.0[page as usize / 64] &= !(1 << (page % 64));
+    }
+
     /// Whether a page is in it.
     #[inline]
     pub fn contains(&self, page: Rank) -> bool {

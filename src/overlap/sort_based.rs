@@ -39,6 +39,25 @@ pub fn similar_pairs(
     let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
     match settings.guard {
         Guard::None => pairs.collect(),
+        Guard::Centre => {
+            let mut best: BTreeMap<Rank, SimilarPair> = BTreeMap::new();
+            let mut by_larger: Vec<SimilarPair> = pairs.collect();
+            by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
+            for pair in &by_larger {
+                // Smaller pages are settled: those that have a centre are members, the others centres.
+                if best.contains_key(&pair.a) {
+                    continue;
+                }
+                let larger = |pair: &SimilarPair| u64::from(chunks[pair.a as usize].max(chunks[pair.b as usize]));
+                let kept = best.entry(pair.b).or_insert(*pair);
+                if u64::from(pair.value) * larger(kept) > u64::from(kept.value) * larger(pair) {
+                    *kept = *pair;
+                }
+            }
+            let mut kept: Vec<SimilarPair> = best.into_values().collect();
+            kept.sort_unstable();
+            kept
+        }
         Guard::MutualBest => {
             let mut matches: Vec<Match> = pairs
                 .clone()
@@ -102,6 +121,16 @@ pub(super) mod tests {
         let found: Vec<_> =
             similar_pairs(&pages, &[0, 1, 1], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1)]);
+    }
+
+    #[test]
+    fn a_chain_joins_its_centres_only() {
+        // Each page shares three of four chunks with the next.
+        let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
+        let settings = Overlap { guard: Guard::Centre, ..paper(3) };
+        let found: Vec<_> =
+            similar_pairs(&pages, &[0, 1, 2, 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        assert_eq!(found, [(0, 1), (2, 3)]);
     }
 
     #[test]

@@ -38,3 +38,102 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
     }
     svg + "</svg>\n"
 }
+
+/// Colours of the series of a figure, darkest first, as in the papers.
+const COLOURS: [&str; 3] = ["#1b3a57", "steelblue", "#a8c6e0"];
+
+fn frame(title: &str, across: &str, up: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
+         <text x=\"{LEFT}\" y=\"18\" font-size=\"14\">{title}</text>\n\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n\
+         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {0})\">{up}</text>\n",
+        WIDTH / 2.0,
+        HEIGHT - 6.0,
+        HEIGHT / 2.0,
+    )
+}
+
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 420.0;
+const LEFT: f64 = 60.0;
+const LOW: f64 = 44.0;
+const TOP: f64 = 40.0;
+
+/// Bars of several series side by side; `series` are names and shares, one for each of `labels`.
+pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
+    let mut svg = frame(title, across, "share of pages");
+    let step = (WIDTH - LEFT - 20.0) / labels.len().max(1) as f64;
+    let wide = step * 0.8 / series.len().max(1) as f64;
+    for (number, (name, values)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let y = TOP + 4.0 + 18.0 * number as f64;
+        let _ = writeln!(svg, "<rect x=\"700\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
+        let _ = writeln!(svg, "<text x=\"718\" y=\"{}\">{name}</text>", y + 11.0);
+        for (at, value) in values.iter().enumerate() {
+            let tall = value * (HEIGHT - LOW - TOP);
+            let x = LEFT + at as f64 * step + number as f64 * wide;
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{wide:.1}\" height=\"{tall:.1}\" fill=\"{colour}\"/>",
+                HEIGHT - LOW - tall
+            );
+        }
+    }
+    for (at, label) in labels.iter().enumerate() {
+        let (x, y) = (LEFT + (at as f64 + 0.4) * step, HEIGHT - LOW + 16.0);
+        let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>");
+    }
+    for part in 0..=4 {
+        let y = HEIGHT - LOW - f64::from(part) / 4.0 * (HEIGHT - LOW - TOP);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{y:.1}\" text-anchor=\"end\">{} %</text>", LEFT - 4.0, part * 25);
+    }
+    svg + "</svg>\n"
+}
+
+/// Points on two logarithmic axes; all are 1 or more.
+pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> String {
+    let mut svg = frame(title, across, up);
+    let decades = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(10.0, f64::max).log10().ceil();
+    let (right, high) = (decades(|point| point.0), decades(|point| point.1));
+    let x = |value: f64| LEFT + value.log10() / right * (WIDTH - LEFT - 30.0);
+    let y = |value: f64| HEIGHT - LOW - value.log10() / high * (HEIGHT - LOW - TOP);
+    for decade in 0..=right as i32 {
+        let value = 10f64.powi(decade);
+        let (at, low) = (x(value), HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>", low + 16.0);
+    }
+    for decade in 0..=high as i32 {
+        let value = 10f64.powi(decade);
+        let at = y(value);
+        let _ = writeln!(svg, "<path d=\"M{LEFT} {at:.1}H{}\" stroke=\"#ddd\"/>", WIDTH - 30.0);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{at:.1}\" text-anchor=\"end\">{value}</text>", LEFT - 4.0);
+    }
+    for &(right, up) in points {
+        let _ = writeln!(
+            svg,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"steelblue\" fill-opacity=\"0.7\"/>",
+            x(right),
+            y(up)
+        );
+    }
+    svg + "</svg>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_point_and_every_bar_is_drawn_within_the_picture() {
+        let points = [(1.0, 1.0), (143.0, 1349.0), (360.0, 1052.0)];
+        let svg = log_points("t", "x", "y", &points);
+        assert_eq!(svg.matches("<circle").count(), 3);
+        assert!(svg.contains("cx=\"60.0\" cy=\"376.0\"") && svg.ends_with("</svg>\n"), "{svg}");
+        let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
+        // The ground, two keys and four bars.
+        assert_eq!(svg.matches("<rect").count(), 7);
+    }
+}

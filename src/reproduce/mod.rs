@@ -3,10 +3,13 @@
 //! An entry makes its input, does the work, and returns rows: what was measured, the paper's figure, what is to be
 //! reached. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
 
+pub mod csg00;
 pub mod draw;
 mod measure;
 pub mod mjs07;
 pub mod scale;
+pub mod sgm98;
+mod source;
 
 use std::path::PathBuf;
 
@@ -48,6 +51,8 @@ pub struct Entry {
 pub fn entries() -> Vec<Entry> {
     let mut all = mjs07::entries();
     all.extend(scale::entries());
+    all.extend(sgm98::entries());
+    all.extend(csg00::entries());
     all.sort_by_key(|entry| entry.name);
     all
 }

@@ -93,7 +93,8 @@ impl Shuffle {
 
     /// A number below `bound` for a row or column.
     fn round(&self, from: u32, round: u64, bound: u32) -> u32 {
-        ((mix(self.key ^ u64::from(from) << 2 ^ round) >> 32) * u64::from(bound) >> 32) as u32
+        let random = mix(self.key ^ (u64::from(from) << 2) ^ round) >> 32;
+        ((random * u64::from(bound)) >> 32) as u32
     }
 
     fn slot(&self, doc: Rank) -> u32 {

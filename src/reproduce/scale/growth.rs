@@ -127,7 +127,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     done.edges = edges.len() as u64;
     stage("LinkSummary");
 
-    let found = growth::similar_clusters(net, directory, labels, links(), &from_elsewhere, edges, settings, room)?;
+    let found = growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), edges, settings, room)?;
     stage("growth");
     done.clusters = found.len() as u64;
     done.collections = found.iter().map(|cluster| cluster.collections.len() as u64).sum();

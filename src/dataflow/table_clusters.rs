@@ -1,0 +1,120 @@
+//! Trivial clusters of a made-up `FPrint-DocID` table: what the reproductions of the papers' histograms and times call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::all_pairs::{Pages, Room, similar_pairs};
+use super::components::components;
+use super::measure::Means;
+use crate::clusters::union_find::UnionFind;
+use crate::engine::{Cluster, Net, run};
+use crate::error::{Error, Result};
+use crate::ids::{FPrint, Rank, mix};
+use crate::job::Overlap;
+use crate::overlap::prune::PageSet;
+use crate::overlap::rows::Narrow;
+use crate::synth::tables::{Table, TableParams};
+
+/// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
+pub type Groups = BTreeMap<u64, u64>;
+
+/// Clusters of a table, and what it took to find them; times are those of the slowest worker.
+#[derive(Debug, Clone, Default)]
+pub struct TableClusters {
+    /// Rows of `FPrint-DocID`.
+    pub rows: u64,
+    /// Pages of equal text.
+    pub exact: Groups,
+    /// The same joined by similar pairs.
+    pub similar: Groups,
+    /// Seconds for exact copies, rows made and sorted, all-pairs overlap, and union-find.
+    pub seconds: [f64; 4],
+}
+
+/// Finds the exact copies of a made-up table, all pairs of the rest with F >= T, and the clusters of both.
+///
+/// # Errors
+/// As [`Table::new`] and [`similar_pairs`]; [`Error::Usage`] for fingerprints of 64 bits.
+pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
+    if params.bits != 32 {
+        return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));
+    }
+    let table = Arc::new(Table::new(params)?);
+    let mut overlap = crate::job::resolve("", "preset = \"two-line\"", &[])?.overlap;
+    overlap.min_shared = params.chunking.threshold();
+    let room = Room { memory_bytes: means.memory_bytes, spill: means.spill.clone(), disk_bytes: 0, method: None };
+    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| of_worker(net, &table, &overlap, &room))?;
+    let mut all = TableClusters::default();
+    for part in parts {
+        all.rows += part.rows;
+        all.seconds = std::array::from_fn(|stage| all.seconds[stage].max(part.seconds[stage]));
+        if !part.similar.is_empty() {
+            (all.exact, all.similar) = (part.exact, part.similar);
+        }
+    }
+    Ok(all)
+}
+
+fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &Room) -> Result<TableClusters> {
+    let (count, peers) = (table.pages() as usize, net.peers() as u64);
+    let mine = table.part(net.index(), net.peers());
+    let begun = Instant::now();
+    let wholes = mine.clone().map(|doc| {
+        let exact = table.exact(doc);
+        [(exact >> 32) as u32, exact as u32, doc]
+    });
+    let to = |row: &[u32; 3]| (mix(u64::from(row[0]) << 32 | u64::from(row[1])) % peers) as usize;
+    let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
+    wholes.sort_unstable();
+    let mut sets = UnionFind::new(count);
+    let mut copies: Vec<Rank> = Vec::new();
+    for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
+        for copy in &equal[1..] {
+            sets.union(equal[0][2], copy[2]);
+            copies.push(copy[2]);
+        }
+    }
+    drop(wholes);
+    let exact = components(net, "exact copies", count, sets.forest())?;
+    let shared = net.share("copies", copies)?;
+    let mut copies = PageSet::new(count, |_| false);
+    shared.iter().for_each(|&copy| copies.insert(copy));
+    drop(shared);
+    let of_exact = begun.elapsed().as_secs_f64();
+
+    let mut next = mine.start;
+    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+        let end = (next + 1500).min(mine.end);
+        table.rows(next..end, |row| send(row.fprint(), row.doc));
+        next = end;
+        next < mine.end
+    };
+    let pages = Pages { count, hosts: &[], copies: &copies };
+    let rows = mine.len() as u64 * 24;
+    let all = similar_pairs::<Narrow>(net, rows, source, &pages, overlap, room, |pair| {
+        sets.union(pair.a, pair.b);
+    })?;
+    let of = |stages: &[&str]| -> f64 {
+        all.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
+    };
+    let sorting = of(&["exchange rows", "sort rows"]);
+    let begun = Instant::now();
+    let similar = components(net, "trivial clusters", count, sets.forest())?;
+    let seconds = [
+        of_exact,
+        sorting,
+        all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
+        begun.elapsed().as_secs_f64(),
+    ];
+    let of_first = |labels: &[Rank]| if net.index() == 0 { groups(labels) } else { Groups::new() };
+    Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
+}
+
+fn groups(labels: &[Rank]) -> Groups {
+    let mut sizes = vec![0u64; labels.len()];
+    labels.iter().for_each(|&least| sizes[least as usize] += 1);
+    let mut groups = Groups::new();
+    sizes.into_iter().filter(|&size| size > 0).for_each(|size| *groups.entry(size).or_default() += 1);
+    groups
+}

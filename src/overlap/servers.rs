@@ -1,0 +1,291 @@
+//! Overlap of servers, and why pages have copies: server aliases, URL aliases, popular pages.
+//!
+//! In: the pages of one trivial cluster after another. Out: a [`ServerPair`] for every two servers of the cluster, to be
+//! added up over all clusters, and the cluster's [`Surplus`].
+//!
+//! A server is the union of its pages, and a page is known by its trivial cluster. So a server is a bag of clusters, and
+//! two servers share the intersection of their bags, page by page. What a page is short of, it is short of on all names
+//! of its server, so F is held against the pages of the smaller one.
+//!
+//! # Source
+//! \[SGM98\] section 1 for the union and F >= T; section 3 for the three reasons.
+//!
+//! # Deviations
+//! - The union is of pages, not of their chunks: pages have been compared before, and chunks of a template say nothing.
+//! - Content alone cannot tell a second name of one server from a server that carries exact copies of all its pages under
+//!   the same paths. Both are called an alias here; the paper would look at addresses ("in general, detecting server aliasing
+//!   is a hard problem").
+//! - Likewise a server's pages of one text are called URL aliases, be they one file under two names, as in the paper, or
+//!   the same "not found" page under many.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use super::millionths;
+use crate::ids::{FPrint, HostId, Rank};
+use crate::job::Servers;
+
+/// A page that has copies: 24 bytes. Orders by cluster, then server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct ServerPage {
+    /// Its trivial cluster.
+    pub cluster: Rank,
+    /// Its server.
+    pub host: HostId,
+    path: [u32; 2],
+    text: [u32; 2],
+}
+
+impl ServerPage {
+    /// A page, with the hash of its path and query, and that of its text.
+    pub fn new(cluster: Rank, host: HostId, path: u64, text: FPrint) -> ServerPage {
+        let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
+        ServerPage { cluster, host, path: halves(path), text: halves(text) }
+    }
+}
+
+/// What two servers share; `a < b`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct ServerPair {
+    /// The smaller server.
+    pub a: HostId,
+    /// The larger server.
+    pub b: HostId,
+    /// F: pages of each that have a copy of their own on the other.
+    pub shared: u32,
+    /// Of these, pages with equal text under equal paths.
+    pub same_path: u32,
+}
+
+/// What two servers are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Two names of one server: nearly all pages of one are on the other, under the same path.
+    Alias,
+    /// Nearly all pages of one are on the other, at other paths or in other versions.
+    Mirror,
+    /// Both carry some set of pages: a manual among others.
+    Part,
+}
+
+impl Kind {
+    /// The word in the `server_pairs` table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Alias => "alias",
+            Kind::Mirror => "mirror",
+            Kind::Part => "part",
+        }
+    }
+}
+
+/// Calls `found` for every two servers of one trivial cluster, whose pages come ascending; a cluster on more than
+/// `max_hosts` servers pairs none.
+///
+/// # Cost
+/// Servers x pages.
+pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
+    let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
+    if servers.len() > max_hosts as usize {
+        return;
+    }
+    for (at, left) in servers.iter().enumerate() {
+        for right in &servers[at + 1..] {
+            found(ServerPair {
+                a: left[0].host,
+                b: right[0].host,
+                shared: left.len().min(right.len()) as u32,
+                same_path: same_path(left, right),
+            });
+        }
+    }
+}
+
+/// Pages of both servers with equal path and text.
+fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    let mut same = 0;
+    while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
+        match (x.path, x.text).cmp(&(y.path, y.text)) {
+            std::cmp::Ordering::Less => _ = left.next(),
+            std::cmp::Ordering::Greater => _ = right.next(),
+            std::cmp::Ordering::Equal => {
+                same += 1;
+                left.next();
+                right.next();
+            }
+        }
+    }
+    same
+}
+
+/// What the servers of a pair are to each other, `None` when they share fewer than T pages. `pages_a` and `pages_b` are
+/// their pages that have text.
+pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<Kind> {
+    let smaller = u64::from(pages_a.min(pages_b));
+    let nearly_all = |pages: u32| u64::from(pages) * 1_000_000 >= millionths(settings.nearly_all) * smaller;
+    match pair {
+        pair if pair.shared < settings.min_shared => None,
+        pair if nearly_all(pair.same_path) => Some(Kind::Alias),
+        pair if nearly_all(pair.shared) => Some(Kind::Mirror),
+        _ => Some(Kind::Part),
+    }
+}
+
+/// Fewest servers of a popular page: "replicated across 10 - 100 sites" (\[SGM98\] section 3).
+pub const POPULAR: u64 = 10;
+
+/// Pages beyond the first of their trivial cluster, each for one reason; and the pages that are popular.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surplus {
+    /// Pages with the text of another page of their server: URL aliases.
+    pub url_alias: u64,
+    /// Pages similar to another page of their server.
+    pub same_server: u64,
+    /// Servers' pages beyond those of one name of the server: server aliases.
+    pub server_alias: u64,
+    /// Servers beyond the first: replicas proper.
+    pub replicated: u64,
+    /// Trivial clusters on [`POPULAR`] servers and more.
+    pub popular: u64,
+    /// Their pages.
+    pub popular_pages: u64,
+}
+
+impl std::ops::Add for Surplus {
+    type Output = Surplus;
+
+    fn add(self, other: Surplus) -> Surplus {
+        Surplus {
+            url_alias: self.url_alias + other.url_alias,
+            same_server: self.same_server + other.same_server,
+            server_alias: self.server_alias + other.server_alias,
+            replicated: self.replicated + other.replicated,
+            popular: self.popular + other.popular,
+            popular_pages: self.popular_pages + other.popular_pages,
+        }
+    }
+}
+
+/// Why the pages of one trivial cluster are more than one; they come ascending. `server(host)` is the same for all names
+/// of a server.
+///
+/// On each host all pages but one for each text are URL aliases, and all texts but one are similar; of the hosts of one
+/// server all but one are aliases; and of the servers all but one are replicas. So the reasons add up to the pages but one.
+pub fn surplus(pages: &[ServerPage], server: impl Fn(HostId) -> HostId) -> Surplus {
+    let mut sum = Surplus::default();
+    let (mut texts, mut servers) = (Vec::new(), Vec::new());
+    for of_host in pages.chunk_by(|x, y| x.host == y.host) {
+        texts.clear();
+        texts.extend(of_host.iter().map(|page| page.text));
+        texts.sort_unstable();
+        texts.dedup();
+        sum.url_alias += (of_host.len() - texts.len()) as u64;
+        sum.same_server += texts.len() as u64 - 1;
+        servers.push(server(of_host[0].host));
+    }
+    let hosts = servers.len() as u64;
+    servers.sort_unstable();
+    servers.dedup();
+    let servers = servers.len() as u64;
+    sum.server_alias = hosts - servers;
+    sum.replicated = servers - 1;
+    if servers >= POPULAR {
+        (sum.popular, sum.popular_pages) = (1, pages.len() as u64);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::Job;
+
+    fn pages() -> impl Strategy<Value = Vec<ServerPage>> {
+        // Text decides the cluster, as equal texts are in one; a path is once on a server.
+        prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
+            let page = |((host, path), text): ((u32, u64), u64)| ServerPage::new(text as u32 / 3, host, path, text);
+            let mut pages: Vec<ServerPage> = pages.into_iter().map(page).collect();
+            pages.sort_unstable();
+            pages
+        })
+    }
+
+    /// \[SGM98\] section 1, word by word: a server is the union of its pages, and pages are paired off one by one.
+    fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), (u32, u32)> {
+        let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
+        let mut found = BTreeMap::new();
+        for a in 0..5 {
+            for b in a + 1..5 {
+                let mut left_over = of(b);
+                let mut shared = 0;
+                for page in of(a) {
+                    if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
+                        left_over.remove(at);
+                        shared += 1;
+                    }
+                }
+                let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
+                let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
+                if shared > 0 {
+                    found.insert((a, b), (shared, same as u32));
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn servers_share_what_their_unions_of_pages_do(pages in pages()) {
+            let mut found: BTreeMap<(HostId, HostId), (u32, u32)> = BTreeMap::new();
+            for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
+                pairs_of_cluster(cluster, 5, |pair| {
+                    let sum = found.entry((pair.a, pair.b)).or_default();
+                    *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+                });
+            }
+            prop_assert_eq!(found, by_definition(&pages));
+        }
+
+        #[test]
+        fn every_page_but_the_first_has_one_reason(pages in pages(), server in prop::array::uniform5(0u32..3)) {
+            for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
+                let sum = surplus(cluster, |host| server[host as usize]);
+                let reasons = sum.url_alias + sum.same_server + sum.server_alias + sum.replicated;
+                prop_assert_eq!(reasons, cluster.len() as u64 - 1);
+                let servers: BTreeSet<u32> = cluster.iter().map(|page| server[page.host as usize]).collect();
+                prop_assert_eq!(sum.replicated, servers.len() as u64 - 1);
+                let texts: BTreeSet<_> = cluster.iter().map(|page| (page.host, page.text)).collect();
+                prop_assert_eq!(sum.url_alias, (cluster.len() - texts.len()) as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn an_alias_has_the_paths_a_mirror_the_pages_and_a_part_neither() {
+        let settings = Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers };
+        let kind = |shared, same_path| kind(&ServerPair { a: 0, b: 1, shared, same_path }, 10, 50, &settings);
+        assert_eq!(kind(10, 9), Some(Kind::Alias));
+        assert_eq!(kind(9, 8), Some(Kind::Mirror));
+        assert_eq!(kind(8, 8), Some(Kind::Part));
+        assert_eq!(kind(4, 4), None);
+    }
+
+    #[test]
+    fn a_page_that_is_everywhere_pairs_no_servers() {
+        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(0, host, 1, 1)).collect();
+        let mut pairs = 0;
+        pairs_of_cluster(&pages, 3, |_| pairs += 1);
+        assert_eq!(pairs, 0);
+        pairs_of_cluster(&pages, 4, |_| pairs += 1);
+        assert_eq!(pairs, 6);
+    }
+}

@@ -1,0 +1,52 @@
+//! \[CSG00\]: replicated collections.
+
+mod clusters;
+mod costs;
+
+use super::{Entry, Options, Row};
+use crate::error::Result;
+
+/// The paper's tables and figures.
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry {
+            name: "csg00-table1",
+            about: "space and time of trivial clusters by chunking, the paper's scaled to as many pages (CSG00 Table 1); --input RUN",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: costs::table_1,
+        },
+        Entry {
+            name: "csg00-figure11",
+            about: "pages by number of similar pages (CSG00 Figure 11); --input RUN for a real crawl's",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: figure_11,
+        },
+        Entry {
+            name: "csg00-figure12",
+            about: "similar clusters by cardinality and size (CSG00 Figure 12); --input RUN for a real crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: clusters::figure_12,
+        },
+        Entry {
+            name: "csg00-table2",
+            about: "collections with the most replicas (CSG00 Table 2); --input RUN for a real crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: clusters::table_2,
+        },
+    ]
+}
+
+/// "approximately 25 million web pages" (section 5.1).
+const PAGES: f64 = 25e6;
+
+fn figure_11(options: &Options) -> Result<Vec<Row>> {
+    super::sgm98::histogram(options, "csg00-figure11", "Similar pages (CSG00 Figure 11)")
+}

@@ -1,0 +1,52 @@
+//! \[SGM98\]: all-pairs document overlap.
+//!
+//! Without `--input` tables and crawls are made up. The tables are *planted* with the published shares of replicas, so
+//! Figure 1 and the savings on them check the road from rows to clusters, not the web.
+
+mod costs;
+mod popular;
+mod replicas;
+
+use super::Entry;
+pub(super) use replicas::histogram;
+
+/// The paper's tables and figures.
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry {
+            name: "sgm98-table1",
+            about: "space and time of Overlap by chunking, the paper's scaled to as many pages (SGM98 Table 1); --input RUN",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: costs::table_1,
+        },
+        Entry {
+            name: "sgm98-figure1",
+            about: "pages by number of replicas (SGM98 Figure 1); --input RUN for a real crawl's",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: replicas::figure_1,
+        },
+        Entry {
+            name: "sgm98-savings",
+            about: "pages that need not be visited again (SGM98 section 3); --input RUN for a real crawl's",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: replicas::savings,
+        },
+        Entry {
+            name: "sgm98-table2",
+            about: "sets of pages on the most servers (SGM98 Table 2); --input RUN for a real crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: popular::table_2,
+        },
+    ]
+}
+
+/// "approximately 24 million web pages" (section 3).
+const PAGES: f64 = 24e6;

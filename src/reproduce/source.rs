@@ -1,0 +1,148 @@
+//! What the reproductions of \[SGM98\] and \[CSG00\] speak of: a run that is given, a job that is run now, or a made-up table.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Options, Row};
+use crate::dataflow::ingest::Queue;
+use crate::dataflow::measure::Means;
+use crate::dataflow::replicas;
+use crate::dataflow::summary::{Bar, Summary, bars};
+use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
+use crate::engine::{Cluster, run as run_on};
+use crate::error::{Error, Result};
+use crate::job::{Digest, resolve};
+use crate::pages::work_items::Work;
+use crate::storage::location::Location;
+use crate::storage::manifest::Manifest;
+use crate::storage::table::{Table, decode};
+use crate::synth::tables::{Chunking, TableParams};
+
+/// What pages are compared by: a column of the papers' Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Document,
+    FourLines,
+    TwoLines,
+    /// None of the papers'.
+    Other,
+}
+
+impl By {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            By::Document => "entire document",
+            By::FourLines => "four lines",
+            By::TwoLines => "two lines",
+            By::Other => "this run's chunks",
+        }
+    }
+}
+
+/// A finished run.
+pub(super) struct Run {
+    folder: Location,
+    pub manifest: Manifest,
+    pub summary: Summary,
+}
+
+impl Run {
+    /// Reads the run that was given, or runs a job on a made-up crawl of `scale` pages.
+    pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+        match &options.input {
+            Some(run) => Run::read(run),
+            None => Run::make(options, job_file, job),
+        }
+    }
+
+    pub(super) fn read(url: &str) -> Result<Run> {
+        let folder = Location::parse(url)?;
+        let manifest = Manifest::read(&folder)?;
+        let file = manifest.files.iter().find(|file| file.path == "summary.json");
+        let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
+        let summary = serde_json::from_slice(&manifest.read_file(&folder, file)?)
+            .map_err(|cause| Error::input(url, format!("summary.json: {cause}; run the job again with this build")))?;
+        Ok(Run { folder, manifest, summary })
+    }
+
+    fn make(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+        let out = options.work.join("run").display().to_string();
+        let sets = [
+            format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
+            format!("output.url={}", serde_json::Value::from(out.as_str())),
+        ];
+        let job = resolve(job_file, job, &sets)?;
+        let folder = Location::parse(&out)?;
+        let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+        let digest = Digest::of(&job).0;
+        let shared = (Arc::new(job), queue, folder);
+        let cluster = Cluster::local(options.workers);
+        run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
+        Run::read(&out)
+    }
+
+    /// What its pages were compared by.
+    pub(super) fn by(&self) -> By {
+        let job = &self.manifest.job;
+        let settings = (&job["chunks"]["unit"], &job["chunks"]["count"], &job["overlap"]["min_shared"]);
+        match (settings.0.as_str(), settings.1.as_u64(), settings.2.as_u64()) {
+            (Some("document"), ..) => By::Document,
+            (Some("lines"), Some(4), Some(15)) => By::FourLines,
+            (Some("lines"), Some(2), Some(25)) => By::TwoLines,
+            _ => By::Other,
+        }
+    }
+
+    /// Bytes of a table on disk.
+    pub(super) fn bytes(&self, table: &str) -> u64 {
+        self.manifest.table(table).map(|file| file.bytes).sum()
+    }
+
+    pub(super) fn table(&self, name: &str) -> Result<Table> {
+        let mut table = Table::default();
+        for file in self.manifest.table(name) {
+            table.append(decode(&file.path, self.manifest.read_file(&self.folder, file)?)?)?;
+        }
+        Ok(table)
+    }
+}
+
+/// Clusters of a made-up table of `scale` pages, in 8 GiB.
+pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
+    let pages = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 pages".into()))?;
+    let means = Means { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
+    of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
+}
+
+/// Bars of pages by number of replicas, by what pages are compared by.
+pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
+    if let Some(run) = &options.input {
+        let run = Run::read(run)?;
+        let mut found = vec![(By::Document, run.summary.replication_exact.clone())];
+        if run.by() != By::Document {
+            found.push((run.by(), run.summary.replication_similar.clone()));
+        }
+        return Ok(found);
+    }
+    let [two, four] = [Chunking::TwoLines, Chunking::FourLines].map(|chunking| made_up(options, chunking));
+    let (two, four) = (two?, four?);
+    let bars = |groups: &Groups| bars(groups, options.scale);
+    Ok(vec![(By::Document, bars(&two.exact)), (By::FourLines, bars(&four.similar)), (By::TwoLines, bars(&two.similar))])
+}
+
+/// A figure of the paper's that our data cannot speak to.
+pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> Row {
+    Row { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
+}
+
+/// Writes a figure and its data where they are wanted.
+pub(super) fn put(options: &Options, name: &str, svg: String, tsv: String) -> Result<()> {
+    let Some(folder) = &options.output else { return Ok(()) };
+    let failed = |path: &Path, cause: std::io::Error| Error::storage(path.display().to_string(), cause);
+    std::fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
+    for (ending, text) in [("svg", svg), ("tsv", tsv)] {
+        let path = folder.join(format!("{name}.{ending}"));
+        std::fs::write(&path, text).map_err(|cause| failed(&path, cause))?;
+    }
+    Ok(())
+}
