@@ -222,8 +222,12 @@ fn report(summary: &Summary, folder: &str) {
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
         eprintln!("  {} pages on {} hosts are one set of similar pages: {}", giant.pages, giant.hosts, giant.url);
-        if let Some(weak) = giant.bridges.first().or(giant.splits.as_ref()) {
-            eprintln!("    its weakest link, value {}: {} and {}", weak.strength, weak.a, weak.b);
+        let weak = giant.bridges.first().map(|weak| ("hangs on one pair", weak));
+        if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("falls apart above a pair", weak))) {
+            eprintln!(
+                "    it {how} of value {}, {} pages off: {} and {}",
+                weak.strength, weak.cuts_off, weak.a, weak.b
+            );
         }
     }
     for largest in summary.largest_similar_clusters.iter().take(5) {

@@ -36,7 +36,6 @@ pub struct Counts {
     /// Pairs that share T pages and more, but not nearly all.
     pub part_pairs: u64,
     /// Why pages have copies.
-    #[serde(flatten)]
     pub surplus: Surplus,
 }
 

@@ -1,11 +1,13 @@
 //! Figure 12 and Table 2: similar clusters by cardinality and size.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::super::source::{Run, not_ours, put};
 use super::super::{Options, Row, beside, draw, figure};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::storage::table::Column;
 
 /// Table 2: description, cardinality, size. (The text gives LDP 1349 pages.)
 const PUBLISHED: [(&str, f64, f64); 5] = [
@@ -19,21 +21,39 @@ const PUBLISHED: [(&str, f64, f64); 5] = [
 /// "small size (less than 10 pages in their collections)" (section 5.1): the area labelled "Noise".
 const NOISE: u64 = 10;
 
-/// Collections, and pages of the largest, of every similar cluster.
-fn clusters(run: &Run) -> Result<Vec<(u64, u64)>> {
+/// A similar cluster.
+struct Cluster {
+    /// Its collections.
+    cardinality: u64,
+    /// Pages of the largest.
+    size: u64,
+    /// Root of the collection that is kept.
+    url: String,
+}
+
+/// All similar clusters, by their smallest page.
+fn clusters(run: &Run) -> Result<Vec<Cluster>> {
     let (collections, members) = (run.table("collections")?, run.table("members")?);
-    let mut cardinality: BTreeMap<u64, u64> = BTreeMap::new();
-    collections.u64("similar_cluster")?.iter().for_each(|&cluster| *cardinality.entry(cluster).or_default() += 1);
-    let mut sizes: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for (&cluster, &collection) in members.u64("similar_cluster")?.iter().zip(members.u64("collection")?) {
-        *sizes.entry((cluster, collection)).or_default() += 1;
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    members.u64("collection")?.iter().for_each(|&collection| *sizes.entry(collection).or_default() += 1);
+    let kept = collections.columns.iter().find_map(|column| match column {
+        (name, Column::Bool(kept)) if name == "keep" => Some(kept),
+        _ => None,
+    });
+    let kept = kept.ok_or_else(|| Error::input("collections", "the table has no column keep"))?;
+    let urls = collections.text("root_url")?;
+    let mut found: BTreeMap<u64, Cluster> = BTreeMap::new();
+    for (row, (cluster, collection)) in
+        collections.u64("similar_cluster")?.iter().zip(collections.u64("collection")?).enumerate()
+    {
+        let cluster = found.entry(*cluster).or_insert(Cluster { cardinality: 0, size: 0, url: urls[row].clone() });
+        cluster.cardinality += 1;
+        cluster.size = cluster.size.max(sizes.get(collection).copied().unwrap_or(0));
+        if kept[row] {
+            cluster.url = urls[row].clone();
+        }
     }
-    let mut largest: BTreeMap<u64, u64> = BTreeMap::new();
-    for ((cluster, _), size) in sizes {
-        let most = largest.entry(cluster).or_default();
-        *most = size.max(*most);
-    }
-    Ok(cardinality.into_iter().map(|(cluster, cardinality)| (cardinality, largest[&cluster])).collect())
+    Ok(found.into_values().collect())
 }
 
 pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
@@ -41,7 +61,9 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     let run = Run::given_or_made(options, "jobs/repro/csg00-figure12.toml", job)?;
     let clusters = clusters(&run)?;
     let mut points: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    clusters.iter().for_each(|&point| *points.entry(point).or_default() += 1);
+    for cluster in &clusters {
+        *points.entry((cluster.cardinality, cluster.size)).or_default() += 1;
+    }
     let mut tsv = String::from("cardinality\tsize\tclusters\n");
     for ((cardinality, size), count) in &points {
         let _ = writeln!(tsv, "{cardinality}\t{size}\t{count}");
@@ -50,32 +72,32 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     let title = "Similar clusters by cardinality and size (CSG00 Figure 12)";
     put(options, "csg00-figure12", draw::log_points(title, "cluster cardinality", "collection size", &places), tsv)?;
 
-    let noise = clusters.iter().filter(|cluster| cluster.1 < NOISE).count() as f64;
-    let most = |of: fn(&(u64, u64)) -> u64| clusters.iter().map(of).max().unwrap_or(0) as f64;
+    let noise = clusters.iter().filter(|cluster| cluster.size < NOISE).count() as f64;
+    let wide = clusters.iter().filter(|cluster| cluster.cardinality >= 10 && cluster.size >= NOISE).count() as f64;
+    let most = |of: fn(&Cluster) -> u64| clusters.iter().map(of).max().unwrap_or(0) as f64;
     Ok(vec![
         figure("pages", run.summary.pages.pages as f64, "pages"),
         figure("similar clusters", clusters.len() as f64, "clusters"),
         figure("of fewer than 10 pages (the paper's \"noise\")", noise, "clusters"),
-        figure("widely replicated: on ten hosts and more", wide(&clusters), "clusters"),
-        beside("largest cardinality", most(|cluster| cluster.0), 360.0, "collections"),
-        beside("largest size", most(|cluster| cluster.1), 1359.0, "pages"),
+        figure("of ten collections and more of ten pages and more", wide, "clusters"),
+        beside("largest cardinality", most(|cluster| cluster.cardinality), 360.0, "collections"),
+        beside("largest size", most(|cluster| cluster.size), 1359.0, "pages"),
         not_ours("LDP, the point named in the text: cardinality", 143.0, "collections"),
         not_ours("LDP: size", 1349.0, "pages"),
     ])
-}
-
-fn wide(clusters: &[(u64, u64)]) -> f64 {
-    clusters.iter().filter(|cluster| cluster.0 >= 10 && cluster.1 >= NOISE).count() as f64
 }
 
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/csg00-table2.toml");
     let run = Run::given_or_made(options, "jobs/repro/csg00-table2.toml", job)?;
     let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
-    for (rank, largest) in run.summary.largest_similar_clusters.iter().take(5).enumerate() {
-        let name = format!("{}: {}", rank + 1, largest.url);
-        rows.push(figure(&format!("{name}: cardinality"), f64::from(largest.copies), "collections"));
-        rows.push(figure(&format!("{name}: size"), f64::from(largest.size), "pages"));
+    let mut clusters = clusters(&run)?;
+    clusters.retain(|cluster| cluster.size >= NOISE);
+    clusters.sort_by_key(|cluster| Reverse((cluster.cardinality, cluster.size)));
+    for (rank, cluster) in clusters.iter().take(5).enumerate() {
+        let name = format!("{}: {}", rank + 1, cluster.url);
+        rows.push(figure(&format!("{name}: cardinality"), cluster.cardinality as f64, "collections"));
+        rows.push(figure(&format!("{name}: size"), cluster.size as f64, "pages"));
     }
     // None of these was in our crawl.
     for (rank, (what, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
