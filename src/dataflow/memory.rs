@@ -20,7 +20,7 @@ const A_PAGE: u64 = 360;
 const A_PAGE_OF_COUNTS: u64 = 12;
 
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
-const AT_REST: u64 = 48 << 20;
+const AT_REST: u64 = 36 << 20;
 
 /// Bytes of a pair of pages.
 const A_PAIR: u64 = 8;
