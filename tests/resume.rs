@@ -65,7 +65,7 @@ fn numbers(told: &str) -> (usize, usize, usize) {
 }
 
 /// Allows a run so little memory that it ends amid its input.
-const LITTLE: &str = "effort.memory_bytes=52500000";
+const LITTLE: &str = "effort.memory_bytes=39917000";
 
 /// Starts a run and kills it as soon as it has recorded anything.
 fn kill(crawl: &Crawl, name: &str, workers: &str) {
