@@ -161,7 +161,7 @@ fn processes_find_their_own_records_again() {
         });
         children.map(|child| child.wait_with_output().unwrap())
     };
-    for output in start(&["--set", LITTLE]) {
+    for output in start(&["--set", "effort.memory_bytes=38817000"]) {
         assert_eq!(output.status.code(), Some(9), "{}", said(&output));
     }
     let mut taken = 0;
