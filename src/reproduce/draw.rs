@@ -12,7 +12,7 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
          <title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
          <text x=\"{left}\" y=\"18\" font-size=\"14\">{title}</text>\n\
          <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n\
-         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {0})\">{up}</text>\n",
+         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {2})\">{up}</text>\n",
         width / 2.0,
         height - 6.0,
         height / 2.0,
@@ -48,7 +48,7 @@ fn frame(title: &str, across: &str, up: &str) -> String {
          <title>{title}</title>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n\
          <text x=\"{LEFT}\" y=\"18\" font-size=\"14\">{title}</text>\n\
          <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n\
-         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {0})\">{up}</text>\n",
+         <text x=\"14\" y=\"{}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {2})\">{up}</text>\n",
         WIDTH / 2.0,
         HEIGHT - 6.0,
         HEIGHT / 2.0,
