@@ -4,7 +4,7 @@
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
 //! # Layout of a record
-//! [`Head`], [`Row`] for each page, [`RejectionRow`]; fingerprints, feature hashes, links (8 bytes each), feature weights (2);
+//! `Head`, `Row` for each page, `RejectionRow`; fingerprints, feature hashes, links (8 bytes each), feature weights (2);
 //! then bytes: what was mended, URLs and media types of the pages, details of the rejections; all in the order of reading.
 
 use std::ops::Range;

@@ -4,7 +4,7 @@
 //! of. What a record says is for its writer to know; here it is bytes.
 //!
 //! # Layout
-//! A [`Head`] (magic, format, job digest, build, checksum), then for each record an [`Entry`] (key, length, two checksums)
+//! A `Head` (magic, format, job digest, build, checksum), then for each record an `Entry` (key, length, two checksums)
 //! and its bytes. Numbers are in the order of this machine; another order makes another magic.
 //!
 //! # Safety of the answer

@@ -1,9 +1,9 @@
 //! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
 //!
 //! Q goes to every process once and its workers share the tables that are built from it. Chunks of F are pulled by the
-//! workers, as the paper's mappers are given theirs; a worker scans a chunk and keeps what is near ([`scan`]). Without Q
+//! workers, as the paper's mappers are given theirs; a worker scans a chunk and keeps what is near (`scan`). Without Q
 //! the fingerprints of F are joined with each other ([`all_pairs`]). Then it is known how many pairs of documents that
-//! makes; only then are they made ([`pairs`]), or the documents put in groups ([`groups`]).
+//! makes; only then are they made (`pairs`), or the documents put in groups (`groups`).
 
 pub mod all_pairs;
 pub mod build;
