@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Guard, Job, Measure, Unit};
+use super::settings::{Guard, Job, Kind, Measure, Unit};
 use crate::error::{Error, Result};
 use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
@@ -29,12 +29,15 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     for set in sets {
         lay_over(&mut tree, set, "", "--set")?;
     }
-    let job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
+    let mut job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
         file: file.into(),
         setting: "a setting".into(),
         got: cause.message().into(),
         must_be: "of the type that `webtwin check` shows".into(),
     })?;
+    if job.kind == Kind::Signatures {
+        job.similar.by = Measure::Signatures;
+    }
     validate(&job, file)?;
     Ok(job)
 }
@@ -148,18 +151,47 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.simhash.bits > 64 {
         return refuse("simhash.bits", job.simhash.bits.to_string(), "1 to 64, or 0 for no simhash");
     }
-    if job.simhash.bits == 0 && job.similar.by != Measure::Overlap {
-        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is not overlap");
+    if job.simhash.bits == 0 && matches!(job.similar.by, Measure::Hamming | Measure::Both) {
+        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is hamming or both");
     }
     if !(1..=16).contains(&job.simhash.phrase) {
         return refuse("simhash.phrase", job.simhash.phrase.to_string(), "1 to 16 terms");
     }
-    if job.simhash.stop_words != NONE && !has_stop_words(&job.simhash.stop_words) {
-        return refuse("simhash.stop_words", job.simhash.stop_words.clone(), "none, or a code of ISO 639-1 such as en");
+    for (section, stop_words, stemming) in [
+        ("simhash", &job.simhash.stop_words, &job.simhash.stemming),
+        ("signatures", &job.signatures.stop_words, &job.signatures.stemming),
+    ] {
+        if stop_words != NONE && !has_stop_words(stop_words) {
+            let must_be = "none, or a code of ISO 639-1 such as en";
+            return refuse(&format!("{section}.stop_words"), stop_words.clone(), must_be);
+        }
+        if stemming != NONE && !has_stemmer(stemming) {
+            let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
+            return refuse(&format!("{section}.stemming"), stemming.clone(), must_be);
+        }
     }
-    if job.simhash.stemming != NONE && !has_stemmer(&job.simhash.stemming) {
-        let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
-        return refuse("simhash.stemming", job.simhash.stemming.clone(), must_be);
+    let signatures = &job.signatures;
+    if !(1..=64).contains(&signatures.dims) {
+        return refuse("signatures.dims", signatures.dims.to_string(), "1 to 64 components");
+    }
+    if signatures.iterations > 8 {
+        return refuse(
+            "signatures.iterations",
+            signatures.iterations.to_string(),
+            "at most 8; more see the whole crawl",
+        );
+    }
+    for (name, part) in [
+        ("signatures.damping", signatures.damping),
+        ("signatures.rp_tolerance", signatures.rp_tolerance),
+        ("signatures.hm_tolerance", signatures.hm_tolerance),
+    ] {
+        if !(0.0..=1.0).contains(&part) {
+            return refuse(name, part.to_string(), "between 0 and 1");
+        }
+    }
+    if signatures.guard == Guard::Centre {
+        return refuse("signatures.guard", "centre".into(), "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
