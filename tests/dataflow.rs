@@ -10,7 +10,7 @@ use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{Rank, doc_id, mix};
-use webtwin::job::{Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar};
+use webtwin::job::{Children, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar};
 use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
@@ -183,10 +183,11 @@ proptest! {
     fn signatures_and_their_collisions_equal_those_found_in_one_place(
         pages in crawl(), guard in prop::sample::select(vec![Guard::None, Guard::MutualBest]),
         rp_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
-        hm_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]), workers in 1usize..4
+        hm_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
+        children in prop::sample::select(vec![Children::Sum, Children::Mean]), workers in 1usize..4
     ) {
         let mut job = Job::default();
-        job.signatures = Signatures { dims: 2, damping: 0.3, rp_tolerance, hm_tolerance, guard, ..job.signatures };
+        job.signatures = Signatures { dims: 2, children, damping: 0.3, rp_tolerance, hm_tolerance, guard, ..job.signatures };
         let (given, settings) = (pages.clone(), job.signatures.clone());
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
@@ -209,7 +210,7 @@ proptest! {
         raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
         let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
         let links = gathered(&|worker| parts[worker].1.1.clone());
-        let hm = hyperlink_map(&rp, &links, settings.damping, settings.iterations);
+        let hm = hyperlink_map(&rp, &links, &settings);
 
         // The table has them, by doc id.
         let mut rows = Vec::new();

@@ -10,19 +10,20 @@ use super::directory::Directory;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Rank;
+use crate::job::Signatures;
 use crate::signatures::hyperlink_map::{part, step};
 use crate::signatures::number;
 
-/// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: `dims` components each, 0
+/// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
 /// for a page without. `links` are those of these pages, ascending.
 pub fn hyperlink_map(
     net: &mut Net<'_>,
     directory: &Directory,
     rp: &[u64],
     links: &[(Rank, Rank)],
-    dims: usize,
-    (damping, iterations): (f64, u32),
+    settings: &Signatures,
 ) -> Result<Vec<u64>> {
+    let dims = settings.dims as usize;
     let mut children: Vec<Rank> = links.iter().map(|link| link.1).collect();
     children.sort_unstable();
     children.dedup();
@@ -40,7 +41,7 @@ pub fn hyperlink_map(
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
-    for _ in 0..iterations {
+    for _ in 0..settings.iterations {
         let mut rows = asked.iter().flat_map(|&[child, at, worker]| {
             let components = of_child(child).zip(at as usize * dims..);
             components.map(move |(component, to)| (component, [worker, to as u32, (to >> 32) as u32]))
@@ -73,7 +74,7 @@ pub fn hyperlink_map(
             let parent = directory.place(links[0].0) * dims;
             for dim in 0..dims {
                 let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
-                next[parent + dim] = step(r[parent + dim], damping, values);
+                next[parent + dim] = step(r[parent + dim], settings, values);
             }
         }
         x = next;

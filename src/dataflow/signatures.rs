@@ -71,7 +71,7 @@ pub fn similar_pairs(
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
     hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
-    let hm = hyperlink_map(net, &crawl.directory, &rp, links, dims, (settings.damping, settings.iterations))?;
+    let hm = hyperlink_map(net, &crawl.directory, &rp, links, settings)?;
     let directory = crawl.directory.clone();
     let mut copies =
         net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;

@@ -42,12 +42,17 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl, and
-/// the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3,
-/// \[CSG00\] section 5.1).
-const PRESETS: [(&str, &str); 5] = [
+/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl,
+/// signatures at theirs, and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
+/// (\[SGM98\] section 3, \[CSG00\] section 5.1).
+const PRESETS: [(&str, &str); 6] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
+    (
+        "signatures",
+        "[similar]\nby = \"signatures\"\n[signatures]\ndims = 16\nweights = \"log\"\nunit_length = true\nchildren = \"mean\"\n\
+         damping = 1.0\niterations = 5\nrp_tolerance = 0.065\nhm_tolerance = 0.2",
+    ),
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
@@ -245,10 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn simhash_at_its_best_is_one_line_too() {
+    fn simhash_and_signatures_at_their_best_are_one_line_too() {
         let job = resolve("j.toml", "preset = \"simhash\"\n[hamming]\nk = 3", &[]).unwrap();
         assert_eq!((job.similar.by, job.hamming.k, job.simhash.idf), (Measure::Hamming, 3, true));
         assert_eq!(job.overlap, Job::default().overlap);
+        let job = resolve("j.toml", "preset = \"signatures\"", &[]).unwrap();
+        assert_eq!((job.similar.by, job.signatures.dims, job.signatures.unit_length), (Measure::Signatures, 16, true));
+        assert_eq!(resolve("j.toml", "kind = \"signatures\"", &[]).unwrap().similar.by, Measure::Signatures);
     }
 
     #[test]
@@ -268,6 +276,9 @@ mod tests {
             ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
             ("[simhash]\nstemming = \"english\"", "none, ar"),
             ("[simhash]\nstop_words = \"English\"", "639"),
+            ("[signatures]\ndims = 0", "1 to 64"),
+            ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
+            ("[signatures]\nguard = \"centre\"", "mutual-best"),
             ("kind = [", "TOML"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();

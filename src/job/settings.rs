@@ -246,6 +246,16 @@ pub struct Simhash {
     pub min_features: u32,
 }
 
+/// What comes of the signatures of the pages that a page links to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Children {
+    /// Their sum, as in \[DDGMP03\].
+    Sum,
+    /// Their mean.
+    Mean,
+}
+
 /// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signatures {
@@ -263,7 +273,9 @@ pub struct Signatures {
     pub unit_length: bool,
     /// A page with fewer terms says too little to have signatures.
     pub min_terms: u32,
-    /// γ: what of its children's signatures comes up to a page.
+    /// What comes of its children's signatures,
+    pub children: Children,
+    /// and γ, the part of that which comes up to a page.
     pub damping: f64,
     /// Links down which a page's HM signature sees.
     pub iterations: u32,
@@ -373,10 +385,11 @@ impl Default for Job {
                 weights: Weights::Count,
                 unit_length: false,
                 min_terms: 8,
-                damping: 0.1,
+                children: Children::Sum,
+                damping: 0.001,
                 iterations: 3,
-                rp_tolerance: 0.001,
-                hm_tolerance: 0.001,
+                rp_tolerance: 0.0001,
+                hm_tolerance: 0.0001,
                 guard: Guard::MutualBest,
                 max_pairs: 50_000_000,
             },
