@@ -7,14 +7,14 @@
 //! Afterwards all are divided by the largest component of any page.
 //!
 //! # Deviation
-//! With `signatures.children = "mean"` the sum is divided by the number of children in the crawl. Then no component is beyond
-//! r / (1 - γr), and what stands far down the links counts for pages of many children as for those of few.
+//! With `signatures.children = "mean"` the sum is divided by the number of children in the crawl. After t iterations no
+//! component is beyond t + 1 then, and what stands far down the links counts for pages of many children as for those of few.
 //!
 //! # Growth
-//! The paper's sum grows. //! With children on average r, a page of c children has some r (1 + γcr + (γcr)² + ...): where γcr is beyond 1, each
-//! iteration multiplies by it, and the division by the largest value presses all pages without so many children towards 0. The
-//! numbers stay finite: 2^20 children and 8 iterations are 2^160 at most, and a double holds 2^1023. What is lost is not
-//! precision but room, so C is to be chosen for γ and the number of iterations.
+//! The paper's sum grows. With children of r on average, a page of c children has some r (1 + γcr + (γcr)² + ...): where γcr
+//! is beyond 1, each iteration multiplies by it, and the division by the largest value presses all pages without so many
+//! children towards 0. The numbers stay finite: 2^20 children and 8 iterations are 2^160 at most, and a double holds 2^1023.
+//! What is lost is not precision but room, so γ is small by default, and C is to be chosen for γ and the number of iterations.
 //!
 //! Sums are doubles. They are the same for any number of workers because a page's children come in one order, by rank.
 

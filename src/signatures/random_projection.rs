@@ -19,8 +19,8 @@ const UNIT: i128 = 1 << 24;
 
 /// Π: a row of K entries for every term there may be, none of them stored.
 ///
-/// Recipe `splitmix64-v1`: four entries of 16 bits each from `mix(term ^ mix(seed + block << 32))`, where block d / 4 has the
-/// dimensions d. An entry is an odd number from -65,535 to 65,535, that is in \[-1,1\], uniform, in 65,535ths.
+/// Recipe `splitmix64-v1`: four entries of 16 bits each from `mix(term ^ mix(seed + 2^32 block))`; dimension d is in block
+/// d / 4. An entry is an odd number from -65,535 to 65,535, that is in \[-1,1\], uniform, in 65,535ths.
 #[derive(Debug)]
 pub struct Projection {
     /// One a block of dimensions.
