@@ -125,12 +125,10 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
         .for_each(|(_, page)| mine.extend(&page.projected));
     let mut bounds = Bounds::default();
     net.all_gather("bounds of projections", mine)?.into_iter().for_each(|other| bounds.join(other));
-    let mut rp = Vec::with_capacity(crawl.pages.len() * dims);
-    for (_, page) in &crawl.pages {
-        rp.extend(bounds.signature(&page.projected));
-        rp.resize(rp.len().next_multiple_of(dims), 0);
+    let mut rp = vec![0; crawl.pages.len() * dims];
+    for (own, (_, page)) in rp.chunks_mut(dims).zip(&crawl.pages) {
+        own.iter_mut().zip(bounds.signature(&page.projected)).for_each(|(own, part)| *own = part);
     }
-    rp.resize(crawl.pages.len() * dims, 0);
     Ok(rp)
 }
 
