@@ -42,7 +42,8 @@
 //!
 //! So HM adds what the paper says it adds, some three points, where K is as small as the paper's, and less where RP says more.
 //! The level is not the paper's (.90 and .93), which judged 100 documents that have a replica, and counted documents, not pairs.
-//! Here most copies are other versions, and the pages of one manual share most of their words.
+//! Here most copies are other versions, and the pages of one manual share most of their words. Counted as the paper counts, with
+//! K = 5 and plain counts: .821 by RP alone and .828 with HM, most of which is that most pages here have a replica.
 
 pub mod collide;
 pub mod hyperlink_map;
