@@ -1,8 +1,9 @@
 //! Figure 1: precision and recall over (C, D), by the signatures of a run and the truth about its crawl.
 //!
-//! The paper judged 100 sampled documents by hand and the lists returned by their cosine. Here the truth is known of all pages,
-//! and precision and recall are of pairs as well: "a document that has a replica" was returned is easily right where nearly
-//! every page has one. The made-up crawl shows that all this works and no more: its pages share one small vocabulary. All pages take part, exact copies too, and there is no guard and no clustering, as in the paper.
+//! The paper judged 100 sampled documents by hand, and the lists returned by their cosine. Here the truth is known of all
+//! pages, and precision and recall are of pairs as well: "a document that has a replica" was returned is easily right where
+//! nearly every page has one. All pages take part, exact copies too, and there is no guard and no clustering, as in the paper.
+//! The made-up crawl shows that all this works, and no more: its pages share one small vocabulary.
 
 use std::collections::HashMap;
 use std::fmt::Write;
