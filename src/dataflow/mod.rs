@@ -32,6 +32,7 @@ pub mod resume;
 pub mod room;
 pub mod servers;
 pub mod shelf;
+pub mod study;
 pub mod summary;
 pub mod table_clusters;
 pub mod tables;
