@@ -7,6 +7,7 @@ pub mod csg00;
 pub mod draw;
 mod measure;
 pub mod mjs07;
+pub mod pbz06;
 pub mod scale;
 pub mod sgm98;
 mod source;
@@ -53,6 +54,7 @@ pub fn entries() -> Vec<Entry> {
     all.extend(scale::entries());
     all.extend(sgm98::entries());
     all.extend(csg00::entries());
+    all.extend(pbz06::entries());
     all.sort_by_key(|entry| entry.name);
     all
 }

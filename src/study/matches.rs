@@ -63,7 +63,7 @@ pub struct Probes(Vec<(u32, u32)>);
 
 /// A paragraph in documents of one length.
 fn key(mark: FPrint, all: usize) -> u64 {
-    mix(mark ^ mix(all as u64))
+    mix(mix(mark) ^ all as u64)
 }
 
 impl Repeating {

@@ -62,7 +62,7 @@ pub fn mark(fprints: &mut [FPrint]) {
     fprints.sort_unstable();
     for same in fprints.chunk_by_mut(|x, y| x == y) {
         let first = same[0];
-        same[1..].iter_mut().zip(1..).for_each(|(again, number)| *again = mix(first ^ mix(number)) | 1);
+        same[1..].iter_mut().zip(1..).for_each(|(again, number)| *again = mix(mix(first) ^ number) | 1);
     }
     fprints.sort_unstable();
 }
