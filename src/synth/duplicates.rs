@@ -239,11 +239,16 @@ impl Collection {
         let unique = 1_000_000 - planted.clusters - planted.duplicates;
         let lot = numbers.below(unique);
         let level = (0..3).find(|&level| lot < planted.near[..=level].iter().sum());
-        let is_false_match = level.is_none() && numbers.below(2000) == 0;
-        if level.is_none() && !is_false_match {
+        let Some(level) = level else {
+            if numbers.below(2000) == 0 {
+                // Of the document before, so that no two have the same.
+                self.paragraphs(self.first_of(slot - 1), paragraphs);
+                let half = paragraphs.len().div_ceil(2);
+                (half..paragraphs.len()).for_each(|at| paragraphs[at] = paragraphs[at - half]);
+            }
             return;
-        }
-        // A document of ten paragraphs, so that nine of them can be the same.
+        };
+        // Of a document of ten paragraphs, so that nine of them can be the same.
         for _ in 0..16 {
             let cluster = numbers.below(self.starts.len() as u64 - 1) as usize;
             self.paragraphs(self.starts[cluster], paragraphs);
@@ -252,14 +257,9 @@ impl Collection {
             }
         }
         let count = paragraphs.len();
-        match level {
-            None => (count.div_ceil(2)..count).for_each(|at| paragraphs[at] = paragraphs[at - count.div_ceil(2)]),
-            // The first one may be furniture.
-            Some(level) => {
-                let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
-                paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.next());
-            }
-        }
+        // The first one may be furniture.
+        let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
+        paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.next());
     }
 
     /// Puts the documents that a document links to into `links`, ascending, each once, not itself.

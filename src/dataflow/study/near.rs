@@ -65,11 +65,10 @@ pub(super) fn near(
     };
     let given = Pages { count: pages, hosts: &[], copies: &copies };
     similar_pairs::<Wide>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
-    let mut columns = Vec::new();
-    for (mut joined, percent) in sets.into_iter().zip(NEAR) {
-        let labels =
-            components(net, "near-duplicates", pages, std::mem::replace(&mut joined, UnionFind::new(0)).forest())?;
-        columns.push(net.once(|| row(&labels, documents, percent))?);
-    }
-    Ok(columns.try_into().unwrap_or_else(|_| unreachable!("a column for each percentage")))
+    let [at_90, at_70, at_50] = sets;
+    let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
+        let labels = components(net, "near-duplicates", pages, sets.forest())?;
+        net.once(|| row(&labels, documents, percent))
+    };
+    Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])
 }
