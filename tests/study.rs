@@ -147,5 +147,5 @@ fn a_made_up_collection_is_studied_as_planted() {
     let arguments = ["reproduce", "pbz06-figure5", "--scale", "20000", "--json"];
     let report: serde_json::Value = serde_json::from_str(&succeed(&arguments)).unwrap();
     let held: Vec<bool> = report["rows"].as_array().unwrap().iter().filter_map(|row| row["holds"].as_bool()).collect();
-    assert_eq!(held.len(), 7, "{report}");
+    assert_eq!(held.len(), 5, "{report}");
 }

@@ -61,7 +61,7 @@ pub fn entries() -> Vec<Entry> {
             name: "bench-study",
             about: "a study of 2 million documents, from marks and links in memory to all tables",
             unit: "documents of a made-up collection",
-            scale: 200_000,
+            scale: 500_000,
             full: 2_000_000,
             run: time::run,
         },
