@@ -36,6 +36,9 @@ pub mod clusters;
 // and these become what people take home.
 pub mod applications;
 
+// Or pages are studied: where and how they are duplicates.
+pub mod study;
+
 // Beside the road: a crawl made on the fly, with the truth about it.
 pub mod synth;
 

@@ -17,12 +17,13 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Measure, Simhash};
+use crate::job::{Job, Kind, Measure, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::signatures::random_projection;
+use crate::study::paragraphs::Paragraphs;
 
 /// The work of a run, shared by the workers of a process.
 #[derive(Debug)]
@@ -110,6 +111,8 @@ struct Reader {
     shelf: Shelf,
     extractor: Extractor,
     recipe: Recipe,
+    /// For a study, what takes the place of the recipe.
+    paragraphs: Option<Paragraphs>,
     simhash: Simhash,
     simhashes: hamming::recipe::Recipe,
     /// `None` where no signatures are asked for.
@@ -122,11 +125,14 @@ struct Reader {
 
 impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
+        let study = job.kind == Kind::Study;
         Reader {
             shelf: Shelf::default(),
             extractor: Extractor::new(&job.input.limits),
             recipe: Recipe::new(&job.chunks),
-            simhash: job.simhash.clone(),
+            paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
+            // A study asks for no simhash.
+            simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
                 .then(|| random_projection::Recipe::new(&job.signatures)),
@@ -180,7 +186,10 @@ impl Reader {
             Form::Html => self.extractor.html(&page.body, charset, url),
             Form::Text => self.extractor.text(&page.body, charset),
         };
-        let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        let document = match &mut self.paragraphs {
+            None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
+            Some(paragraphs) => paragraphs.marks(extracted.text, &mut self.fprints),
+        };
         // A page that says too little to be a copy of anything is near nothing either.
         let text = if document.exact == 0 { "" } else { extracted.text };
         let shelf = &mut self.shelf;

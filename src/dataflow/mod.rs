@@ -34,6 +34,7 @@ pub mod room;
 pub mod servers;
 pub mod shelf;
 pub mod signatures;
+pub mod study;
 pub mod summary;
 pub mod table_clusters;
 pub mod tables;

@@ -171,7 +171,7 @@ pub struct Shelf {
     pub captures: Vec<Capture>,
     /// Whole-document fingerprint of each slot.
     pub exact: Vec<FPrint>,
-    /// Chunk fingerprints of each slot: ascending, each once.
+    /// Chunk fingerprints of each slot, for a study the marks of its shingle paragraphs: ascending, each once.
     pub fprints: Lists,
     /// Weighted features of each slot where simhashes wait for the crawl, else no slots.
     pub features: FeatureLists,

@@ -45,7 +45,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
 /// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl,
 /// signatures at theirs, and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
 /// (\[SGM98\] section 3, \[CSG00\] section 5.1).
-const PRESETS: [(&str, &str); 6] = [
+const PRESETS: [(&str, &str); 7] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
     (
@@ -56,6 +56,7 @@ const PRESETS: [(&str, &str); 6] = [
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
+    ("study", "kind = \"study\"\n[chunks]\nunit = \"shingle-paragraphs\"\nwrap = 0\nmin_text = 0"),
 ];
 
 fn preset(name: &Value, file: &str) -> Result<Table> {
@@ -212,6 +213,16 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
+    }
+    if job.kind == Kind::Study && (job.chunks.unit != Unit::ShingleParagraphs || job.chunks.bits != 64) {
+        return refuse(
+            "chunks",
+            format!("{:?}", job.chunks),
+            "shingle paragraphs of 64 bits, as preset = \"study\" sets them",
+        );
+    }
+    if job.study.steps == 0 || job.study.steps > 1 << 20 {
+        return refuse("study.steps", job.study.steps.to_string(), "1 to 1048576");
     }
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");

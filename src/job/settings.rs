@@ -36,6 +36,8 @@ pub struct Job {
     pub servers: Servers,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
+    /// How duplicates are studied.
+    pub study: Study,
     /// Settings that change how much work is done at once, never the answer.
     pub effort: Effort,
 }
@@ -74,6 +76,8 @@ pub enum Kind {
     Hamming,
     /// As [`Kind::Replicas`], with similar pages by signatures.
     Signatures,
+    /// Pages to duplicates, near-duplicates and where they occur.
+    Study,
 }
 
 /// Where the crawl is and how it is read.
@@ -328,6 +332,21 @@ pub struct Clusters {
     pub min_size: u32,
 }
 
+/// How duplicates are studied (\[PBZ06\]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Study {
+    /// A document has more characters than this.
+    pub min_characters: u32,
+    /// Whether one or two last sentences are a shingle paragraph too.
+    pub rest: bool,
+    /// m: subcollections, and steps of the algorithm.
+    pub steps: u32,
+    /// URL of the page from which a crawl is simulated; none for one in the largest strongly connected component.
+    pub seed: String,
+    /// Folder of an earlier study, by whose growth the duplicates of this one are estimated; none for no such estimate.
+    pub reference: String,
+}
+
 /// Settings of effort.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
@@ -397,6 +416,7 @@ impl Default for Job {
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
             clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
+            study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             effort: Effort {
                 shard_bytes: 8 << 20,
                 memory_bytes: 0,

@@ -8,6 +8,7 @@ pub mod ddgmp03;
 pub mod draw;
 mod measure;
 pub mod mjs07;
+pub mod pbz06;
 pub mod scale;
 pub mod sgm98;
 mod source;
@@ -57,6 +58,7 @@ pub fn entries() -> Vec<Entry> {
     all.extend(sgm98::entries());
     all.extend(csg00::entries());
     all.extend(ddgmp03::entries());
+    all.extend(pbz06::entries());
     all.sort_by_key(|entry| entry.name);
     all
 }
