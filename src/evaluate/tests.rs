@@ -6,7 +6,7 @@ use super::*;
 
 fn truth_row(url: &str, target: &str, version: &str, page: &str, variant: &str) -> TruthRow {
     let [url, target, version, page, variant] = [url, target, version, page, variant].map(str::to_owned);
-    TruthRow { url, target, version, page, variant }
+    TruthRow { url, target, version, page, variant, linked: None }
 }
 
 /// A crawl of two targets: `a` in three copies of 12 pages, `b` in two of 10, two unrelated pages, a hub.

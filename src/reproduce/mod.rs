@@ -82,17 +82,3 @@ pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
 pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
     Row { published: Some(published), ..figure(what, ours, unit) }
 }
-
-impl Row {
-    /// The same with a bound that ours must not be below.
-    pub fn at_least(self, reach: f64) -> Row {
-        let holds = self.ours.map(|ours| ours >= reach);
-        Row { reach: Some(reach), holds, ..self }
-    }
-
-    /// The same with a bound that ours must not be above.
-    pub fn at_most(self, reach: f64) -> Row {
-        let holds = self.ours.map(|ours| ours <= reach);
-        Row { reach: Some(reach), holds, ..self }
-    }
-}
