@@ -146,7 +146,11 @@ fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()>
     })?;
     let judged = |(stratum, a, b): &(Stratum, DocId, DocId)| {
         let rows = [row(a), row(b)];
-        Judged { stratum: *stratum, urls: rows.map(|row| urls[row].clone()), texts: rows.map(|row| texts[&row].clone()) }
+        Judged {
+            stratum: *stratum,
+            urls: rows.map(|row| urls[row].clone()),
+            texts: rows.map(|row| texts[&row].clone()),
+        }
     };
     let judged: Vec<Judged> = drawn.iter().map(judged).collect();
     let tags = path.with_extension("tsv");

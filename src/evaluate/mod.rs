@@ -25,7 +25,7 @@
 //! | collections a copy | corresponding collections by copies found |
 //! | mixed cluster | a similar cluster whose counted collections hold more than one target |
 //! | recall of a variant's pages | pages of it that are in the cluster of the same page of the primary copy |
-//! | recall of a variant's pairs | predicted ones among the true pairs with a page of it; `real` ones have two pages of real versions |
+//! | recall of a variant's pairs | predicted ones among the true pairs with a page of it; of real versions, among those of two such pages |
 //! | recall of a band | predicted ones among the true pairs whose [resemblance](bands) is in it |
 //! | linked, unlinked | both pages, or the copy, on hosts that other hosts link to; at least one that is not |
 //!

@@ -235,13 +235,13 @@ pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(Str
     let mut rows = vec![("pairs of real versions".to_owned(), real)];
     for variant in made {
         let recall = recall_with(known, cluster_of, |page| page.variant == variant);
-        rows.push((format!("pairs with a {variant} page"), recall));
+        rows.push((format!("pairs with {variant} pages"), recall));
     }
     if pages().any(|page| page.linked.is_some()) {
         let linked = recall_within(known, cluster_of, |page| page.linked == Some(true));
         rows.push(("pairs on linked hosts".to_owned(), linked));
         let unlinked = recall_with(known, cluster_of, |page| page.linked == Some(false));
-        rows.push(("pairs with a page of an unlinked host".to_owned(), unlinked));
+        rows.push(("pairs with pages of unlinked hosts".to_owned(), unlinked));
     }
     rows
 }

@@ -50,7 +50,10 @@ pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
             "false" => Tag::False,
             "unknown" => Tag::Unknown,
             other => {
-                return Err(Error::input(file, format!("the tag of {a} is {other}, but must be true, false or unknown")));
+                return Err(Error::input(
+                    file,
+                    format!("the tag of {a} is {other}, but must be true, false or unknown"),
+                ));
             }
         };
         Ok(Tagged { urls: [a.into(), b.into()], tag })

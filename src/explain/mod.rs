@@ -80,7 +80,9 @@ pub struct OverlapSays {
     pub used: bool,
     /// Whether they have the same whole text.
     pub exact: bool,
-    /// F: chunks that count and are on both.
+    /// F by the run's own table `pairs`, if they, or the copies that stand for them, are a pair there.
+    pub pair: Option<u32>,
+    /// F: chunks that count, so far as is known, and are on both.
     pub shared: u32,
     /// Chunks that count on each.
     pub chunks: [u32; 2],
@@ -127,6 +129,9 @@ pub struct SharedChunk {
     pub pages: u32,
 }
 
+/// Where one page has so few chunks that the other cannot be similar to it.
+pub const TOO_FEW: &str = "and all of the smaller page's would not do";
+
 /// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
 pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let mut out = String::new();
@@ -159,7 +164,10 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let overlap = &said.overlap;
     line("BY MEASURE:");
     line(&format!("  exact: {}", if overlap.exact { "the same text" } else { "not the same text" }));
-    let needed = overlap.needed.map_or("no number would do".into(), |needed| format!("{needed} would do"));
+    if let Some(shared) = overlap.pair {
+        line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
+    }
+    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do"));
     line(&format!(
         "  overlap: {} shared of {} and {} chunks that count, {needed}{}",
         overlap.shared,
@@ -168,7 +176,9 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
         not_used(overlap.used)
     ));
     if overlap.known == Knowledge::Hosts {
-        line("    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure");
+        line(
+            "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
+        );
     }
     let distance = said.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
     line(&format!("  hamming: {distance}, k = {}{}", said.hamming.k, not_used(said.hamming.used)));
@@ -178,7 +188,8 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
         let text: String = chunk.text.chars().take(100).collect();
         line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
     }
-    let more = |all: usize| if all > limit { format!("  ... and {} more (--limit)", all - limit) } else { String::new() };
+    let more =
+        |all: usize| if all > limit { format!("  ... and {} more (--limit)", all - limit) } else { String::new() };
     if said.shared_chunks.len() > limit {
         line(&more(said.shared_chunks.len()));
     }

@@ -50,9 +50,8 @@ impl Again {
         sink: &mut Sink<'_>,
     ) -> Result<()> {
         let limits = &input.limits;
-        let stretches = || {
-            offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1)
-        };
+        let stretches =
+            || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
         match &self.0 {
             Source::Warc(location, stamp) => {
                 let file = open_pinned(location, stamp)?;

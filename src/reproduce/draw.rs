@@ -40,7 +40,7 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
 }
 
 /// Colours of the series of a figure, darkest first, as in the papers.
-const COLOURS: [&str; 3] = ["#1b3a57", "steelblue", "#a8c6e0"];
+const COLOURS: [&str; 5] = ["#1b3a57", "steelblue", "#a8c6e0", "#b5651d", "#c0392b"];
 
 fn frame(title: &str, across: &str, up: &str) -> String {
     format!(
@@ -92,6 +92,46 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     svg + "</svg>\n"
 }
 
+/// Lines over labelled positions, by shares between 0 and 1; a single value among NaN is a point.
+pub fn curves(title: &str, across: &str, up: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
+    let mut svg = frame(title, across, up);
+    let step = (WIDTH - LEFT - 20.0) / labels.len().max(1) as f64;
+    let x = |at: usize| LEFT + (at as f64 + 0.5) * step;
+    let y = |share: f64| HEIGHT - LOW - share * (HEIGHT - LOW - TOP);
+    for part in 0..=4 {
+        let at = y(f64::from(part) / 4.0);
+        let _ = writeln!(svg, "<path d=\"M{LEFT} {at:.1}H{}\" stroke=\"#ddd\"/>", WIDTH - 20.0);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{at:.1}\" text-anchor=\"end\">{:.2}</text>",
+            LEFT - 4.0,
+            f64::from(part) / 4.0
+        );
+    }
+    for (at, label) in labels.iter().enumerate() {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
+            x(at),
+            HEIGHT - LOW + 16.0
+        );
+    }
+    for (number, (name, values)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let points: Vec<(f64, f64)> =
+            (0..).zip(values).filter(|(_, v)| v.is_finite()).map(|(at, &v)| (x(at), y(v))).collect();
+        let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", path.join(" "));
+        for (x, y) in points {
+            let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        }
+        let key = TOP + 4.0 + 18.0 * number as f64;
+        let _ = writeln!(svg, "<rect x=\"600\" y=\"{key}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
+        let _ = writeln!(svg, "<text x=\"618\" y=\"{}\">{name}</text>", key + 11.0);
+    }
+    svg + "</svg>\n"
+}
+
 /// Points on two logarithmic axes; all are 1 or more.
 pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> String {
     let mut svg = frame(title, across, up);
@@ -135,5 +175,8 @@ mod tests {
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
         // The ground, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
+        let svg = curves("t", "x", "y", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![f64::NAN, 0.5])]);
+        assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (3, 2));
+        assert!(svg.contains("cy=\"40.0\"") && svg.contains("cy=\"376.0\""), "{svg}");
     }
 }

@@ -23,6 +23,8 @@ pub struct Options {
     pub scale: u64,
     /// Real data, for those that speak of it: a run's folder.
     pub input: Option<String>,
+    /// The truth about it, for those that hold a run against it: a file.
+    pub truth: Option<PathBuf>,
     /// Folder for files made on the way; they are removed at the end.
     pub work: PathBuf,
     /// Folder for figures and their data, if any are wanted.

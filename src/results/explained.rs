@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::explain::chain::shortest;
 use crate::explain::diff::pieces;
 use crate::explain::evidence::{Evidence, needed};
-use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step};
+use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
 use crate::ids::{DocId, HostId, Rank, doc_id};
 use crate::job::{Guard, Job, Measure};
 use crate::overlap::FPrintDocId;
@@ -134,7 +134,8 @@ impl Asked {
         let overlap = self.overlap(&evidence, [a, b])?;
         let hamming = self.hamming()?;
         let cluster = self.sides[0].cluster.map(|of| of.0);
-        let together = self.rows[0] == self.rows[1] || cluster.is_some() && cluster == self.sides[1].cluster.map(|of| of.0);
+        let together =
+            self.rows[0] == self.rows[1] || cluster.is_some() && cluster == self.sides[1].cluster.map(|of| of.0);
         let chain = self.chain(cluster.filter(|_| together))?;
         let reasons = match together {
             true => vec![format!("joined by {} of the run's pairs", chain.len())],
@@ -169,22 +170,23 @@ impl Asked {
     fn overlap(&self, evidence: &Evidence, [a, b]: [Rank; 2]) -> Result<OverlapSays> {
         let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
         let better = |from, to| {
-            let rivals = (0..self.hosts.len() as Rank).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
+            let rivals =
+                (0..self.hosts.len() as Rank).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
             let matches = evidence.better(from, to, rivals, &self.hosts, settings);
-            let rival = |of: &Match| Rival {
-                url: urls[of.to as usize].clone(),
-                shared: of.shared,
-                larger: of.larger,
-            };
+            let rival = |of: &Match| Rival { url: urls[of.to as usize].clone(), shared: of.shared, larger: of.larger };
             matches.iter().map(rival).collect::<Vec<_>>()
         };
         let chunks = [evidence.chunks(a), evidence.chunks(b)];
         let exact = self.pages.0.u64("exact")?;
         let exact_of = self.rows.map(|row| exact[row]);
+        let ids = [doc_ids[a.min(b) as usize], doc_ids[a.max(b) as usize]];
+        let mut pairs = self.pairs.iter().zip(&self.measures);
+        let pair = pairs.position(|(pair, (measure, _))| [pair.0, pair.1] == ids && measure == "overlap");
         let guarded = settings.guard == Guard::MutualBest && a != b;
         Ok(OverlapSays {
             used: matches!(self.job.similar.by, Measure::Overlap | Measure::Both),
             exact: exact_of[0] != 0 && exact_of[0] == exact_of[1],
+            pair: pair.map(|at| self.measures[at].1),
             shared: evidence.shared(a, b),
             chunks,
             needed: needed(chunks, settings),
@@ -249,7 +251,7 @@ impl Asked {
                     overlap.shared,
                     overlap.chunks[0],
                     overlap.chunks[1],
-                    overlap.needed.map_or("no number would do".into(), |needed| format!("{needed} would do")),
+                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do")),
                     settings.min_shared,
                     settings.min_resemblance,
                     settings.doubt
@@ -266,11 +268,15 @@ impl Asked {
             if suffices && overlap.better.iter().all(Vec::is_empty) {
                 reasons.push(match (settings.guard, self.known) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
-                    (_, Knowledge::Hosts) => "similar as far as the pages of the two hosts tell; chunks that count here may be \
+                    (_, Knowledge::Hosts) => {
+                        "similar as far as the pages of the two hosts tell; chunks that count here may be \
                          furniture or too frequent elsewhere, and --read-crawl tells"
-                        .into(),
-                    _ => "similar and each other's best match, and yet no pair of the run: this build measures otherwise"
-                        .into(),
+                            .into()
+                    }
+                    _ => {
+                        "similar and each other's best match, and yet no pair of the run: this build measures otherwise"
+                            .into()
+                    }
                 });
             }
         }
