@@ -37,7 +37,7 @@ impl TruthRow {
 /// among others. Version and page may be empty. `file` is only named in errors.
 ///
 /// # Errors
-/// As [`read_columns`].
+/// [`crate::error::Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     let row = |[url, target, version, page, variant]: [&str; 5], linked: Option<&str>| TruthRow {
         url: url.into(),

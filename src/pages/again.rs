@@ -40,7 +40,7 @@ impl Again {
     /// Those of the input and of the sink.
     ///
     /// # Cost
-    /// What lies between two records less than [`GAP_BYTES`] apart is read too; a compressed file without members as a whole,
+    /// What lies between two records less than 256 KiB apart is read too; a compressed file without members as a whole,
     /// and so are the row groups of Parquet.
     pub fn read(
         &self,
