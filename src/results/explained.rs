@@ -273,9 +273,8 @@ impl Asked {
                          furniture or too frequent elsewhere, and --read-crawl tells"
                             .into()
                     }
-                    _ => {
-                        "similar and each other's best match, and yet no pair of the run: this build measures otherwise"
-                            .into()
+                    (guard, _) => {
+                        format!("similar, and neither has a better match: the guard ({guard:?}) sees more than that")
                     }
                 });
             }
