@@ -44,8 +44,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let run = Run::open(&args.run)?;
     let (truth_file, text) = read(&args.truth)?;
+    let run = Run::open(&args.run)?;
     let truth = compared::truth(&truth_file, &text)?;
     let pages = Pages::of(&run)?;
     let all = compared::rows(&run, &pages, truth)?;
