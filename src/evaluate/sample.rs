@@ -41,10 +41,10 @@ impl std::fmt::Display for Stratum {
     }
 }
 
-/// The pairs drawn of each stratum, by ascending hash, and how many there were of it.
+/// The pairs drawn of each stratum, with their hashes.
 #[derive(Debug, Default)]
 pub struct Draw {
-    strata: BTreeMap<Stratum, (BinaryHeap<(u64, DocId, DocId)>, u64)>,
+    strata: BTreeMap<Stratum, BinaryHeap<(u64, DocId, DocId)>>,
     of_each: usize,
 }
 
@@ -57,8 +57,7 @@ impl Draw {
     /// Takes part in the draw with a pair, given once.
     pub fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
-        let (drawn, all) = self.strata.entry(stratum).or_default();
-        *all += 1;
+        let drawn = self.strata.entry(stratum).or_default();
         let hash = mix(a ^ mix(b));
         if drawn.len() < self.of_each || drawn.peek().is_some_and(|last| hash < last.0) {
             drawn.push((hash, a, b));
@@ -70,7 +69,7 @@ impl Draw {
 
     /// Returns the pairs, by stratum.
     pub fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
-        let of = |(stratum, (drawn, _)): (Stratum, (BinaryHeap<(u64, DocId, DocId)>, u64))| {
+        let of = |(stratum, drawn): (Stratum, BinaryHeap<_>)| {
             drawn.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
         };
         self.strata.into_iter().flat_map(of).collect()
