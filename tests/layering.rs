@@ -16,13 +16,26 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Folder, and what its files do not name.
-const RULES: [(&[&str], &[&str]); 6] = [
+const RULES: [(&[&str], &[&str]); 7] = [
     (
-        &["text", "chunks", "overlap", "hamming", "signatures", "clusters", "applications", "evaluate", "synth", "study"],
+        &[
+            "text",
+            "chunks",
+            "overlap",
+            "hamming",
+            "signatures",
+            "clusters",
+            "applications",
+            "evaluate",
+            "explain",
+            "synth",
+            "study",
+        ],
         &["timely", "crate::dataflow", "crate::engine", "crate::storage", "clap::", "std::fs"],
     ),
     (&["pages"], &["timely", "crate::dataflow", "crate::engine", "clap::", "async "]),
     (&["storage"], &["timely", "crate::dataflow", "crate::engine", "crate::cli", "clap::"]),
+    (&["results"], &["timely", "crate::dataflow", "crate::engine", "crate::cli", "clap::", "std::fs"]),
     (&["job"], &["timely", "crate::storage", "crate::dataflow", "crate::engine"]),
     (
         &["engine"],
