@@ -69,6 +69,17 @@ impl Recipe {
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
             return Document { exact: 0, chunks: 0 };
         }
+        self.in_order(text, fprints);
+        let chunks = fprints.len() as u32;
+        fprints.sort_unstable();
+        fprints.dedup();
+        Document { exact: whole(text), chunks }
+    }
+
+    /// Writes the fingerprints of `text` into `fprints` in the order of the text, each as often as it stands there; returns
+    /// the number of units they are made of.
+    pub fn in_order(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> usize {
+        fprints.clear();
         let mut units = std::mem::take(&mut self.units);
         units.clear();
         self.split(text, &mut |unit| units.push(xxh3_64(unit)));
@@ -82,10 +93,7 @@ impl Recipe {
             fprints.extend(units.chunks(count).map(|chunk| sequence(chunk) & mask));
         }
         self.units = units;
-        let chunks = fprints.len() as u32;
-        fprints.sort_unstable();
-        fprints.dedup();
-        Document { exact: whole(text), chunks }
+        self.units.len()
     }
 
     /// The chunks of `text` in order, each time they stand there, with their fingerprints: those of [`Recipe::fingerprint`].

@@ -1,4 +1,4 @@
-//! Figures as SVG, without a library: bars over positions.
+//! Figures as SVG, without a library: bars, points, curves.
 
 use std::fmt::Write;
 
@@ -76,42 +76,27 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     svg + "</svg>\n"
 }
 
-/// Lines over labelled positions, by shares between 0 and 1; a single value among NaN is a point.
-pub fn curves(title: &str, across: &str, up: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
+/// Curves of shares over shares, from 0 to 1 both ways; `series` are names and points.
+pub fn curves(title: &str, across: &str, up: &str, series: &[(String, Vec<(f64, f64)>)]) -> String {
+    const COLOURS: [&str; 4] = ["#1b3a57", "steelblue", "#a8c6e0", "darkorange"];
     let mut svg = frame(title, across, up);
-    let step = (WIDTH - LEFT - 20.0) / labels.len().max(1) as f64;
-    let x = |at: usize| LEFT + (at as f64 + 0.5) * step;
+    let x = |share: f64| LEFT + share * (WIDTH - LEFT - 30.0);
     let y = |share: f64| HEIGHT - LOW - share * (HEIGHT - LOW - TOP);
-    for part in 0..=4 {
-        let at = y(f64::from(part) / 4.0);
-        let _ = writeln!(svg, "<path d=\"M{LEFT} {at:.1}H{}\" stroke=\"#ddd\"/>", WIDTH - 20.0);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{at:.1}\" text-anchor=\"end\">{:.2}</text>",
-            LEFT - 4.0,
-            f64::from(part) / 4.0
-        );
+    for part in 0..=5 {
+        let share = f64::from(part) / 5.0;
+        let (at, high, right, low) = (x(share), y(share), WIDTH - 30.0, HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT} {high:.1}H{right}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{share}</text>", low + 16.0);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{high:.1}\" text-anchor=\"end\">{share}</text>", LEFT - 4.0);
     }
-    for (at, label) in labels.iter().enumerate() {
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
-            x(at),
-            HEIGHT - LOW + 16.0
-        );
-    }
-    for (number, (name, values)) in series.iter().enumerate() {
+    for (number, (name, points)) in series.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
-        let points: Vec<(f64, f64)> =
-            (0..).zip(values).filter(|(_, v)| v.is_finite()).map(|(at, &v)| (x(at), y(v))).collect();
-        let path: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", path.join(" "));
-        for (x, y) in points {
-            let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
-        }
-        let key = TOP + 4.0 + 18.0 * number as f64;
-        let _ = writeln!(svg, "<rect x=\"600\" y=\"{key}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
-        let _ = writeln!(svg, "<text x=\"618\" y=\"{}\">{name}</text>", key + 11.0);
+        let place = |&(right, up): &(f64, f64)| format!("{:.1},{:.1}", x(right), y(up));
+        let points: Vec<String> = points.iter().map(place).collect();
+        let line = points.join(" ");
+        let key = HEIGHT - LOW - 16.0 * (series.len() - number) as f64;
+        let _ = writeln!(svg, "<polyline points=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{key}\" fill=\"{colour}\">{name}</text>", LEFT + 10.0);
     }
     svg + "</svg>\n"
 }
@@ -146,6 +131,47 @@ pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) ->
     svg + "</svg>\n"
 }
 
+/// Lines through points on two linear axes from zero; `series` are names and points, at most five.
+pub fn lines(title: &str, across: &str, up: &str, series: &[(&str, Vec<(f64, f64)>)]) -> String {
+    let mut svg = frame(title, across, up);
+    let most = |of: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(of).fold(1.0, f64::max);
+    let (right, high) = (most(|point| point.0), most(|point| point.1));
+    let x = |value: f64| LEFT + value / right * (WIDTH - LEFT - 30.0);
+    let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
+    for part in 0..=4 {
+        let (at, low) = (f64::from(part) / 4.0, HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{LEFT} {0:.1}H{1}\" stroke=\"#ddd\"/>", y(high * at), WIDTH - 30.0);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{:.*}</text>",
+            LEFT - 4.0,
+            y(high * at),
+            if high > 4.0 { 0 } else { 2 },
+            high * at
+        );
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.0}</text>",
+            x(right * at),
+            low + 16.0,
+            right * at
+        );
+    }
+    for (number, (name, points)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let path: Vec<String> = points.iter().map(|&(right, up)| format!("{:.1},{:.1}", x(right), y(up))).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            path.join(" ")
+        );
+        let key = TOP + 4.0 + 18.0 * number as f64;
+        let _ = writeln!(svg, "<rect x=\"80\" y=\"{key}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
+        let _ = writeln!(svg, "<text x=\"98\" y=\"{}\">{name}</text>", key + 11.0);
+    }
+    svg + "</svg>\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,8 +185,9 @@ mod tests {
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
         // The ground, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
-        let svg = curves("t", "x", "y", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![f64::NAN, 0.5])]);
-        assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (3, 2));
-        assert!(svg.contains("cy=\"40.0\"") && svg.contains("cy=\"376.0\""), "{svg}");
+        let svg = curves("t", "x", "y", &[("a".into(), vec![(0.0, 1.0), (1.0, 0.0)])]);
+        assert!(svg.contains("points=\"60.0,40.0 870.0,376.0\""), "{svg}");
+        let svg = lines("t", "x", "y", &[("a", vec![(0.0, 0.0), (2.0, 10.0)])]);
+        assert!(svg.contains("points=\"60.0,376.0 870.0,40.0\"") && svg.ends_with("</svg>\n"), "{svg}");
     }
 }

@@ -100,17 +100,16 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
         let equally_many = (k > 0).then(|| counts.among_equally_many(k));
         let _ = writeln!(tsv, "{}", equally_many.map_or("\t".into(), |(p, r)| format!("{p:.4}\t{r:.4}")));
     }
-    let labels: Vec<String> = ks.clone().map(|k| k.to_string()).collect();
-    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let curve = |score: &dyn Fn(usize) -> f64| ks.clone().map(|k| (k as f64, score(k))).collect::<Vec<_>>();
     let series = [
-        ("precision, all pairs", ks.clone().map(|k| counts.among_all(k).0).collect()),
-        ("recall, all pairs", ks.clone().map(|k| counts.among_all(k).1).collect()),
-        ("precision, equally many at each distance", ks.clone().map(|k| counts.among_equally_many(k).0).collect()),
-        ("recall, equally many at each distance", ks.clone().map(|k| counts.among_equally_many(k).1).collect()),
-        ("the paper's \"near 0.75\" at k = 3", ks.clone().map(|k| if k == 3 { NEAR } else { f64::NAN }).collect()),
+        ("precision, all pairs", curve(&|k| counts.among_all(k).0)),
+        ("recall, all pairs", curve(&|k| counts.among_all(k).1)),
+        ("precision, equally many at each distance", curve(&|k| counts.among_equally_many(k).0)),
+        ("recall, equally many at each distance", curve(&|k| counts.among_equally_many(k).1)),
+        ("the paper's k = 3, both near 0.75", vec![(3.0, 0.0), (3.0, NEAR)]),
     ];
     let title = "Pairs within k bits (MJS07 Figure 1)";
-    put(options, "mjs07-figure1", draw::curves(title, "k, bits", "precision, recall", &labels, &series), tsv)?;
+    put(options, "mjs07-figure1", draw::lines(title, "k, bits", "precision, recall", &series), tsv)?;
 
     let mut out = vec![
         figure("pages with a simhash, known to the truth", simhash_of.len() as f64, "pages"),
