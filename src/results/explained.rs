@@ -279,6 +279,9 @@ impl Asked {
                 });
             }
         }
+        if !overlap.used && !hamming.used {
+            reasons.push("the run made its pairs by another measure (similar.by), and this is none of them".into());
+        }
         if hamming.used {
             match hamming.distance {
                 None => reasons.push("not both have a simhash: too few features".into()),
