@@ -97,9 +97,10 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
     let exact_pairs = exact::fold(net, shelf)?;
+    let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
     if job.similar.by != Measure::Hamming {
-        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
+        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
     }
     if job.similar.by != Measure::Overlap {
         (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
@@ -119,7 +120,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
 
     let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, &similar_pairs, &hamming_pairs)?;
 
-    let links = links::resolve(net, shelf, &crawl)?;
     let room =
         memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
     let directory = Arc::clone(&crawl.directory);

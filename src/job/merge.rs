@@ -135,10 +135,10 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
-    if job.hamming.guard == Guard::Centre {
+    if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
         return refuse(
             "hamming.guard",
-            "centre".into(),
+            format!("{:?}", job.hamming.guard).to_lowercase(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
     }

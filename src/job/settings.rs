@@ -168,6 +168,9 @@ pub enum Guard {
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
+    /// Pairs join in order of resemblance, and none that would put two neighbours, pages of one host that link to the same
+    /// pages there, in one cluster.
+    Neighbours,
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -312,10 +315,10 @@ impl Default for Job {
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.35,
-                doubt: 1,
+                doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::MutualBest,
+                guard: Guard::Neighbours,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
