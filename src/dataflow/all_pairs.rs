@@ -158,8 +158,9 @@ pub fn similar_pairs<R: Row>(
     drop(shared);
     clock.stage(&mut work, "prune");
 
-    // Pairs may have what the tape does not need.
-    let spare = allowance.tape.saturating_sub(tape.held_bytes());
+    // Pairs may have half of what the tape does not need; the other half is for those that are similar, which are handed on while
+    // the others are still there.
+    let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
     let allowance = Allowance { buckets: allowance.buckets.saturating_add(spare), ..allowance };
     let mut load = load(net, work.counts.left, settings, &allowance, room)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
