@@ -153,7 +153,7 @@ proptest! {
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
             let larger = |a: Rank, b: Rank| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
-            keep_apart(&mut want, &exact_pairs, &linked, larger);
+            keep_apart(&mut want, &exact_pairs, &linked, hosts, larger);
         }
         prop_assert_eq!(got, want);
     }

@@ -170,7 +170,7 @@ fn part_neighbours(
     let labels = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Rank| labels[page as usize];
-    let (peers, order) = (net.peers() as u64, |pair: &SimilarPair| (component(pair.a), *pair));
+    let peers = net.peers() as u64;
     let to = |page: Rank| (mix(u64::from(component(page))) % peers) as usize;
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
@@ -183,8 +183,8 @@ fn part_neighbours(
     });
     let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;
 
-    similar.sort_unstable_by_key(order);
-    exact.sort_unstable_by_key(order);
+    similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));
+    exact.sort_unstable_by_key(|pair| (component(pair.a), *pair));
     linked.sort_unstable_by_key(|row| (component(row.page), *row));
     let (mut similar, mut exact) = (&similar[..], &exact[..]);
     for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
@@ -195,7 +195,7 @@ fn part_neighbours(
             these.to_vec()
         };
         let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-        keep_apart(&mut these, &copies, pages, |a, b| chunks[a as usize].max(chunks[b as usize]) + doubt);
+        keep_apart(&mut these, &copies, pages, hosts, |a, b| chunks[a as usize].max(chunks[b as usize]) + doubt);
         pairs.append(&mut these);
     }
     pairs.sort_unstable();

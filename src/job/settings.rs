@@ -168,8 +168,8 @@ pub enum Guard {
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
-    /// Pairs join in order of resemblance, and none that would put two neighbours, pages of one host that link to the same
-    /// pages there, in one cluster.
+    /// Pairs join in order of resemblance, but none that would put neighbours in one cluster: pages of one host that link to
+    /// the same pages there, or both to none.
     Neighbours,
 }
 

@@ -9,8 +9,8 @@
 //!
 //! Of each page the [`KEPT`] targets with the smallest hashes stand for all of its links, so whether two pages are taken
 //! for neighbours is the likelier the more of their targets they share, and those that share only a few pages all over
-//! their host seldom are. Pages that link to nothing on their host have no neighbours. Exact copies are one page,
-//! wherever they stand.
+//! their host seldom are. Pages that link to nothing on their host are all in one place, so each is a neighbour of the
+//! others. Exact copies are one page, wherever they stand.
 //!
 //! Clusters grow within connected components of similar pages, so components are independent of each other.
 //!
@@ -24,7 +24,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{Rank, mix};
+use crate::ids::{HostId, Rank, mix};
 
 /// Link targets kept of a page.
 pub const KEPT: usize = 4;
@@ -51,38 +51,42 @@ impl Linked {
         Linked { page, targets: std::array::from_fn(|at| kept[at]) }
     }
 
-    fn targets(&self) -> impl Iterator<Item = Rank> + '_ {
-        self.targets.iter().copied().filter(|&target| target != NONE)
+    /// What it shares with its neighbours alone: its targets, or its host if it has none.
+    fn places(&self, hosts: &[HostId]) -> impl Iterator<Item = u64> + '_ {
+        let nowhere = (self.targets[0] == NONE).then(|| 1 << 32 | u64::from(hosts[self.page as usize]));
+        self.targets.iter().filter(|&&target| target != NONE).map(|&target| u64::from(target)).chain(nowhere)
     }
 }
 
 /// Keeps the pairs whose pages are in one cluster in the end, ascending.
 ///
 /// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` their pages ascending.
-/// `larger(a, b)` is what F of a pair is held against; equal resemblance goes by the smaller pages.
+/// `hosts[page]` is a page's host, `larger(a, b)` what F of a pair is held against; equal resemblance goes by the smaller
+/// pages.
 ///
 /// # Cost
-/// A sort of the pairs; each target of a page moves at most log2(pages) times. 16 bytes a pair and about 100 a page.
+/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes a pair and about 150 a page.
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
     pages: &[Linked],
+    hosts: &[HostId],
     larger: impl Fn(Rank, Rank) -> u32,
 ) {
     let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
-    let mut targets: Vec<HashSet<Rank>> = pages.iter().map(|linked| linked.targets().collect()).collect();
+    let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
     let mut join = |a: Rank, b: Rank, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
-        let (few, many) = if targets[x as usize].len() < targets[y as usize].len() { (x, y) } else { (y, x) };
-        if x == y || (!whatever && !targets[few as usize].is_disjoint(&targets[many as usize])) {
+        let (few, many) = if places[x as usize].len() < places[y as usize].len() { (x, y) } else { (y, x) };
+        if x == y || (!whatever && !places[few as usize].is_disjoint(&places[many as usize])) {
             return;
         }
         clusters.union(x, y);
-        let few = std::mem::take(&mut targets[few as usize]);
-        let mut all = std::mem::take(&mut targets[many as usize]);
+        let few = std::mem::take(&mut places[few as usize]);
+        let mut all = std::mem::take(&mut places[many as usize]);
         all.extend(few);
-        targets[x.min(y) as usize] = all;
+        places[x.min(y) as usize] = all;
     };
     exact_pairs.iter().for_each(|pair| join(pair.a, pair.b, true));
     let mut by_resemblance: Vec<(SimilarPair, u32)> =
@@ -109,11 +113,15 @@ mod tests {
         pairs: &[SimilarPair],
         exact_pairs: &[SimilarPair],
         pages: &[Linked],
+        hosts: &[HostId],
         larger: impl Fn(Rank, Rank) -> u32,
     ) -> Vec<SimilarPair> {
         let neighbours = |p: Rank, q: Rank| {
-            let targets = |page: Rank| pages.iter().find(|linked| linked.page == page).unwrap().targets();
-            targets(p).any(|target| targets(q).any(|other| target == other))
+            let targets = |page: Rank| pages.iter().find(|linked| linked.page == page).unwrap().targets;
+            let linked = |page: Rank| targets(page).into_iter().filter(|&target| target != NONE);
+            let same_host = hosts[p as usize] == hosts[q as usize];
+            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0;
+            same_host && (both_nowhere || linked(p).any(|target| linked(q).any(|other| target == other)))
         };
         let mut clusters: Vec<BTreeSet<Rank>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
         let mut ordered = pairs.to_vec();
@@ -143,16 +151,19 @@ mod tests {
         fn clusters_are_those_of_the_definition(
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
-            links in prop::collection::vec(prop::collection::vec(100u32..130, 0..7), 14)
+            links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
+            hosts in prop::collection::vec(0u32..3, 14)
         ) {
             let pair = |a: Rank, b: Rank, value| SimilarPair { a: a.min(b), b: a.max(b), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
-            let pages: Vec<_> =
-                links.iter().enumerate().map(|(page, links)| Linked::new(page as Rank, links.iter().copied())).collect();
+            // Targets of a host stand on no other.
+            let target = |page: usize, number: Rank| 100 * (hosts[page] + 1) + number;
+            let linked = |page: usize| Linked::new(page as Rank, links[page].iter().map(|&number| target(page, number)));
+            let pages: Vec<_> = (0..14).map(linked).collect();
             let larger = |a: Rank, b: Rank| 6 + (a + b) % 3;
-            let want = by_definition(&pairs, &exact, &pages, larger);
-            keep_apart(&mut pairs, &exact, &pages, larger);
+            let want = by_definition(&pairs, &exact, &pages, &hosts, larger);
+            keep_apart(&mut pairs, &exact, &pages, &hosts, larger);
             prop_assert_eq!(pairs, want);
         }
     }
@@ -163,18 +174,18 @@ mod tests {
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
         let pair = |a, b, value| SimilarPair { a, b, value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
-        keep_apart(&mut pairs, &[], &pages, |_, _| 10);
+        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1], |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
     }
 
     #[test]
     fn the_smallest_hashes_stand_for_all_links() {
-        let targets = |linked: Linked| linked.targets().collect::<BTreeSet<_>>();
+        let targets = |linked: Linked| BTreeSet::from(linked.targets);
         let all: Vec<Rank> = (0..40).collect();
         let kept = targets(Linked::new(7, all.iter().copied()));
         assert_eq!(kept.len(), KEPT);
         assert_eq!(targets(Linked::new(8, all.iter().rev().copied().chain([3]))), kept);
         assert_eq!(targets(Linked::new(9, kept.iter().copied())), kept);
-        assert_eq!(targets(Linked::new(9, [].into_iter())), BTreeSet::new());
+        assert_eq!(targets(Linked::new(9, [].into_iter())), BTreeSet::from([NONE]));
     }
 }
