@@ -12,6 +12,7 @@ use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{Rank, doc_id, mix};
 use webtwin::job::{Children, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar};
 use webtwin::overlap::guard::{Match, best_on_each_host};
+use webtwin::overlap::neighbours::{Linked, keep_apart};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
@@ -114,7 +115,7 @@ fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre]);
+    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -138,18 +139,34 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
             let job = Job { overlap: settings, ..Job::default() };
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &job)?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)))
                 .collect();
-            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
         let table: Vec<FPrintDocId> = parts.iter().flat_map(|part| part.1.clone()).collect();
         let copies: Vec<Rank> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
-        prop_assert_eq!(got, sort_based::similar_pairs(&table, &parts[0].2, &copies, &settings));
+        let hosts = &parts[0].2;
+        let mut want = sort_based::similar_pairs(&table, hosts, &copies, &settings);
+        if settings.guard == Guard::Neighbours {
+            let links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.4.clone()).collect();
+            let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
+            let linked: Vec<Linked> = (0..hosts.len() as Rank)
+                .map(|page| {
+                    let home = |target: &Rank| hosts[*target as usize] == hosts[page as usize];
+                    Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
+                })
+                .collect();
+            let chunks = sort_based::counting_chunks(&table, hosts, &settings);
+            let larger = |a: Rank, b: Rank| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
+            keep_apart(&mut want, &exact_pairs, &linked, hosts, larger);
+        }
+        prop_assert_eq!(got, want);
     }
 
     #[test]

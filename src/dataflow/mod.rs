@@ -102,19 +102,18 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
     let exact_pairs = exact::fold(net, shelf)?;
+    let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
-    let (mut signature_pairs, mut more_tables, mut resolved) = (Vec::new(), Vec::new(), None);
+    let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
-        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
+        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
     }
     if job.similar.by == Measure::Signatures {
-        let links = links::resolve(net, shelf, &crawl)?;
         let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
         (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
-        resolved = Some(links);
     }
     if job.output.fprint_docid {
         more_tables.extend(maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
@@ -132,10 +131,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs];
     let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let links = match resolved {
-        Some(links) => links,
-        None => links::resolve(net, shelf, &crawl)?,
-    };
     let room =
         memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
     let directory = Arc::clone(&crawl.directory);

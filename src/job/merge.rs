@@ -144,10 +144,10 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
-    if job.hamming.guard == Guard::Centre {
+    if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
         return refuse(
             "hamming.guard",
-            "centre".into(),
+            format!("{:?}", job.hamming.guard).to_lowercase(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
     }
@@ -196,8 +196,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
     }
-    if signatures.guard == Guard::Centre {
-        return refuse("signatures.guard", "centre".into(), "none or mutual-best");
+    if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
+        let guard = format!("{:?}", signatures.guard).to_lowercase();
+        return refuse("signatures.guard", guard, "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");

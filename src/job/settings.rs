@@ -176,6 +176,9 @@ pub enum Guard {
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
+    /// Pairs join in order of resemblance, but none that would put neighbours in one cluster: pages of one host that link to
+    /// the same pages there, or both to none.
+    Neighbours,
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -380,10 +383,10 @@ impl Default for Job {
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.35,
-                doubt: 1,
+                doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::MutualBest,
+                guard: Guard::Neighbours,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
