@@ -238,7 +238,7 @@ proptest! {
     fn everything_found_is_the_same_at_one_two_and_three_workers(
         pages in crawl(), settings in settings(), single_site: bool, idf: bool,
         by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both]),
-        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended])
+        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };

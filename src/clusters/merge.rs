@@ -6,11 +6,12 @@ use crate::job::MergeCondition;
 /// Whether a row of `LinkSummary` is an edge Ri -> Rj of the TCG.
 ///
 /// # Source
-/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`).
+/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`); ours is `Tolerant`, see [`super::tolerant`].
 pub fn may_merge(row: &LinkSummary, condition: MergeCondition) -> bool {
     match condition {
         MergeCondition::Exact => row.a == row.s && row.s == row.d && row.d == row.b,
         MergeCondition::Extended => row.a == row.s && row.s >= row.d && row.d == row.b,
+        MergeCondition::Tolerant => row.s > 1 && row.d > 1,
     }
 }
 

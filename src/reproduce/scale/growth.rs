@@ -8,6 +8,7 @@ use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{of_the_machine, scaled};
 use crate::build::peak_memory_bytes;
+use crate::clusters::link_summary::LinkSummary;
 use crate::clusters::merge::may_merge;
 use crate::dataflow::all_pairs::Room;
 use crate::dataflow::directory::{Directory, Partitions};
@@ -117,7 +118,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     stage("links from elsewhere");
 
     let mut edges: Vec<(Rank, Rank)> = Vec::new();
-    let each = |row| {
+    let each = |row: LinkSummary, _: &_| {
         done.summary_rows += 1;
         if may_merge(&row, settings.merge) {
             edges.push((row.src_cluster, row.dst_cluster));
