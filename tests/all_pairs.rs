@@ -1,5 +1,6 @@
 use proptest::prelude::*;
-use webtwin::dataflow::all_pairs::{Pages, Room, Work, similar_pairs};
+use webtwin::dataflow::all_pairs::{Pages, Work, similar_pairs};
+use webtwin::dataflow::room::Room;
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::Rank;

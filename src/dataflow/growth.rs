@@ -8,10 +8,10 @@
 //! link and edge of clusters that merge, or what the room for them allows; 20 to 36 more for those of one share, which has
 //! some megabytes of links or is one component.
 
-use super::all_pairs::{Room, bucket_bits};
 use super::components::components;
 use super::directory::Directory;
 use super::key_shares::KeyShares;
+use super::room::{Room, bucket_bits};
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
 use crate::engine::Net;

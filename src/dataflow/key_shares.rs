@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::all_pairs::{Room, bucket_bits};
+use super::room::{Room, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::overlap::rows::Shares;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::all_pairs::Room;
 use super::captures::Crawl;
 use super::directory::Directory;
 use super::key_shares::KeyShares;
+use super::room::Room;
 use super::shelf::Shelf;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::engine::Net;

@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::all_pairs::{AllPairs, Pages, Room, Work, similar_pairs};
+use super::all_pairs::{AllPairs, Pages, Work, similar_pairs};
+use super::room::Room;
 use crate::build::peak_memory_bytes;
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::all_pairs::{self, Room};
+use super::room::{self, Room};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl Held {
     /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
     pub fn least_bytes(&self, workers: usize) -> u64 {
         let rows = size_of::<Wide>() as u64 * self.tuples / workers as u64;
-        AT_REST + self.shelf_bytes() + all_pairs::least_bytes(self.pages as usize, workers, rows, true)
+        AT_REST + self.shelf_bytes() + room::least_bytes(self.pages as usize, workers, rows, true)
     }
 
     /// Bytes that stay in memory whatever is spilled, as far as they grow with what is read: the shelf, and some counts a page.

@@ -5,7 +5,9 @@
 
 pub mod all_pairs;
 pub mod avoid;
+mod candidates;
 pub mod captures;
+mod chunk_runs;
 pub mod components;
 pub mod counts;
 pub mod directory;
@@ -27,6 +29,7 @@ pub mod progress;
 pub mod replicas;
 pub mod report;
 pub mod resume;
+pub mod room;
 pub mod servers;
 pub mod shelf;
 pub mod summary;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::all_pairs::{Pages, Room, similar_pairs};
+use super::all_pairs::{Pages, similar_pairs};
 use super::components::components;
 use super::measure::Means;
+use super::room::Room;
 use crate::clusters::union_find::UnionFind;
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};

@@ -52,6 +52,24 @@ pub(crate) struct Kind {
     pub remedy: &'static str,
 }
 
+/// Reads a list of files in JSON, called `name` in messages, of this format; `what` it should be.
+///
+/// # Errors
+/// [`Error::Input`] when it is none, or of another format.
+pub(crate) fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
+    let unreadable = |error| Error::input(name, format!("this is no {what}: {error}"));
+    let Versioned { format: found } = serde_json::from_slice(bytes).map_err(unreadable)?;
+    if found != format {
+        let reason = format!("{what} of format {found}, but this build reads format {format}; make it anew");
+        return Err(Error::input(name, reason));
+    }
+    serde_json::from_slice(bytes).map_err(unreadable)
+}
+
 #[derive(Serialize, Deserialize)]
 struct Description<About> {
     about: About,

@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use super::pairs::partition;
 use super::scan::{Near, with_documents};
-use super::{Tables, Work, all_pairs};
+use super::{Tables, Work, all_pairs, parts};
 use crate::dataflow::components::components;
-use crate::dataflow::tables::Part;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::postings::Postings;
@@ -64,25 +62,10 @@ pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> R
     write(net, job, rows)
 }
 
-/// Brings members to the owners of their group's range, in order and each once.
+/// Members in order and each once, by group.
 fn write(net: &mut Net<'_>, job: &Job, rows: Vec<Member>) -> Result<Tables> {
-    let largest = rows.iter().map(|member| member[0]).max().unwrap_or(0);
-    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
-    let partitions = job.output.partitions as usize;
-    let peers = net.peers();
-    let partition = move |member: &Member| partition(member[0], largest, partitions);
-    let mut rows = net.exchange_all("members", rows, |member| partition(member) % peers)?;
-    rows.sort_unstable();
-    rows.dedup();
+    let (rows, parts) = parts(net, job, "groups", rows, table)?;
     let groups = rows.chunk_by(|x, y| x[0] == y[0]).count() as u64;
-    let mut parts: Vec<Part> = rows
-        .chunk_by(|x, y| partition(x) == partition(y))
-        .map(|rows| ("groups", partition(&rows[0]), table(rows)))
-        .collect();
-    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
-    if net.index() == 0 && !any {
-        parts.push(("groups", 0, table(&[])));
-    }
     Ok(Tables { parts, groups })
 }
 

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::hold_bytes_against_bound;
 use super::progress::Progress;
+use super::tables::Part;
 use super::turns::Turns;
 use super::write::{commit, put_tables};
 use crate::engine::Net;
@@ -28,6 +29,7 @@ use crate::hamming::postings::Postings;
 use crate::job::Job;
 use crate::storage::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
+use crate::storage::table::Table;
 
 /// What a run joins, as one process sees it.
 pub struct Work {
@@ -155,8 +157,33 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
 
 /// Parts of the table that a run writes, and how many groups are in them.
 struct Tables {
-    parts: Vec<super::tables::Part>,
+    parts: Vec<Part>,
     groups: u64,
+}
+
+/// Brings rows to the owners of their first columns' ranges, ascending and each once, and makes parts of table `name` of them.
+fn parts(
+    net: &mut Net<'_>,
+    job: &Job,
+    name: &'static str,
+    rows: Vec<[u64; 3]>,
+    table: fn(&[[u64; 3]]) -> Table,
+) -> Result<(Vec<[u64; 3]>, Vec<Part>)> {
+    let largest = rows.iter().map(|row| row[0]).max().unwrap_or(0);
+    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
+    let (partitions, peers) = (u128::from(job.output.partitions), net.peers());
+    // Equal ranges of the ids that occur.
+    let partition = move |row: &[u64; 3]| (u128::from(row[0]) * partitions / (u128::from(largest) + 1)) as usize;
+    let mut rows = net.exchange_all(name, rows, |row| partition(row) % peers)?;
+    rows.sort_unstable();
+    rows.dedup();
+    let of_part = rows.chunk_by(|x, y| partition(x) == partition(y));
+    let mut parts: Vec<Part> = of_part.map(|rows| (name, partition(&rows[0]), table(rows))).collect();
+    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
+    if net.index() == 0 && !any {
+        parts.push((name, 0, table(&[])));
+    }
+    Ok((rows, parts))
 }
 
 /// Seconds by stage.

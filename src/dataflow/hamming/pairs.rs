@@ -1,12 +1,10 @@
 //! From near fingerprints to pairs of documents: the reduce stage, which puts them in order and leaves each once.
 
 use super::scan::{Near, with_documents};
-use super::{Tables, Work, all_pairs};
-use crate::dataflow::tables::Part;
+use super::{Tables, Work, all_pairs, parts};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::postings::Postings;
-use crate::ids::DocId;
 use crate::job::Job;
 use crate::storage::table::{Column, Table};
 
@@ -47,30 +45,10 @@ pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> R
     reduce(net, job, rows.into_iter().map(|[a, b, distance]| [a.min(b), a.max(b), distance]).collect())
 }
 
-/// Brings pairs to the owners of their first document's range, sorts them and removes duplicates.
+/// Pairs in order and each once.
 fn reduce(net: &mut Net<'_>, job: &Job, rows: Vec<Pair>) -> Result<Tables> {
-    let largest = rows.iter().map(|pair| pair[0]).max().unwrap_or(0);
-    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
-    let partitions = job.output.partitions as usize;
-    let peers = net.peers();
-    let partition = move |pair: &Pair| partition(pair[0], largest, partitions);
-    let mut rows = net.exchange_all("pairs", rows, |pair| partition(pair) % peers)?;
-    rows.sort_unstable();
-    rows.dedup();
-    let mut parts: Vec<Part> = rows
-        .chunk_by(|x, y| partition(x) == partition(y))
-        .map(|rows| ("pairs", partition(&rows[0]), table(rows)))
-        .collect();
-    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
-    if net.index() == 0 && !any {
-        parts.push(("pairs", 0, table(&[])));
-    }
+    let (_, parts) = parts(net, job, "pairs", rows, table)?;
     Ok(Tables { parts, groups: 0 })
-}
-
-/// The part of a table that a document's rows are in: equal ranges of the ids that occur.
-pub(super) fn partition(id: DocId, largest: DocId, partitions: usize) -> usize {
-    (u128::from(id) * partitions as u128 / (u128::from(largest) + 1)) as usize
 }
 
 fn table(rows: &[Pair]) -> Table {

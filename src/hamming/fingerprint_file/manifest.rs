@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::coding::Coder;
-use super::super::sections::checksum;
+use super::super::sections::{checksum, read_list};
 use crate::error::{Error, Result};
 
 /// Format of the manifest that this build writes and reads.
@@ -76,17 +76,7 @@ impl Manifest {
     /// # Errors
     /// [`Error::Input`] when it is none, of another format, or contradicts itself.
     pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            format: u32,
-        }
-        let unreadable = |error| Error::input(name, format!("this is no list of fingerprint files: {error}"));
-        let Versioned { format } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        if format != FORMAT {
-            let reason = format!("format {format}, but this build reads format {FORMAT}; make the set anew");
-            return Err(Error::input(name, reason));
-        }
-        let manifest: Manifest = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let manifest: Manifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
         match manifest.contradiction() {
             None => Ok(manifest),
             Some(what) => Err(Error::input(name, format!("{what}; make the set anew"))),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::design::TableDesign;
+use super::super::sections::read_list;
 use crate::error::{Error, Result};
 
 /// Format of the list of files that this build writes and reads.
@@ -52,17 +53,7 @@ impl Manifest {
     /// # Errors
     /// [`Error::Input`] when it is none, of another format, or contradicts itself.
     pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            format: u32,
-        }
-        let unreadable = |error| Error::input(name, format!("this is no online index: {error}"));
-        let Versioned { format } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        if format != FORMAT {
-            let reason = format!("an index of format {format}, but this build reads format {FORMAT}; build it anew");
-            return Err(Error::input(name, reason));
-        }
-        let manifest: Manifest = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let manifest: Manifest = read_list(name, bytes, FORMAT, "online index")?;
         let files = || manifest.tables.iter().chain(&manifest.doc_ids);
         // Names are joined to the folder's.
         let plain = |file: &File| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);

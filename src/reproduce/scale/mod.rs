@@ -7,6 +7,7 @@ mod components;
 mod growth;
 mod overlap;
 mod peer;
+mod workers;
 
 use super::measure::processor_seconds;
 use super::{Entry, Row, figure};
@@ -49,6 +50,7 @@ pub fn entries() -> Vec<Entry> {
             full: 58_750_324,
             run: peer::run,
         },
+        of_pages("bench-workers", "overlap, trivial clusters and growth: two workers against one", workers::run),
         of_pages(
             "bench-components",
             "trivial clusters of 24 million pages from 200 million similar pairs",

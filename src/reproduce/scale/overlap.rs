@@ -1,11 +1,14 @@
 //! All-pairs overlap on made-up tables: time, memory, workers, growth.
 
-use super::super::measure::{forget_peak_memory, processor_seconds};
+use super::super::measure::{forget_peak_memory, median, processor_seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{PAGES, of_the_machine, scaled};
 use crate::dataflow::measure::{Means, Measured, overlap_of_table};
 use crate::error::{Error, Result};
 use crate::synth::tables::{Chunking, TableParams};
+
+/// Rounds of a comparison of times, one after another in each.
+const ROUNDS: usize = 3;
 
 /// Bytes that a process needs whatever the number of pages: what is on its way, and open blocks.
 const WHATEVER: u64 = 256 << 20;
@@ -91,17 +94,25 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
 pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
     let before = processor_seconds();
     let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
-    let sixteenth = of((options.scale / 16).max(1000), 2)?;
-    let (two, one) = (of(options.scale, 2)?, of(options.scale, 1)?);
-    same_pairs(&two, &one)?;
+    let mut times = [const { Vec::new() }; 3];
+    let mut last = None;
+    for _ in 0..ROUNDS {
+        let sixteenth = of((options.scale / 16).max(1000), 2)?;
+        let (two, one) = (of(options.scale, 2)?, of(options.scale, 1)?);
+        same_pairs(&two, &one)?;
+        times.iter_mut().zip([&sixteenth, &two, &one]).for_each(|(times, found)| times.push(found.seconds));
+        last = Some((sixteenth, two));
+    }
+    let [for_few, for_many, alone] = times.map(median);
+    let (sixteenth, two) = last.expect("there are rounds");
     let (few, many) = (sixteenth.pages as f64, two.pages as f64);
     let mut rows = vec![
-        figure(&format!("two workers, {few} pages"), sixteenth.seconds, "s"),
-        figure(&format!("two workers, {many} pages"), two.seconds, "s"),
-        figure(&format!("one worker, {many} pages"), one.seconds, "s"),
-        figure("two workers against one", one.seconds / two.seconds, "times").at_least(1.7),
-        figure(&format!("cost as pages grow {:.0}-fold", many / few), two.seconds / sixteenth.seconds, "times")
-            .at_most(20.0),
+        figure("rounds in turn, of whose seconds these are the medians", ROUNDS as f64, "rounds"),
+        figure(&format!("two workers, {few} pages"), for_few, "s"),
+        figure(&format!("two workers, {many} pages"), for_many, "s"),
+        figure(&format!("one worker, {many} pages"), alone, "s"),
+        figure("two workers against one", alone / for_many, "times").at_least(1.7),
+        figure(&format!("cost as pages grow {:.0}-fold", many / few), for_many / for_few, "times").at_most(20.0),
         figure("rows as they do", two.rows as f64 / sixteenth.rows as f64, "times"),
         figure("similar pairs as they do", two.similar as f64 / sixteenth.similar as f64, "times"),
     ];
