@@ -13,10 +13,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::all_pairs::{Room, bucket_bits};
 use super::components::components;
 use super::directory::Directory;
 use super::key_shares::KeyShares;
+use super::room::{Room, bucket_bits};
 use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::nearby::nearby_pages;
 use crate::clusters::pieces::{grow_pieces, join_pieces};
