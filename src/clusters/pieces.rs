@@ -15,17 +15,15 @@ use crate::ids::Rank;
 /// Of two pieces that are joined, the smaller may have one in so many of its pages doubled in the larger.
 const DOUBLED: usize = 5;
 
-/// A page of a host, with its trivial cluster. Orders by cluster, then page.
-pub type HostPage = (Rank, Rank);
-
 /// Grows pieces on one host: `(page, piece)`, ascending.
 ///
 /// `links` are links between pages of the host in trivial clusters that may merge; `cluster` tells a page's trivial cluster.
 ///
 /// Growth starts at the trivial cluster with the fewest linked pages on the host, for a second one is rather a version or
-/// a double, of equals at the most linked, then the smallest. Each of its pages that is in no piece founds one. Of all pages
-/// in no piece the one with the most links to one of these pieces goes there (of equals the smallest, to the piece founded
-/// first), unless the piece has a page of its trivial cluster; and so on until none is left, then from the next cluster.
+/// a double, of equals at the most linked, then the smallest. Each of its pages that is in no piece founds one. Of the pages
+/// in no piece that are linked with one of these, either way, one whose trivial cluster has the fewest goes next, of equals
+/// the one with the most links with a piece, then the smallest, to the piece founded first; unless the piece has a page of its
+/// trivial cluster. When none is left, growth starts again from the next cluster.
 ///
 /// # Cost
 /// Links x log links.
@@ -47,7 +45,7 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
     let mut doubles = vec![0; pages.len()];
     starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len()));
     let degree = |pages: &[u32]| pages.iter().map(|&page| linked[page as usize].len()).sum::<usize>();
-    starts.sort_by_key(|pages| (pages.len(), Reverse(degree(pages))));
+    starts.sort_by_cached_key(|pages| (pages.len(), Reverse(degree(pages))));
 
     let mut piece_of: Vec<Option<u32>> = vec![None; pages.len()];
     let mut has: HashSet<(u32, Rank)> = HashSet::new();
