@@ -15,8 +15,9 @@
 //!
 //! Growth finds such clusters in five steps:
 //!
-//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= 2 and d >= 2
-//!    ([`super::pieces::grow_pieces`]);
+//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| / 3,
+//!    neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, as from the home pages of two
+//!    hosts to what both mirror, join nothing;
 //! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it; a piece is a copy of the larger piece that most of its
 //!    pages point to, if these are as many as 2. asks ([`larger_copy`]). Copies of copies are one similar cluster;
 //! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
@@ -459,6 +460,17 @@ mod tests {
             crawl.names[at] = name;
         }
         assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abcde"]]);
+    }
+
+    #[test]
+    fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
+        // h links to two manuals, which stand on five hosts more each.
+        let both = "ab ac cb vw vx xw ha hv";
+        let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);
+        for _ in 0..5 {
+            crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
+        }
+        assert_eq!(crawl.grown(&SETTINGS), [vec!["abc"; 7], vec!["vwx"; 7]]);
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Web<'_> {
         drop(rows);
 
         let (mut found, mut taken) = (Vec::new(), Ok(()));
-        let (mut some, mut here, mut links): (_, Vec<PiecePage>, Vec<(Rank, (Rank, Rank))>) = Default::default();
+        let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
             taken = net.check().and_then(|()| pages.take(share, &mut some));
             here.clear();
