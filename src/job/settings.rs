@@ -266,7 +266,7 @@ pub enum MergeCondition {
     Exact,
     /// |Ri| = s >= d = |Rj|: mirrors that link to pages they do not carry.
     Extended,
-    /// s >= 2 and d >= 2, and what differs is weighed later: versions that lack pages, double some, fall into parts.
+    /// 3s >= |Ri|, 3d >= |Rj|, and neither is 1: versions that lack pages, double some, or fall into parts.
     Tolerant,
 }
 
@@ -350,7 +350,7 @@ impl Default for Job {
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
             clusters: Clusters {
-                merge: MergeCondition::Extended,
+                merge: MergeCondition::Tolerant,
                 single_site: true,
                 min_size: 2,
                 min_hosts: 2,
