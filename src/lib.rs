@@ -27,11 +27,17 @@ pub mod overlap;
 // or features become simhashes, and those within a few bits of each other do,
 pub mod hamming;
 
+// or a bag of words and the links of a page become its signatures, and those that collide do,
+pub mod signatures;
+
 // pairs and links become trivial clusters and collections,
 pub mod clusters;
 
 // and these become what people take home.
 pub mod applications;
+
+// Or pages are studied: where and how they are duplicates.
+pub mod study;
 
 // Beside the road: a crawl made on the fly, with the truth about it.
 pub mod synth;

@@ -33,5 +33,8 @@ mod resume;
 // Objects in a real S3 server on loopback.
 mod s3;
 
+// The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
+mod study;
+
 // Files of the bad-input list through the doors of a run.
 mod storage;

@@ -69,6 +69,17 @@ impl Recipe {
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
             return Document { exact: 0, chunks: 0 };
         }
+        self.in_order(text, fprints);
+        let chunks = fprints.len() as u32;
+        fprints.sort_unstable();
+        fprints.dedup();
+        Document { exact: xxh3_64(text.as_bytes()).max(1), chunks }
+    }
+
+    /// Writes the fingerprints of `text` into `fprints` in the order of the text, each as often as it stands there; returns
+    /// the number of units they are made of.
+    pub fn in_order(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> usize {
+        fprints.clear();
         let mut units = std::mem::take(&mut self.units);
         units.clear();
         let mut push = |unit: &[u8]| units.push(xxh3_64(unit));
@@ -89,10 +100,7 @@ impl Recipe {
             fprints.extend(units.chunks(count).map(|chunk| sequence(chunk) & mask));
         }
         self.units = units;
-        let chunks = fprints.len() as u32;
-        fprints.sort_unstable();
-        fprints.dedup();
-        Document { exact: xxh3_64(text.as_bytes()).max(1), chunks }
+        self.units.len()
     }
 }
 

@@ -52,9 +52,10 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         return Err(Error::LostCommit(folder.name().to_string()));
     }
     match job.kind {
-        Kind::Replicas => replicas(job, at, workers.log, folder),
+        Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
         Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
         Kind::Hamming => hamming(job, at, workers.log, folder),
+        Kind::Study => study(job, at, workers.log, folder),
     }
 }
 
@@ -86,7 +87,8 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
 
 /// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
-    let reads = job.kind == Kind::Replicas || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
+    let reads = matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
+        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
     if !job.effort.resume {
         return Ok(None);
     }
@@ -186,6 +188,55 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
         eprintln!("results: {}", folder.name());
     }
     Ok(())
+}
+
+fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+    let queue = queue(&job, &folder)?;
+    let digest = Digest::of(&job).0;
+    let watcher = Watcher::start(queue.progress.clone(), log);
+    let shared = (job, Arc::clone(&queue), folder.clone());
+    let summaries =
+        run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2));
+    drop(watcher);
+    end_of_reading(&queue);
+    let summaries = summaries?;
+    remove_records(&queue);
+    if process == 0
+        && let Some(summary) = summaries.first()
+    {
+        report_study(summary, folder.name());
+    }
+    Ok(())
+}
+
+/// What a person wants to know of a study first, on stderr.
+fn report_study(summary: &dataflow::study::Summary, folder: &str) {
+    let (tables, web) = (&summary.tables, &summary.web);
+    eprintln!("{} records read: {} pages, {} documents", summary.records.read, web.pages, tables.complete.documents);
+    let parts =
+        [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
+    for (name, part) in parts {
+        eprintln!(
+            "  {name:<12} {:>9} documents, {:>8} clusters, {:>8} duplicates ({:.1} %), {:>9} useful",
+            part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
+        );
+    }
+    for near in &tables.near {
+        eprintln!(
+            "  near-duplicates at {} %: {} ({:.1} %)",
+            near.percent, near.near_duplicates, near.near_duplicates_percent
+        );
+    }
+    for estimate in &summary.estimates_by_reference {
+        eprintln!(
+            "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % are",
+            estimate.percent,
+            estimate.expected(),
+            estimate.real()
+        );
+    }
+    eprintln!("a crawl from {} reaches {} pages", web.seed, web.connected);
+    eprintln!("results: {folder}");
 }
 
 /// Holds a run on a made-up crawl against the truth, which is known without a file.

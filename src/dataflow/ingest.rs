@@ -17,11 +17,13 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Simhash};
+use crate::job::{Job, Kind, Measure, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
+use crate::signatures::random_projection;
+use crate::study::paragraphs::Paragraphs;
 
 /// The work of a run, shared by the workers of a process.
 #[derive(Debug)]
@@ -109,8 +111,12 @@ struct Reader {
     shelf: Shelf,
     extractor: Extractor,
     recipe: Recipe,
+    /// For a study, what takes the place of the recipe.
+    paragraphs: Option<Paragraphs>,
     simhash: Simhash,
     simhashes: hamming::recipe::Recipe,
+    /// `None` where no signatures are asked for.
+    projections: Option<random_projection::Recipe>,
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
@@ -119,12 +125,17 @@ struct Reader {
 
 impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
+        let study = job.kind == Kind::Study;
         Reader {
             shelf: Shelf::default(),
             extractor: Extractor::new(&job.input.limits),
             recipe: Recipe::new(&job.chunks),
-            simhash: job.simhash.clone(),
+            paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
+            // A study asks for no simhash.
+            simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            projections: (job.similar.by == Measure::Signatures)
+                .then(|| random_projection::Recipe::new(&job.signatures)),
             fprints: Vec::new(),
             worker,
             item: (0, 0),
@@ -175,7 +186,10 @@ impl Reader {
             Form::Html => self.extractor.html(&page.body, charset, url),
             Form::Text => self.extractor.text(&page.body, charset),
         };
-        let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        let document = match &mut self.paragraphs {
+            None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
+            Some(paragraphs) => paragraphs.marks(extracted.text, &mut self.fprints),
+        };
         // A page that says too little to be a copy of anything is near nothing either.
         let text = if document.exact == 0 { "" } else { extracted.text };
         let shelf = &mut self.shelf;
@@ -187,6 +201,7 @@ impl Reader {
             }
             _ => self.simhashes.simhash(text),
         };
+        let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
         shelf.captures.push(Capture {
             doc_id: doc_id(url.as_str()),
@@ -199,6 +214,7 @@ impl Reader {
             chunks: document.chunks,
             exact: document.exact,
             simhash,
+            projected,
             source,
             item,
             offset: page.offset,

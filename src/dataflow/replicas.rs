@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use super::captures::Crawl;
 use super::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use super::shelf::Shelf;
 use super::summary::{Records, Summary};
@@ -11,7 +12,8 @@ use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
-use crate::job::Job;
+use crate::job::{Job, Measure};
+use crate::signatures::random_projection;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
@@ -30,13 +32,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors)?;
-    let records = account(net, &shelf, &found)?;
-    let told: u64 = records.rejected.values().sum();
-    if records.read != records.kept + told {
-        let Records { read, kept, .. } = records;
-        return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {told}")));
-    }
-    found.summary.records = records;
+    found.summary.records = account(net, &shelf, &found.crawl)?;
     lap("2 find");
 
     queue.progress.enter("writing");
@@ -45,11 +41,14 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
     lap("3 write");
 
-    let recipes = [
+    let mut recipes = vec![
         ("chunks", Recipe::new(&job.chunks).name()),
         ("doc_id", "xxh3-64-v1".into()),
         ("simhash", hamming::recipe::Recipe::new(&job.simhash).name()),
     ];
+    if job.similar.by == Measure::Signatures {
+        recipes.push(("signatures", random_projection::Recipe::new(&job.signatures).name()));
+    }
     write::commit(net, job, folder, &counts(&found.summary), &recipes, seconds, files)?;
     Ok(found.summary)
 }
@@ -69,12 +68,14 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf,
 
 /// The numbers that a manifest repeats of a summary.
 fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
+    let of_signatures = summary.signatures.collisions - summary.signatures.guarded;
+    let similar = summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar + of_signatures;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),
         ("hosts", summary.hosts),
         ("links", summary.links),
-        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar),
+        ("similar_pairs", similar),
         ("trivial_clusters", summary.trivial_clusters),
         ("similar_clusters", summary.similar_clusters),
         ("collections", summary.collections),
@@ -119,17 +120,20 @@ fn bad_records(net: &mut Net<'_>, shelf: &Shelf, floors: &[u64], queue: &Queue, 
 }
 
 /// Records by what became of them, over all workers.
-fn account(net: &mut Net<'_>, shelf: &Shelf, found: &super::Found) -> Result<Records> {
-    let mut mine = Records { kept: found.crawl.pages.len() as u64, ..Records::default() };
+///
+/// # Errors
+/// [`Error::Invariant`] when they do not add up.
+pub(super) fn account(net: &mut Net<'_>, shelf: &Shelf, crawl: &Crawl) -> Result<Records> {
+    let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in &shelf.rejections {
         *mine.rejected.entry(rejection.reason.word().into()).or_default() += 1;
     }
-    for reason in found.crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
+    for reason in crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
         *mine.mended.entry(reason.word().into()).or_default() += 1;
     }
     let (mut records, mut read_twice) = (Records::default(), 0);
-    for (part, overlapping) in net.all_gather("records", (mine, found.crawl.overlapping))? {
+    for (part, overlapping) in net.all_gather("records", (mine, crawl.overlapping))? {
         read_twice += overlapping;
         records.read += part.read;
         records.kept += part.kept;
@@ -137,5 +141,10 @@ fn account(net: &mut Net<'_>, shelf: &Shelf, found: &super::Found) -> Result<Rec
         part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
     }
     records.read -= read_twice;
+    let told: u64 = records.rejected.values().sum();
+    if records.read != records.kept + told {
+        let Records { read, kept, .. } = records;
+        return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {told}")));
+    }
     Ok(records)
 }

@@ -29,8 +29,8 @@ pub const NAMES: [&str; 10] = [
     "server_pairs",
 ];
 
-/// All parts that this worker owns. `sources` are the names of the inputs; `rejected` is ascending.
-pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitions: usize) -> Vec<Part> {
+/// All parts that this worker owns, but for `rejected`. `sources` are the names of the inputs.
+pub fn parts(found: &Found, sources: &[String]) -> Vec<Part> {
     let crawl = &found.crawl;
     let mut parts = Vec::new();
     split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
@@ -39,6 +39,7 @@ pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitio
     pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
     pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
     pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
+    pairs.extend(found.signature_pairs.iter().map(|pair| (pair.a, pair.b, "signatures", pair.value)));
     pairs.sort_unstable();
     split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
     split("clusters", crawl, &found.verdicts, |row| row.cluster, |rows| clusters(crawl, rows), &mut parts);
@@ -60,14 +61,14 @@ pub fn parts(found: &Found, sources: &[String], rejected: &[Rejection], partitio
     );
     split("members", crawl, &found.members, |row| row.similar_cluster, |rows| members(crawl, rows), &mut parts);
     split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
-    for rows in rejected.chunk_by(|x, y| {
-        rejected_partition(x.source, sources.len(), partitions)
-            == rejected_partition(y.source, sources.len(), partitions)
-    }) {
-        let partition = rejected_partition(rows[0].source, sources.len(), partitions);
-        parts.push(("rejected", partition, rejected_table(rows, sources)));
-    }
     parts
+}
+
+/// Parts of `rejected`, of rows that are ascending.
+pub fn rejected_parts(rejected: &[Rejection], sources: &[String], partitions: usize) -> Vec<Part> {
+    let partition = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions);
+    let of_partition = rejected.chunk_by(|x, y| partition(x) == partition(y));
+    of_partition.map(|rows| ("rejected", partition(&rows[0]), rejected_table(rows, sources))).collect()
 }
 
 /// Partition of a rejected record: a range of the inputs, which are in ascending order.
@@ -91,7 +92,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Table {
     }
 }
 
-fn split<R>(
+pub(super) fn split<R>(
     name: &'static str,
     crawl: &Crawl,
     rows: &[R],
@@ -211,7 +212,7 @@ fn avoid(crawl: &Crawl, rows: &[super::avoid::Avoid]) -> Table {
     ])
 }
 
-fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
+pub(super) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
         ("source", texts(rows, |row| sources[row.source as usize].clone())),
         ("offset", u64s(rows, |row| row.offset)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::{NAMES, Part, empty, parts, rejected_partition};
+use super::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
 use super::{Found, shelf::Rejection};
 use crate::applications::exports::exports;
 use crate::engine::Net;
@@ -11,7 +11,7 @@ use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
-use crate::storage::table::encode;
+use crate::storage::table::{Table, encode};
 
 /// Writes everything but the manifest; all workers learn of all files, by path.
 ///
@@ -24,20 +24,10 @@ pub fn result(
     rejections: Vec<Rejection>,
     partitions: usize,
 ) -> Result<Vec<FileEntry>> {
-    let peers = net.peers();
-    let owner = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions) % peers;
-    let rows: Vec<_> = rejections.into_iter().map(|row| (owner(&row), row)).collect();
-    let mut rejected = net.exchange_rows("rejected", rows.into_iter())?;
-    rejected.sort_unstable();
-
-    let mut parts = parts(found, sources, &rejected, partitions);
+    let mut parts = parts(found, sources);
+    parts.append(&mut rejected(net, rejections, sources, partitions)?);
     parts.append(&mut found.more_tables);
-    let mine: Vec<String> = parts.iter().map(|part| part.0.to_string()).collect();
-    let all = net.all_gather("tables with rows", mine)?;
-    if net.index() == 0 {
-        let without_rows = NAMES.iter().filter(|name| !all.iter().flatten().any(|other| other == *name));
-        parts.extend(without_rows.map(|&name| (name, 0, empty(name, &found.crawl))));
-    }
+    with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
     let written = tables(net, folder, parts);
     let written = net.agree("tables", written)?;
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
@@ -49,6 +39,37 @@ pub fn result(
     let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
     net.agree("folder", checked)?;
     Ok(files)
+}
+
+/// This worker's parts of `rejected`. One exchange, to bring the records to their owners.
+pub(super) fn rejected(
+    net: &mut Net<'_>,
+    rejections: Vec<Rejection>,
+    sources: &[String],
+    partitions: usize,
+) -> Result<Vec<Part>> {
+    let peers = net.peers();
+    let owner = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions) % peers;
+    let rows: Vec<_> = rejections.into_iter().map(|row| (owner(&row), row)).collect();
+    let mut rejected = net.exchange_rows("rejected", rows.into_iter())?;
+    rejected.sort_unstable();
+    Ok(rejected_parts(&rejected, sources, partitions))
+}
+
+/// Gives worker 0 an empty part of each table that no worker has rows of.
+pub(super) fn with_empty(
+    net: &mut Net<'_>,
+    parts: &mut Vec<Part>,
+    names: &[&'static str],
+    empty: impl Fn(&str) -> Table,
+) -> Result<()> {
+    let mine: Vec<String> = parts.iter().map(|part| part.0.to_string()).collect();
+    let all = net.all_gather("tables with rows", mine)?;
+    if net.index() == 0 {
+        let without_rows = names.iter().filter(|name| !all.iter().flatten().any(|other| other == *name));
+        parts.extend(without_rows.map(|&name| (name, 0, empty(name))));
+    }
+    Ok(())
 }
 
 /// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.

@@ -1,4 +1,4 @@
-//! Figures as SVG, without a library: bars over positions.
+//! Figures as SVG, without a library: bars, points, curves.
 
 use std::fmt::Write;
 
@@ -76,6 +76,31 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     svg + "</svg>\n"
 }
 
+/// Curves of shares over shares, from 0 to 1 both ways; `series` are names and points.
+pub fn curves(title: &str, across: &str, up: &str, series: &[(String, Vec<(f64, f64)>)]) -> String {
+    const COLOURS: [&str; 4] = ["#1b3a57", "steelblue", "#a8c6e0", "darkorange"];
+    let mut svg = frame(title, across, up);
+    let x = |share: f64| LEFT + share * (WIDTH - LEFT - 30.0);
+    let y = |share: f64| HEIGHT - LOW - share * (HEIGHT - LOW - TOP);
+    for part in 0..=5 {
+        let share = f64::from(part) / 5.0;
+        let (at, high, right, low) = (x(share), y(share), WIDTH - 30.0, HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT} {high:.1}H{right}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{share}</text>", low + 16.0);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{high:.1}\" text-anchor=\"end\">{share}</text>", LEFT - 4.0);
+    }
+    for (number, (name, points)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let place = |&(right, up): &(f64, f64)| format!("{:.1},{:.1}", x(right), y(up));
+        let points: Vec<String> = points.iter().map(place).collect();
+        let line = points.join(" ");
+        let key = HEIGHT - LOW - 16.0 * (series.len() - number) as f64;
+        let _ = writeln!(svg, "<polyline points=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{key}\" fill=\"{colour}\">{name}</text>", LEFT + 10.0);
+    }
+    svg + "</svg>\n"
+}
+
 /// Points on two logarithmic axes; all are 1 or more.
 pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> String {
     let mut svg = frame(title, across, up);
@@ -106,6 +131,46 @@ pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) ->
     svg + "</svg>\n"
 }
 
+/// Lines through points on two linear axes from zero; `series` are names and points, at most three.
+pub fn lines(title: &str, across: &str, up: &str, series: &[(&str, Vec<(f64, f64)>)]) -> String {
+    let mut svg = frame(title, across, up);
+    let most = |of: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(of).fold(1.0, f64::max);
+    let (right, high) = (most(|point| point.0), most(|point| point.1));
+    let x = |value: f64| LEFT + value / right * (WIDTH - LEFT - 30.0);
+    let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
+    for part in 0..=4 {
+        let (at, low) = (f64::from(part) / 4.0, HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{LEFT} {0:.1}H{1}\" stroke=\"#ddd\"/>", y(high * at), WIDTH - 30.0);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{:.0}</text>",
+            LEFT - 4.0,
+            y(high * at),
+            high * at
+        );
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.0}</text>",
+            x(right * at),
+            low + 16.0,
+            right * at
+        );
+    }
+    for (number, (name, points)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let path: Vec<String> = points.iter().map(|&(right, up)| format!("{:.1},{:.1}", x(right), y(up))).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+            path.join(" ")
+        );
+        let key = TOP + 4.0 + 18.0 * number as f64;
+        let _ = writeln!(svg, "<rect x=\"80\" y=\"{key}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
+        let _ = writeln!(svg, "<text x=\"98\" y=\"{}\">{name}</text>", key + 11.0);
+    }
+    svg + "</svg>\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +184,9 @@ mod tests {
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
         // The ground, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
+        let svg = curves("t", "x", "y", &[("a".into(), vec![(0.0, 1.0), (1.0, 0.0)])]);
+        assert!(svg.contains("points=\"60.0,40.0 870.0,376.0\""), "{svg}");
+        let svg = lines("t", "x", "y", &[("a", vec![(0.0, 0.0), (2.0, 10.0)])]);
+        assert!(svg.contains("points=\"60.0,376.0 870.0,40.0\"") && svg.ends_with("</svg>\n"), "{svg}");
     }
 }

@@ -33,6 +33,7 @@ use plan::{Host, Kind, Place, Plan};
 use random::key;
 use text::Language;
 
+pub mod duplicates;
 pub mod link_graph;
 pub mod peer_tuples;
 pub mod similar_pairs;

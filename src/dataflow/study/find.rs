@@ -1,0 +1,91 @@
+//! A study after reading, one line a step: what is found is the same on every worker, one copy a process.
+
+use std::sync::Arc;
+
+use super::super::components::components;
+use super::super::exact;
+use super::super::memory::{Held, room};
+use super::super::page_counts::sum;
+use super::super::shelf::Shelf;
+use super::{matches, near, web};
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+use crate::job::Job;
+use crate::overlap::prune::PageSet;
+use crate::study::clusters::Clusters;
+use crate::study::report::{self, Near, Tables, tables};
+
+/// What a study found.
+pub struct Found {
+    /// Pages that are documents.
+    pub documents: Arc<PageSet>,
+    /// For every page the smallest of its multiset of shingle paragraphs.
+    pub same: Arc<Vec<Rank>>,
+    /// The tables but Table 3, and the clusters by the paper's rule.
+    pub tables: Arc<(Tables, Clusters)>,
+    /// Documents in clusters.
+    pub clustered: Arc<PageSet>,
+    /// Columns of Table 3, with the documents that have another one so near.
+    pub near: [Arc<(Near, PageSet)>; 3],
+    /// Links, and what a crawl reaches along them.
+    pub web: Arc<web::Web>,
+}
+
+/// Studies the pages on all shelves, whose ranks are below `pages`; `links` are this worker's, each once.
+///
+/// # Errors
+/// As [`super::super::all_pairs::similar_pairs`]; [`crate::error::Error::Space`] for more links than memory; or when the run
+/// has ended.
+///
+/// # Cost
+/// Each document's marks are exchanged once for near-duplicates, its whole once for duplicates. Each process holds the links
+/// three times, 4 to 8 bytes each, and then about 60 bytes a page.
+pub fn find(
+    net: &mut Net<'_>,
+    job: &Job,
+    shelf: &Shelf,
+    pages: usize,
+    links: Vec<(Rank, Rank)>,
+    seed: Option<Rank>,
+) -> Result<Found> {
+    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, rank)| rank).collect();
+    let ranks = net.share("documents", mine)?;
+    let documents = net.once(|| {
+        let mut set = PageSet::new(pages, |_| false);
+        ranks.iter().for_each(|&page| set.insert(page));
+        set
+    })?;
+    drop(ranks);
+    let web = web::web(net, job, pages, links, seed, &documents)?;
+
+    let equal = exact::fold(net, shelf)?;
+    let same = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
+    drop(equal);
+    let matches = matches::matches(net, shelf, &same)?;
+    let found = report::Found {
+        same: &same,
+        matches: &matches,
+        documents: &documents,
+        reached: &web.reached,
+        steps: job.study.steps,
+    };
+    let tables = net.once(|| tables(&found))?;
+    let clustered = net.once(|| {
+        let labels = &tables.1.labels;
+        let mut set = PageSet::new(pages, |page| labels[page] as usize != page);
+        labels
+            .iter()
+            .enumerate()
+            .filter(|&(page, &label)| label as usize != page)
+            .for_each(|(_, &label)| set.insert(label));
+        set
+    })?;
+
+    let mut lengths = vec![0u32; pages];
+    shelf.kept().for_each(|(slot, rank)| lengths[rank as usize] = shelf.fprints.get(slot).len() as u32);
+    let lengths = sum(net, "paragraphs of documents", &lengths)?;
+    let room = room(net, Held::on(shelf), job)?;
+    let near = near::near(net, shelf, &lengths, (&same, &matches), &documents, &room)?;
+    Ok(Found { documents, same, tables, clustered, near, web })
+}

@@ -1,0 +1,41 @@
+//! Matches between different multisets ([`crate::study::matches`]): documents with repeated paragraphs go to every process,
+//! and each worker looks for them in its own documents.
+
+use std::sync::Arc;
+
+use super::super::page_counts::sum;
+use super::super::shelf::Shelf;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+use crate::study::matches::{Match, Repeating, push_repeating};
+
+/// All matches between pages that are the smallest of their multiset, ascending, in every process.
+///
+/// # Errors
+/// Only when the run has ended.
+///
+/// # Cost
+/// Each process holds the shingle paragraphs of the documents in which some repeat; two passes over the shelf.
+pub(super) fn matches(net: &mut Net<'_>, shelf: &Shelf, same: &[Rank]) -> Result<Arc<Vec<Match>>> {
+    let centres = || shelf.kept().filter(|&(slot, rank)| shelf.exact[slot] != 0 && same[rank as usize] == rank);
+    let mut list = Vec::new();
+    centres().for_each(|(slot, rank)| push_repeating(rank, shelf.fprints.get(slot), &mut list));
+    let list = net.share("documents with repeated paragraphs", list)?;
+    let repeating = net.once(|| Repeating::new(&list))?;
+    drop(list);
+    let mut counts = vec![0; repeating.keys()];
+    centres().for_each(|(slot, _)| repeating.count(shelf.fprints.get(slot), &mut counts));
+    let counts = sum(net, "documents of a paragraph", &counts)?;
+    let probes = net.once(|| repeating.probes(&counts))?;
+    let mut found = Vec::new();
+    for (slot, rank) in centres() {
+        repeating.within(&probes, rank, shelf.fprints.get(slot), |one| found.push(one));
+    }
+    let found = net.share("matches", found)?;
+    net.once(|| {
+        let mut found = found.to_vec();
+        found.sort_unstable();
+        found
+    })
+}

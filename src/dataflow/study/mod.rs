@@ -1,0 +1,219 @@
+//! The `study` job from end to end on one worker (\[PBZ06\]): read, find, write, commit.
+//!
+//! Reading, and the settling of captures, are those of the `replicas` job; in the place of chunks a page has the marks of its
+//! shingle paragraphs ([`crate::study::paragraphs`]), and a page that is no document none.
+
+mod find;
+mod matches;
+mod near;
+mod of_table;
+mod web;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::captures::Crawl;
+use super::directory::Partitions;
+use super::ingest::Queue;
+use super::memory::{Held, hold_against_bound};
+use super::replicas::{account, read_crawl};
+use super::summary::Records;
+use super::tables::{Part, rejected_table, split};
+use super::write::{commit, put_tables, rejected, with_empty};
+use super::{captures, links};
+use crate::chunks::Recipe;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::{Rank, doc_id};
+use crate::job::Job;
+use crate::pages::url::CanonicalUrl;
+use crate::storage::location::Location;
+use crate::storage::manifest::Manifest;
+use crate::storage::table::{Column, Table};
+use crate::study::bow_tie::Place;
+use crate::study::clusters::Step;
+use crate::study::estimate::{Estimate, PERCENTS, estimate};
+use crate::study::report::Tables;
+pub use find::{Found, find};
+pub use of_table::{Studied, of_table};
+
+/// The web of a study: its links, and what a crawl reaches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Pages, documents or not.
+    pub pages: u64,
+    /// Links between them.
+    pub links: u64,
+    /// URL of the page from which the crawl was simulated.
+    pub seed: String,
+    /// Pages it reaches.
+    pub connected: u64,
+    /// Documents it reaches, of all documents; per cent.
+    pub documents_connected_percent: f64,
+    /// Pages by their place in the bow tie.
+    pub pages_by_place: BTreeMap<Place, u64>,
+    /// Documents likewise.
+    pub documents_by_place: BTreeMap<Place, u64>,
+}
+
+/// `summary.json` of a study.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Digest of the job.
+    pub digest: String,
+    /// Records by what became of them.
+    pub records: Records,
+    /// Connected and disconnected pages.
+    pub web: Reached,
+    /// The paper's tables.
+    pub tables: Tables,
+    /// Section 4.2: all duplicates estimated by the growth in `study.reference`.
+    pub estimates_by_reference: Vec<Estimate>,
+}
+
+/// Runs the job; every worker returns the same summary once the result is committed.
+///
+/// # Errors
+/// Any of [`Error`], the same on all workers; then there is no result.
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
+    let mut seconds = BTreeMap::new();
+    let mut start = Instant::now();
+    let mut lap = |stage: &str| {
+        seconds.insert(stage.to_string(), (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
+        start = Instant::now();
+    };
+    let reference = reference_growth(net, job)?;
+    let (mut shelf, floors) = read_crawl(net, job, queue)?;
+    lap("1 read");
+
+    queue.progress.enter("finding");
+    let partitions = Partitions::new(job.output.partitions, net.peers());
+    hold_against_bound(net, "pages and shingle paragraphs", Held::on(&shelf), job.effort.memory_bytes)?;
+    let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
+    let seed = seed(net, job, &crawl)?;
+    let links = links::resolve(net, &mut shelf, &crawl)?;
+    let found = find(net, job, &shelf, crawl.directory.len(), links, seed)?;
+    let mut summary = Summary {
+        digest: crate::job::Digest::of(job).hex(),
+        records: account(net, &shelf, &crawl)?,
+        web: found.web.told.clone(),
+        tables: found.tables.0.clone(),
+        estimates_by_reference: Vec::new(),
+    };
+    let near = found.near.iter().map(|near| near.0);
+    summary.tables.near = near.collect();
+    summary.web.seed = url_of(net, &crawl, found.web.seed)?;
+    let growth = &summary.tables.complete.growth;
+    summary.estimates_by_reference =
+        PERCENTS.iter().filter_map(|&percent| estimate(growth, &reference, percent)).collect();
+    lap("2 find");
+
+    queue.progress.enter("writing");
+    let sources = &queue.work.inputs;
+    let mut parts = parts(&crawl, &found);
+    let rejections = std::mem::take(&mut shelf.rejections);
+    parts.append(&mut rejected(net, rejections, sources, partitions.count())?);
+    with_empty(net, &mut parts, &["duplicates", "rejected"], |name| match name {
+        "duplicates" => table(&crawl, &found, &[]),
+        _ => rejected_table(&[], &[]),
+    })?;
+    let files = put_tables(net, folder, parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
+    lap("3 write");
+    let complete = &summary.tables.complete;
+    let counts = [
+        ("records", summary.records.read),
+        ("pages", summary.records.kept),
+        ("links", summary.web.links),
+        ("documents", complete.documents),
+        ("clusters", complete.clusters),
+        ("duplicates", complete.duplicates),
+        ("connected", summary.tables.connected.documents),
+    ];
+    let recipes = [("chunks", Recipe::new(&job.chunks).name()), ("doc_id", "xxh3-64-v1".into())];
+    commit(net, job, folder, &counts, &recipes, seconds, files)?;
+    Ok(summary)
+}
+
+/// The growth in `study.reference`, on every worker; nothing without one.
+fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
+    if job.study.reference.is_empty() {
+        return Ok(Vec::new());
+    }
+    let read = if net.index() == 0 { read_summary(&job.study.reference) } else { Ok(Summary::default()) };
+    let read = net.agree("reference", read)?;
+    let mine = serde_json::to_string(&read.tables.complete.growth).expect("plain values");
+    let all = net.all_gather("growth of the reference", mine)?;
+    serde_json::from_str(&all[0]).map_err(|cause| Error::Invariant(format!("growth of the reference: {cause}")))
+}
+
+/// Reads what a finished study found.
+///
+/// # Errors
+/// [`Error::Input`] when the folder is no result, or none of a study.
+pub fn read_summary(url: &str) -> Result<Summary> {
+    let folder = Location::parse(url)?;
+    let manifest = Manifest::read(&folder)?;
+    let file = manifest.files.iter().find(|file| file.path == "summary.json");
+    let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
+    serde_json::from_slice(&manifest.read_file(&folder, file)?)
+        .map_err(|cause| Error::input(url, format!("no study of this build: summary.json: {cause}")))
+}
+
+/// The page that `study.seed` names.
+fn seed(net: &mut Net<'_>, job: &Job, crawl: &Crawl) -> Result<Option<Rank>> {
+    if job.study.seed.is_empty() {
+        return Ok(None);
+    }
+    let rank = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| crawl.directory.rank(doc_id(url.as_str())));
+    let rank = rank.ok_or_else(|| Error::Setting {
+        file: "the job".into(),
+        setting: "study.seed".into(),
+        got: job.study.seed.clone(),
+        must_be: "the URL of a page of this crawl".into(),
+    });
+    net.agree("seed", rank).map(Some)
+}
+
+/// URL of a page, on every worker; none for a crawl without pages.
+fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Rank>) -> Result<String> {
+    let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
+    let urls = net.all_gather("seed", mine.map(|page| crawl.page(page).url.clone()))?;
+    Ok(urls.into_iter().flatten().next().unwrap_or_default())
+}
+
+fn parts(crawl: &Crawl, found: &Found) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mine: Vec<Rank> = crawl.pages.iter().map(|row| row.0).filter(|&page| found.documents.contains(page)).collect();
+    split("duplicates", crawl, &mine, |&page| page, |rows| table(crawl, found, rows), &mut parts);
+    parts
+}
+
+/// The rows of some documents.
+fn table(crawl: &Crawl, found: &Found, rows: &[Rank]) -> Table {
+    let (_, clusters) = &*found.tables;
+    let id = |page: Rank| crawl.directory.doc_ids[page as usize];
+    let ids = |of: &dyn Fn(Rank) -> Rank| Column::U64(rows.iter().map(|&page| id(of(page))).collect());
+    let words = |of: &dyn Fn(Rank) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
+    let bools = |of: &dyn Fn(Rank) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
+    let role = |page: Rank| match clusters.labels[page as usize] {
+        original if original != page => "duplicate",
+        _ if found.clustered.contains(page) => "original",
+        _ => "unique",
+    };
+    let near = |at: usize| bools(&|page| found.near[at].1.contains(page));
+    Table::new([
+        ("doc_id", ids(&|page| page)),
+        ("url", words(&|page| crawl.page(page).url.clone())),
+        ("paragraphs", Column::U32(rows.iter().map(|&page| crawl.page(page).chunks).collect())),
+        ("cluster", ids(&|page| clusters.labels[page as usize])),
+        ("role", words(&|page| role(page).into())),
+        ("multiset", ids(&|page| found.same[page as usize])),
+        ("near_90", near(0)),
+        ("near_70", near(1)),
+        ("near_50", near(2)),
+        ("connected", bools(&|page| found.web.reached.contains(page))),
+        ("place", words(&|page| found.web.places[page as usize].word().into())),
+    ])
+}

@@ -1,0 +1,74 @@
+//! Near-duplicates (\[PBZ06\] Definition 5): all pairs of different multisets that share half of their marks or more.
+
+use std::sync::Arc;
+
+use super::super::all_pairs::{Pages, similar_pairs};
+use super::super::components::components;
+use super::super::room::Room;
+use super::super::shelf::Shelf;
+use crate::clusters::union_find::UnionFind;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{FPrint, Rank};
+use crate::job::{Guard, Overlap};
+use crate::overlap::SimilarPair;
+use crate::overlap::prune::PageSet;
+use crate::overlap::rows::Wide;
+use crate::study::matches::Match;
+use crate::study::report::{NEAR, Near, near as row, nearness};
+
+/// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages.
+///
+/// # Errors
+/// As [`similar_pairs`].
+pub(super) fn near(
+    net: &mut Net<'_>,
+    shelf: &Shelf,
+    lengths: &[u32],
+    (same, matches): (&[Rank], &[Match]),
+    documents: &PageSet,
+    room: &Room,
+) -> Result<[Arc<(Near, PageSet)>; 3]> {
+    let pages = same.len();
+    let copies = net.once(|| PageSet::new(pages, |page| same[page] as usize != page))?;
+    let mut sets: [UnionFind; 3] = std::array::from_fn(|_| UnionFind::new(pages));
+    if net.index() == 0 {
+        let equal = same.iter().zip(0..).map(|(&first, page)| (first, page));
+        for (x, y) in equal.chain(matches.iter().map(|found| (found.document, found.within))) {
+            sets.iter_mut().for_each(|sets| _ = sets.union(x, y));
+        }
+    }
+    let mut slots = shelf.kept();
+    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+        let mut sent = 0;
+        for (slot, rank) in slots.by_ref().filter(|&(_, rank)| !copies.contains(rank)) {
+            let marks = shelf.fprints.get(slot);
+            marks.iter().for_each(|&mark| send(mark, rank));
+            sent += marks.len() + 1;
+            if sent >= 1 << 15 {
+                return true;
+            }
+        }
+        false
+    };
+    let settings = Overlap {
+        min_shared: 1,
+        min_resemblance: f64::from(NEAR[2]) / 100.0,
+        doubt: 0,
+        template_pages: 0,
+        max_documents: 0,
+        guard: Guard::None,
+    };
+    let found = |SimilarPair { a, b, value }| {
+        let level = nearness(value, lengths[a as usize].max(lengths[b as usize])).unwrap_or(NEAR.len());
+        sets[level..].iter_mut().for_each(|sets| _ = sets.union(a, b));
+    };
+    let given = Pages { count: pages, hosts: &[], copies: &copies };
+    similar_pairs::<Wide>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
+    let [at_90, at_70, at_50] = sets;
+    let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
+        let labels = components(net, "near-duplicates", pages, sets.forest())?;
+        net.once(|| row(&labels, documents, percent))
+    };
+    Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])
+}

@@ -1,0 +1,83 @@
+//! The links of the crawl in each process, the bow tie they make, and what a crawl reaches from the seed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::memory::hold_bytes_against_bound;
+use super::Reached;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::Rank;
+use crate::job::Job;
+use crate::overlap::prune::PageSet;
+use crate::study::bow_tie::{Graph, Place, bow_tie};
+use crate::study::report::percent;
+
+/// Bytes of a link: in the list, and once in each direction.
+const A_LINK: u64 = 16;
+
+/// Bytes of a page while its component and place are found.
+const A_PAGE: u64 = 40;
+
+/// Links, and what a crawl reaches along them.
+pub struct Web {
+    /// Place of every page in the bow tie.
+    pub places: Vec<Place>,
+    /// Pages that the crawl reaches.
+    pub reached: PageSet,
+    /// Where it began; nothing in a crawl without pages.
+    pub seed: Option<Rank>,
+    /// Counts; the URL of the seed is not filled in.
+    pub told: Reached,
+}
+
+/// Simulates a crawl along all links from `seed`, or from the smallest page of the core.
+///
+/// # Errors
+/// [`Error::Space`] when the links do not fit in memory, or are more than 2^32.
+pub(super) fn web(
+    net: &mut Net<'_>,
+    job: &Job,
+    pages: usize,
+    links: Vec<(Rank, Rank)>,
+    seed: Option<Rank>,
+    documents: &PageSet,
+) -> Result<Arc<Web>> {
+    let all: u64 = net.all_gather("links", links.len() as u64)?.iter().sum();
+    let bytes = A_LINK * all + A_PAGE * pages as u64;
+    let share = bytes / net.workers_per_process() as u64;
+    hold_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
+    if all > u64::from(u32::MAX) {
+        let allowed_bytes = A_LINK << 32;
+        return Err(Error::Space {
+            what: "links of a study, at most 2^32,".into(),
+            needed_bytes: bytes,
+            allowed_bytes,
+        });
+    }
+    let links = net.share("links", links.into_iter().map(|(src, dst)| [src, dst]).collect::<Vec<[Rank; 2]>>())?;
+    net.once(|| {
+        let (forwards, backwards) = (Graph::new(pages, &links, false), Graph::new(pages, &links, true));
+        let core = forwards.core();
+        let places = bow_tie(&links, &forwards, &backwards, &core);
+        let seed = seed.or(core.first().copied());
+        let reached = forwards.reached(seed.into_iter());
+        let count = |of: &dyn Fn(Rank) -> bool| {
+            let mut counts: BTreeMap<Place, u64> = BTreeMap::new();
+            let pages = (0..).zip(&places).filter(|&(page, _)| of(page));
+            pages.for_each(|(_, &place)| *counts.entry(place).or_default() += 1);
+            counts
+        };
+        let connected = (0..pages as Rank).filter(|&page| documents.contains(page) && reached.contains(page)).count();
+        let told = Reached {
+            pages: pages as u64,
+            links: links.len() as u64,
+            seed: String::new(),
+            connected: reached.count(),
+            documents_connected_percent: percent(connected as u64, documents.count()),
+            pages_by_place: count(&|_| true),
+            documents_by_place: count(&|page| documents.contains(page)),
+        };
+        Web { places, reached, seed, told }
+    })
+}

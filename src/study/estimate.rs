@@ -1,0 +1,85 @@
+//! The number of duplicates of a collection, told from the first steps and the growth in another one.
+//!
+//! "As the percentage growth of duplicates per iteration, for each collection, is very similar, observing the percentage growth
+//! of one collection it is possible to estimate the number of duplicates of another collection by processing only few
+//! iterations."
+//!
+//! # Source
+//! \[PBZ06\] section 4.2.
+
+use serde::{Deserialize, Serialize};
+
+use super::clusters::Step;
+
+/// Parts of the steps after which the paper estimates, per cent.
+pub const PERCENTS: [u32; 2] = [20, 50];
+
+/// An estimate, and what came true.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Part of the steps that were gone, per cent.
+    pub percent: u32,
+    /// Clusters expected after all steps.
+    pub clusters: u64,
+    /// Duplicates expected after all steps.
+    pub duplicates: u64,
+    /// Duplicates after all steps.
+    pub duplicates_found: u64,
+    /// Documents of the collection.
+    pub documents: u64,
+}
+
+/// What is known after a part of the steps, rounded up to whole steps.
+fn after(growth: &[Step], percent: u32) -> Option<Step> {
+    growth.get((growth.len() * percent as usize).div_ceil(100).checked_sub(1)?).copied()
+}
+
+/// Estimates a collection by its first steps; `None` where the reference knows of no duplicate by then.
+pub fn estimate(growth: &[Step], reference: &[Step], percent: u32) -> Option<Estimate> {
+    let (here, there) = (after(growth, percent)?, after(reference, percent)?);
+    let (end, reference_end) = (growth.last()?, reference.last()?);
+    let scaled = |here: u64, there: u64, end: u64| {
+        let (here, there, end) = (u128::from(here), u128::from(there), u128::from(end));
+        (here * end + there / 2).checked_div(there).map(|estimate| estimate as u64)
+    };
+    Some(Estimate {
+        percent,
+        clusters: scaled(here.clusters, there.clusters, reference_end.clusters)?,
+        duplicates: scaled(here.duplicates, there.duplicates, reference_end.duplicates)?,
+        duplicates_found: end.duplicates,
+        documents: end.documents,
+    })
+}
+
+impl Estimate {
+    /// Per cent of documents that were expected to be duplicates.
+    pub fn expected(&self) -> f64 {
+        100.0 * self.duplicates as f64 / self.documents.max(1) as f64
+    }
+
+    /// Per cent of documents that are.
+    pub fn real(&self) -> f64 {
+        100.0 * self.duplicates_found as f64 / self.documents.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn growth(steps: u64, of: impl Fn(u64) -> u64) -> Vec<Step> {
+        (1..=steps).map(|n| Step { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
+    }
+
+    /// Section 4.2: iteration 10 of 50 is held against iteration 8 of 40.
+    #[test]
+    fn a_fifth_of_50_steps_is_held_against_a_fifth_of_40() {
+        let here = growth(50, |n| if n == 10 { 60 } else { 100 });
+        let there = growth(40, |n| if n == 8 { 30 } else { 40 });
+        let got = estimate(&here, &there, 20).unwrap();
+        assert_eq!((got.clusters, got.duplicates, got.duplicates_found, got.documents), (80, 160, 200, 500));
+        assert_eq!((got.expected(), got.real()), (32.0, 40.0));
+        assert_eq!(estimate(&here, &growth(40, |_| 0), 20), None);
+        assert_eq!(estimate(&[], &there, 20), None);
+    }
+}

@@ -1,0 +1,151 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use webtwin::clusters::union_find::UnionFind;
+use webtwin::dataflow::shelf::Shelf;
+use webtwin::dataflow::study::find;
+use webtwin::engine::{Cluster, run};
+use webtwin::ids::{Rank, mix};
+use webtwin::job::resolve;
+use webtwin::overlap::prune::PageSet;
+use webtwin::study::matches::Match;
+use webtwin::study::paragraphs::{mark, whole};
+use webtwin::study::report::{Found, NEAR, near, tables};
+
+use crate::cli::{fail, files, succeed};
+
+/// Names of the shingle paragraphs of a page, none for a page that is no document.
+type Text = Vec<u64>;
+
+fn marks(text: &Text) -> Vec<u64> {
+    let mut marks: Vec<u64> = text.iter().map(|&name| mix(name)).collect();
+    mark(&mut marks);
+    marks
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// \[PBZ06\] sections 3 and 4.1: what the workers find together is what is found by looking at every pair of pages.
+    #[test]
+    fn a_study_of_all_workers_equals_a_look_at_every_pair(
+        texts in prop::collection::vec(prop::collection::vec(0u64..6, 0..9), 1..40),
+        links in prop::collection::btree_set((0u32..40, 0u32..40), 0..60),
+        steps in 1u32..9, seed in prop::option::of(0u32..40), workers in 1usize..4
+    ) {
+        let pages = texts.len();
+        let inside = |page: &u32| (*page as usize) < pages;
+        let links: Vec<(Rank, Rank)> = links.into_iter().filter(|(a, b)| inside(a) && inside(b)).collect();
+        let seed = seed.filter(inside);
+        let set = format!("study.steps={steps}");
+        let job = resolve("", "preset = \"study\"", &[set]).unwrap();
+        let given = (texts.clone(), links.clone());
+        let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+            let mine = |rank: Rank| rank as usize % net.peers() == net.index();
+            let mut shelf = Shelf::default();
+            for (rank, text) in (0..).zip(&given.0).filter(|(rank, _)| mine(*rank)) {
+                let marks = marks(text);
+                shelf.exact.push(whole(&marks));
+                shelf.fprints.push(&marks);
+                shelf.ranks.push(rank);
+            }
+            let links = given.1.iter().copied().filter(|link| mine(link.0)).collect();
+            let found = find(net, &job, &shelf, pages, links, seed)?;
+            let near: Vec<_> = found.near.iter().map(|near| (**near).clone()).collect();
+            Ok(((*found.tables).clone(), near, found.web.seed, found.web.told.clone()))
+        }).unwrap();
+        let (got_tables, got_near, got_seed, told) = &parts[0];
+        prop_assert!(parts.iter().all(|part| part == &parts[0]));
+
+        let documents = PageSet::new(pages, |page| !texts[page].is_empty());
+        let mut first: BTreeMap<Vec<u64>, Rank> = BTreeMap::new();
+        let same: Vec<Rank> = texts.iter().zip(0..).map(|(text, page)| {
+            if text.is_empty() { page } else { *first.entry(marks(text)).or_insert(page) }
+        }).collect();
+        let (mut matches, mut sets) = (Vec::new(), NEAR.map(|_| UnionFind::new(pages)));
+        for (d, left) in texts.iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+            for (e, right) in texts.iter().enumerate().filter(|&(e, text)| e != d && !text.is_empty()) {
+                let found_in = left.len() == right.len() && left.iter().all(|paragraph| right.contains(paragraph));
+                if found_in && same[d] as usize == d && same[e] as usize == e {
+                    matches.push(Match { document: d as Rank, within: e as Rank });
+                }
+                let mut left_over = right.clone();
+                let shared = left.iter().filter(|paragraph| {
+                    left_over.iter().position(|other| other == *paragraph).map(|at| left_over.remove(at)).is_some()
+                }).count();
+                for (sets, percent) in sets.iter_mut().zip(NEAR) {
+                    if found_in || shared * 100 >= percent as usize * left.len().max(right.len()) {
+                        sets.union(d as Rank, e as Rank);
+                    }
+                }
+            }
+        }
+        for (sets, (got, percent)) in sets.into_iter().zip(got_near.iter().zip(NEAR)) {
+            prop_assert_eq!(got, &near(&sets.labels(), &documents, percent));
+        }
+        let mut reached = PageSet::new(pages, |page| Some(page as Rank) == *got_seed);
+        for _ in 0..pages {
+            let before = reached.clone();
+            links.iter().filter(|link| before.contains(link.0)).for_each(|link| reached.insert(link.1));
+        }
+        prop_assert!(seed.is_none() || seed == *got_seed);
+        prop_assert_eq!(told.connected, reached.count());
+        let found = Found { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        prop_assert_eq!(got_tables, &tables(&found));
+    }
+}
+
+const CRAWL: &str = "synth://?pages=800&seed=7";
+
+#[test]
+fn a_study_has_the_same_bytes_on_any_workers_and_the_papers_tables_can_be_made_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let run = ["run", "--job", "jobs/study.toml", "--input", CRAWL];
+    for workers in ["1", "2", "3"] {
+        let means = ["--set", "effort.shard_bytes=65536", "--workers", workers, "--output", &at(workers)];
+        succeed(&[&run[..], &means].concat());
+    }
+    let one = files(&folder.path().join("1"));
+    assert!(one.contains_key("summary.json") && one.contains_key("rejected/part-00000.parquet"));
+    for other in ["2", "3"] {
+        assert!(files(&folder.path().join(other)) == one, "{other}");
+    }
+    let row: serde_json::Value =
+        serde_json::from_str(succeed(&["show", &at("1/duplicates"), "--limit", "1", "--json"]).trim()).unwrap();
+    assert!(["original", "duplicate", "unique"].contains(&row["role"].as_str().unwrap()), "{row}");
+
+    let reference = format!("study.reference={}", at("1"));
+    let seed = format!("study.seed={}", row["url"].as_str().unwrap());
+    succeed(&[&run[..], &["--set", &reference, "--set", &seed, "--output", &at("with-reference")]].concat());
+    for name in ["table2", "table3", "table4", "table5", "table6", "figure2", "figure3", "figure4", "figure5"] {
+        let name = format!("pbz06-{name}");
+        let arguments = ["reproduce", &name, "--input", &at("with-reference"), "--output", &at("figures"), "--json"];
+        let report: serde_json::Value = serde_json::from_str(&succeed(&arguments)).unwrap();
+        let rows = report["rows"].as_array().unwrap();
+        // The same crawl is its own best reference.
+        for row in rows
+            .iter()
+            .filter(|row| row["what"].as_str().unwrap().contains("in the reference") && !row["holds"].is_null())
+        {
+            assert_eq!((row["ours"].as_f64(), row["holds"].as_bool()), (Some(0.0), Some(true)), "{row}");
+        }
+        assert!(
+            rows.iter().any(|row| row["ours"].is_null()) && rows.iter().any(|row| row["ours"].is_number()),
+            "{report}"
+        );
+    }
+    assert!(folder.path().join("figures/pbz06-figure5.svg").exists());
+
+    let nowhere = ["--set", "study.seed=http://nowhere.example/", "--output", &at("no")];
+    assert!(fail(&[&run[..], &nowhere].concat(), 2).contains("study.seed"));
+    assert!(fail(&["run", "--set", "kind=study", "--input", CRAWL, "--output", &at("no")], 2).contains("preset"));
+}
+
+#[test]
+fn a_made_up_collection_is_studied_as_planted() {
+    let arguments = ["reproduce", "pbz06-figure5", "--scale", "20000", "--json"];
+    let report: serde_json::Value = serde_json::from_str(&succeed(&arguments)).unwrap();
+    let held: Vec<bool> = report["rows"].as_array().unwrap().iter().filter_map(|row| row["holds"].as_bool()).collect();
+    assert_eq!(held.len(), 5, "{report}");
+}
