@@ -38,6 +38,7 @@ pub mod study;
 pub mod summary;
 pub mod table_clusters;
 pub mod tables;
+pub mod tolerant;
 pub mod turns;
 pub mod write;
 
@@ -45,7 +46,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::applications::prefixes::Prefix;
-use crate::clusters::link_summary::LinkSummary;
+use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::engine::Net;
 use crate::error::Result;
@@ -138,18 +139,25 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let (clusters, single_site) = ((&labels[..], &sizes[..]), job.clusters.single_site);
     let mut link_summary = Vec::new();
-    let each = |row| link_summary.push(row);
+    let mut merging = Vec::new();
+    let each = |row, between: &[ClusterLink]| {
+        link_summary.push(row);
+        if job.clusters.merge == MergeCondition::Tolerant && may_merge(&row, job.clusters.merge) {
+            merging.extend(between.iter().map(|link| (link.src, link.dst)));
+        }
+    };
     links::summary(net, links.iter().copied(), &directory.hosts, clusters, single_site, &room, each)?;
-    let edges = edges_of(&link_summary, job.clusters.merge);
-    let similar_clusters = growth::similar_clusters(
-        net,
-        &directory,
-        &labels,
-        (links.iter().copied(), &from_elsewhere),
-        edges,
-        &job.clusters,
-        &room,
-    )?;
+    let all = || links.iter().copied();
+    let settings = &job.clusters;
+    let similar_clusters = match settings.merge {
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(net, &directory, clusters, merging, (all, &from_elsewhere), settings, &room)?
+        }
+        MergeCondition::Exact | MergeCondition::Extended => {
+            let edges = edges_of(&link_summary, settings.merge);
+            growth::similar_clusters(net, &directory, &labels, (all(), &from_elsewhere), edges, settings, &room)?
+        }
+    };
 
     let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;

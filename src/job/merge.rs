@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Guard, Job, Kind, Measure, Unit};
+use super::settings::{Guard, Job, Kind, Measure, MergeCondition, Unit};
 use crate::error::{Error, Result};
 use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
@@ -228,6 +228,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }
+    if job.clusters.merge == MergeCondition::Tolerant && !job.clusters.single_site {
+        return refuse("clusters.single_site", "false".into(), "true where clusters.merge is tolerant");
+    }
     if job.clusters.min_size == 0 {
         return refuse("clusters.min_size", "0".into(), "at least 1");
     }
@@ -240,7 +243,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Guard, MergeCondition};
 
     #[test]
     fn file_overrides_default_and_set_overrides_file() {
@@ -288,6 +290,7 @@ mod tests {
             ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
             ("[simhash]\nstemming = \"english\"", "none, ar"),
             ("[simhash]\nstop_words = \"English\"", "639"),
+            ("[clusters]\nmerge = \"tolerant\"\nsingle_site = false", "tolerant"),
             ("[signatures]\ndims = 0", "1 to 64"),
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
             ("[signatures]\nguard = \"centre\"", "mutual-best"),
