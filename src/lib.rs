@@ -27,6 +27,9 @@ pub mod overlap;
 // or features become simhashes, and those within a few bits of each other do,
 pub mod hamming;
 
+// or a bag of words and the links of a page become its signatures, and those that collide do,
+pub mod signatures;
+
 // pairs and links become trivial clusters and collections,
 pub mod clusters;
 

@@ -4,14 +4,18 @@ use webtwin::dataflow::components::components;
 use webtwin::dataflow::directory::Partitions;
 use webtwin::dataflow::giants::Giant;
 use webtwin::dataflow::shelf::{Capture, Shelf};
-use webtwin::dataflow::{exact, find, hamming_pairs, idf, overlap, servers};
+use webtwin::dataflow::{exact, find, hamming_pairs, idf, links, overlap, servers, signatures};
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{Rank, doc_id, mix};
-use webtwin::job::{Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Similar};
+use webtwin::job::{Children, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar};
+use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
+use webtwin::signatures::hyperlink_map::hyperlink_map;
+use webtwin::signatures::random_projection::Bounds;
+use webtwin::signatures::{distance, number};
 use webtwin::text::{Feature, inverse_document_frequency};
 
 /// A page of a test crawl: host, path, chunks, links by URL.
@@ -33,6 +37,12 @@ fn features(page: &TestPage) -> Vec<Feature> {
     features
 }
 
+/// What stands for the projection of a test page: two small sums of its chunks; none where it has one chunk or none.
+fn projected(page: &TestPage) -> Vec<i64> {
+    let sum = |modulus: u64| page.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
+    if page.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }
+}
+
 /// Puts every `peers`-th page on the shelf of worker `me`.
 fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
     let mut shelf = Shelf::default();
@@ -52,6 +62,7 @@ fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
             chunks: fprints.len() as u32,
             exact,
             simhash: page.simhash,
+            projected: projected(page),
             source: 0,
             item: 0,
             offset: number as u64,
@@ -169,6 +180,82 @@ proptest! {
     }
 
     #[test]
+    fn signatures_and_their_collisions_equal_those_found_in_one_place(
+        pages in crawl(), guard in prop::sample::select(vec![Guard::None, Guard::MutualBest]),
+        rp_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
+        hm_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
+        children in prop::sample::select(vec![Children::Sum, Children::Mean]), workers in 1usize..4
+    ) {
+        let mut job = Job::default();
+        job.signatures = Signatures { dims: 2, children, damping: 0.3, rp_tolerance, hm_tolerance, guard, ..job.signatures };
+        let (given, settings) = (pages.clone(), job.signatures.clone());
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut shelf)?;
+            let exact_pairs = exact::fold(net, &shelf)?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
+            let projected: Vec<_> = crawl.pages.iter().map(|(rank, page)| (*rank, page.projected.clone())).collect();
+            Ok(((found.pairs, found.counts, found.parts), (projected, links, exact_pairs), crawl.directory.clone()))
+        });
+        let gathered = |of: &dyn Fn(usize) -> Vec<(Rank, Rank)>| {
+            let mut all: Vec<_> = (0..workers).flat_map(of).collect();
+            all.sort_unstable();
+            all
+        };
+        let directory = &parts[0].2;
+        let mut raw = vec![Vec::new(); directory.len()];
+        parts.iter().flat_map(|part| &part.1.0).for_each(|(rank, projected)| raw[*rank as usize] = projected.clone());
+        let mut bounds = Bounds::default();
+        raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
+        let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
+        let links = gathered(&|worker| parts[worker].1.1.clone());
+        let hm = hyperlink_map(&rp, &links, &settings);
+
+        // The table has them, by doc id.
+        let mut rows = Vec::new();
+        for (_, _, table) in parts.iter().flat_map(|part| &part.0.2) {
+            let column = |name: &str| table.f64(name).unwrap();
+            for (row, doc_id) in table.u64("doc_id").unwrap().iter().enumerate() {
+                rows.push((*doc_id, ["rp_0", "rp_1", "hm_0", "hm_1"].map(|name| column(name)[row])));
+            }
+        }
+        rows.sort_by_key(|row| row.0);
+        let signed: Vec<usize> = (0..raw.len()).filter(|&page| !raw[page].is_empty()).collect();
+        let row = |&page: &usize| (directory.doc_ids[page], [rp[page][0], rp[page][1], hm[page][0], hm[page][1]].map(number));
+        prop_assert_eq!(rows, signed.iter().map(row).collect::<Vec<_>>());
+
+        let copies = gathered(&|worker| parts[worker].1.2.iter().map(|pair| (pair.b, pair.b)).collect());
+        let near = |x: usize, y: usize| {
+            distance(&rp[x], &rp[y]) < (rp_tolerance * 1e12) as u64 && distance(&hm[x], &hm[y]) < (hm_tolerance * 1e12) as u64
+        };
+        let centres: Vec<usize> =
+            signed.into_iter().filter(|&page| copies.binary_search(&(page as Rank, page as Rank)).is_err()).collect();
+        let hosts = &directory.hosts;
+        let mut matches = Vec::new();
+        for &x in &centres {
+            for &y in centres.iter().filter(|&&y| y != x && near(x, y)) {
+                let shared = 1_000_000_000 - (distance(&rp[x], &rp[y]) / 1000) as u32;
+                matches.push(Match { from: x as Rank, host: hosts[y], to: y as Rank, shared, larger: 1_000_000_000 });
+            }
+        }
+        let collisions = matches.len() as u64 / 2;
+        let mut votes: Vec<(Rank, Rank)> = matches.iter().map(|m| (m.from, m.to)).collect();
+        if guard == Guard::MutualBest {
+            votes.clear();
+            best_on_each_host(&mut matches, |page| hosts[page as usize], |m| votes.push((m.from, m.to)));
+        }
+        votes.sort_unstable();
+        let want: Vec<_> =
+            votes.iter().filter(|(x, y)| x < y && votes.binary_search(&(*y, *x)).is_ok()).copied().collect();
+        let got = gathered(&|worker| parts[worker].0.0.iter().map(|pair| (pair.a, pair.b)).collect());
+        prop_assert_eq!(&got, &want);
+        let counts = parts[0].0.1;
+        let joined = centres.len() as u64;
+        prop_assert_eq!((counts.joined, counts.collisions, counts.guarded), (joined, collisions, collisions - got.len() as u64));
+    }
+
+    #[test]
     fn simhashes_by_inverse_document_frequency_equal_the_plain_computation(
         pages in crawl(), bits in 1u32..=64, workers in 1usize..4
     ) {
@@ -237,11 +324,13 @@ proptest! {
     #[test]
     fn everything_found_is_the_same_at_one_two_and_three_workers(
         pages in crawl(), settings in settings(), single_site: bool, idf: bool,
-        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both]),
+        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures]),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
+        job.signatures =
+            Signatures { dims: 2, rp_tolerance: 0.1, hm_tolerance: 0.3, guard: job.hamming.guard, ..job.signatures };
         job.simhash.idf = idf;
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
@@ -255,7 +344,7 @@ proptest! {
                     (
                         found.links,
                         found.exact_pairs,
-                        [found.similar_pairs, found.hamming_pairs].concat(),
+                        [found.similar_pairs, found.hamming_pairs, found.signature_pairs].concat(),
                         found.verdicts,
                         found.link_summary,
                     ),
@@ -468,4 +557,18 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
     // A page shares ten chunks with two pages on either side.
     assert!(sizes[0] <= 5, "{sizes:?}");
     assert!(giants.is_empty());
+}
+
+#[test]
+fn more_collisions_than_are_allowed_are_refused_with_their_number() {
+    let pages: Vec<TestPage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
+    let mut job = Job { similar: Similar { by: Measure::Signatures }, ..Job::default() };
+    job.signatures = Signatures { dims: 2, max_pairs: 1000, ..job.signatures };
+    let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {
+        let mut shelf = shelf(&pages, net.index(), net.peers());
+        find(net, &job, &mut shelf, &[0]).map(|_| ())
+    });
+    // Their sums are all the same: every two of them collide, but for those that are copies by their chunks.
+    let error = refused.unwrap_err();
+    assert!(error.to_string().contains("1176 pairs of pages collide") && error.exit_code() == 9, "{error}");
 }

@@ -18,7 +18,18 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 /// Folder, and what its files do not name.
 const RULES: [(&[&str], &[&str]); 6] = [
     (
-        &["text", "chunks", "overlap", "hamming", "clusters", "applications", "evaluate", "synth", "study"],
+        &[
+            "text",
+            "chunks",
+            "overlap",
+            "hamming",
+            "signatures",
+            "clusters",
+            "applications",
+            "evaluate",
+            "synth",
+            "study",
+        ],
         &["timely", "crate::dataflow", "crate::engine", "crate::storage", "clap::", "std::fs"],
     ),
     (&["pages"], &["timely", "crate::dataflow", "crate::engine", "clap::", "async "]),

@@ -20,6 +20,9 @@ pub(super) struct Args {
     /// Real data, for those that speak of it: a run's folder
     #[arg(long, value_name = "URL")]
     input: Option<String>,
+    /// The truth about its crawl, for those that need it: a TSV as `webtwin evaluate` takes it
+    #[arg(long, value_name = "FILE", requires = "input")]
+    truth: Option<PathBuf>,
     /// Folder for figures (SVG) and their data (TSV)
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -61,6 +64,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let options = Options {
         scale,
         input: args.input,
+        truth: args.truth,
         work: work.0.clone(),
         output: args.output,
         workers: args

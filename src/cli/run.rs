@@ -52,7 +52,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         return Err(Error::LostCommit(folder.name().to_string()));
     }
     match job.kind {
-        Kind::Replicas => replicas(job, at, workers.log, folder),
+        Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
         Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
         Kind::Hamming => hamming(job, at, workers.log, folder),
         Kind::Study => study(job, at, workers.log, folder),
@@ -87,7 +87,7 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
 
 /// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
-    let reads = matches!(job.kind, Kind::Replicas | Kind::Study)
+    let reads = matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
         || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
     if !job.effort.resume {
         return Ok(None);

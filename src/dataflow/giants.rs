@@ -46,21 +46,21 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Chunks shared; 64 less the bits in which simhashes differ.
+    /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
 }
 
-/// The largest giant clusters, the same on every worker. The pairs are this worker's; `hamming_pairs` have distances.
+/// The largest giant clusters, the same on every worker. The pairs are this worker's, of each measure; the
+/// values of the second and third are distances.
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[Rank],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
-    similar_pairs: &[SimilarPair],
-    hamming_pairs: &[SimilarPair],
+    [similar_pairs, hamming_pairs, signature_pairs]: [&[SimilarPair]; 3],
 ) -> Result<Vec<Giant>> {
     let mut clusters: Vec<Rank> =
         (0..sizes.len() as Rank).filter(|&cluster| sizes[cluster as usize] >= GIANT).collect();
@@ -77,7 +77,8 @@ pub fn giants(
         .iter()
         .map(strength(|_| EXACT))
         .chain(similar_pairs.iter().map(strength(|shared| shared)))
-        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)));
+        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
+        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)));
     let mut edges: Vec<Edge> = Vec::new();
     for (SimilarPair { a, b, .. }, strength) in pairs {
         let cluster = labels[a as usize];

@@ -17,11 +17,12 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Kind, Simhash};
+use crate::job::{Job, Kind, Measure, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
+use crate::signatures::random_projection;
 use crate::study::paragraphs::Paragraphs;
 
 /// The work of a run, shared by the workers of a process.
@@ -114,6 +115,8 @@ struct Reader {
     paragraphs: Option<Paragraphs>,
     simhash: Simhash,
     simhashes: hamming::recipe::Recipe,
+    /// `None` where no signatures are asked for.
+    projections: Option<random_projection::Recipe>,
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
@@ -131,6 +134,8 @@ impl Reader {
             // A study asks for no simhash.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            projections: (job.similar.by == Measure::Signatures)
+                .then(|| random_projection::Recipe::new(&job.signatures)),
             fprints: Vec::new(),
             worker,
             item: (0, 0),
@@ -196,6 +201,7 @@ impl Reader {
             }
             _ => self.simhashes.simhash(text),
         };
+        let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
         shelf.captures.push(Capture {
             doc_id: doc_id(url.as_str()),
@@ -208,6 +214,7 @@ impl Reader {
             chunks: document.chunks,
             exact: document.exact,
             simhash,
+            projected,
             source,
             item,
             offset: page.offset,

@@ -16,6 +16,7 @@ pub mod giants;
 pub mod growth;
 pub mod hamming;
 pub mod hamming_pairs;
+pub mod hyperlink_map;
 pub mod idf;
 pub mod ingest;
 pub mod key_shares;
@@ -32,6 +33,7 @@ pub mod resume;
 pub mod room;
 pub mod servers;
 pub mod shelf;
+pub mod signatures;
 pub mod study;
 pub mod summary;
 pub mod table_clusters;
@@ -69,6 +71,8 @@ pub struct Found {
     pub similar_pairs: Vec<SimilarPair>,
     /// Pairs of pages with near simhashes, with the owner of `a`.
     pub hamming_pairs: Vec<SimilarPair>,
+    /// Pairs of pages with colliding signatures, with the owner of `a`.
+    pub signature_pairs: Vec<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Vec<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
@@ -99,28 +103,39 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     }
     let exact_pairs = exact::fold(net, shelf)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
-    if job.similar.by != Measure::Hamming {
+    let (mut signature_pairs, mut more_tables, mut resolved) = (Vec::new(), Vec::new(), None);
+    if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
     }
-    if job.similar.by != Measure::Overlap {
+    if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
     }
-    let mut more_tables = Vec::new();
+    if job.similar.by == Measure::Signatures {
+        let links = links::resolve(net, shelf, &crawl)?;
+        let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
+        (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
+        resolved = Some(links);
+    }
     if job.output.fprint_docid {
-        more_tables = maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?;
+        more_tables.extend(maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
     shelf.fprints.clear();
 
-    let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).map(|pair| (pair.a, pair.b));
+    let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).chain(&signature_pairs);
+    let edges = edges.map(|pair| (pair.a, pair.b));
     let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
-    let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, &similar_pairs, &hamming_pairs)?;
+    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs];
+    let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let links = links::resolve(net, shelf, &crawl)?;
+    let links = match resolved {
+        Some(links) => links,
+        None => links::resolve(net, shelf, &crawl)?,
+    };
     let room =
         memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
     let directory = Arc::clone(&crawl.directory);
@@ -159,6 +174,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         exact_pairs,
         similar_pairs,
         hamming_pairs,
+        signature_pairs,
         verdicts,
         link_summary,
         collections,
@@ -198,7 +214,7 @@ fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair
 type Tally = BTreeMap<String, u64>;
 
 /// What was counted on the way to similar pairs, this worker's share.
-type Counts = (overlap::Counts, hamming_pairs::Counts);
+type Counts = (overlap::Counts, hamming_pairs::Counts, signatures::Counts);
 
 fn summarise(
     net: &mut Net<'_>,
@@ -276,6 +292,7 @@ fn summarise(
         replication_similar: summary::bars(&similar_groups, pages.pages),
         overlap,
         hamming,
+        signatures: counts.2,
         exact_pairs: get("exact pairs"),
         trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),

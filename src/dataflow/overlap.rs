@@ -9,7 +9,7 @@ use super::memory::{Held, room};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, HostId, Rank};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
@@ -70,7 +70,11 @@ pub fn similar_pairs(
     let similar = pairs.len() as u64;
     match job.overlap.guard {
         Guard::None => {}
-        Guard::MutualBest => guard(net, &mut pairs, &all, crawl)?,
+        Guard::MutualBest => {
+            let chunks = &all.chunks;
+            let resemblance = |pair: &SimilarPair| (pair.value, chunks[pair.a as usize].max(chunks[pair.b as usize]));
+            keep_mutual_best(net, &mut pairs, hosts, |page| all.owner(page), resemblance)?;
+        }
         Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
@@ -114,14 +118,26 @@ fn anchor(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, pages
     Ok(())
 }
 
-/// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]).
-fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, crawl: &Crawl) -> Result<()> {
-    let (chunks, hosts) = (&all.chunks, &crawl.directory.hosts);
-    let rows = pairs.iter().flat_map(|&SimilarPair { a, b, value }| {
-        let larger = chunks[a as usize].max(chunks[b as usize]);
-        [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to as usize], to, shared: value, larger })
+/// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]); they lie with the owner of the smaller page.
+/// `resemblance` is what a pair shares, and of how much.
+pub(super) fn keep_mutual_best(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    hosts: &[HostId],
+    owner: impl Fn(Rank) -> usize,
+    resemblance: impl Fn(&SimilarPair) -> (u32, u32),
+) -> Result<()> {
+    let rows = pairs.iter().flat_map(|pair| {
+        let (shared, larger) = resemblance(pair);
+        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match {
+            from,
+            host: hosts[to as usize],
+            to,
+            shared,
+            larger,
+        })
     });
-    let mut matches = net.exchange_all("matches", rows, |row: &Match| all.owner(row.from))?;
+    let mut matches = net.exchange_all("matches", rows, |row: &Match| owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -131,7 +147,7 @@ fn guard(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, crawl:
             best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
         },
     );
-    let mut votes = net.exchange_all("votes", best, |key| all.owner((key >> 32) as Rank))?;
+    let mut votes = net.exchange_all("votes", best, |key| owner((key >> 32) as Rank))?;
     votes.sort_unstable();
     let both = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);

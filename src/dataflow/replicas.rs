@@ -12,7 +12,8 @@ use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
-use crate::job::Job;
+use crate::job::{Job, Measure};
+use crate::signatures::random_projection;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
@@ -40,11 +41,14 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
     lap("3 write");
 
-    let recipes = [
+    let mut recipes = vec![
         ("chunks", Recipe::new(&job.chunks).name()),
         ("doc_id", "xxh3-64-v1".into()),
         ("simhash", hamming::recipe::Recipe::new(&job.simhash).name()),
     ];
+    if job.similar.by == Measure::Signatures {
+        recipes.push(("signatures", random_projection::Recipe::new(&job.signatures).name()));
+    }
     write::commit(net, job, folder, &counts(&found.summary), &recipes, seconds, files)?;
     Ok(found.summary)
 }
@@ -64,12 +68,14 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf,
 
 /// The numbers that a manifest repeats of a summary.
 fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
+    let of_signatures = summary.signatures.collisions - summary.signatures.guarded;
+    let similar = summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar + of_signatures;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),
         ("hosts", summary.hosts),
         ("links", summary.links),
-        ("similar_pairs", summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar),
+        ("similar_pairs", similar),
         ("trivial_clusters", summary.trivial_clusters),
         ("similar_clusters", summary.similar_clusters),
         ("collections", summary.collections),

@@ -4,8 +4,8 @@
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
 //! # Layout of a record
-//! `Head`, `Row` for each page, `RejectionRow`; fingerprints, feature hashes, links (8 bytes each), feature weights (2);
-//! then bytes: what was mended, URLs and media types of the pages, details of the rejections; all in the order of reading.
+//! `Head`, `Row` for each page, `RejectionRow`; fingerprints, feature hashes, links, projections (8 bytes each), feature
+//! weights (2); then bytes: what was mended, URLs and media types of the pages, details of the rejections; all in the order of reading.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,7 +114,8 @@ impl Part {
         let slots = || self.slots.clone();
         let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
         let features = shelf.features.span(slots()).0.len();
-        8 * numbers as u64 + 10 * features as u64 + 200 * (slots().len() + self.rejections.len()) as u64
+        let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
+        8 * (numbers + projected) as u64 + 10 * features as u64 + 200 * (slots().len() + self.rejections.len()) as u64
     }
 }
 
@@ -150,6 +151,7 @@ struct Row {
     fprints: u64,
     features: u64,
     links: u64,
+    projected: u64,
     url: u64,
     mime: u64,
     mended: u64,
@@ -207,6 +209,7 @@ fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
                 fprints: shelf.fprints.get(slot).len() as u64,
                 features: shelf.features.span(slot..slot + 1).0.len() as u64,
                 links: shelf.links.get(slot).len() as u64,
+                projected: page.projected.len() as u64,
                 url: page.url.len() as u64,
                 mime: page.mime.len() as u64,
                 mended: page.mended.len() as u64,
@@ -222,6 +225,7 @@ fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
     put(record, fprints);
     put(record, hashes);
     put(record, links);
+    captures.iter().for_each(|page| put(record, &page.projected));
     put(record, weights);
     captures.iter().flat_map(|page| &page.mended).for_each(|&reason| record.push(reason as u8));
     captures.iter().for_each(|page| record.extend(page.url.bytes().chain(page.mime.bytes())));
@@ -262,6 +266,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Sh
     let fprints: Vec<u64> = rest.rows(head.fprints)?;
     let hashes: Vec<u64> = rest.rows(head.features)?;
     let links: Vec<u64> = rest.rows(head.links)?;
+    let projected = rows.iter().map(|row| rest.rows(row.projected)).collect::<Option<Vec<Vec<i64>>>>()?;
     let weights: Vec<u16> = rest.rows(head.features)?;
     let mut mended = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -269,7 +274,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Sh
     }
     let first_slot = shelf.exact.len();
     let mut captures = Vec::with_capacity(rows.len());
-    for (at, (row, mended)) in rows.iter().zip(mended).enumerate() {
+    for (at, ((row, mended), projected)) in rows.iter().zip(mended).zip(projected).enumerate() {
         let url = rest.text(row.url)?;
         captures.push(Capture {
             doc_id: doc_id(&url),
@@ -282,6 +287,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Sh
             chunks: row.chunks,
             exact: row.exact,
             simhash: (row.has_simhash != 0).then_some(row.simhash),
+            projected,
             source,
             item,
             offset: row.offset,
@@ -344,6 +350,7 @@ mod tests {
                 chunks: *fprints as u32 + 1,
                 exact: u64::MAX - number,
                 simhash: (n % 2 == 0).then_some(number << 60),
+                projected: vec![-7 * number as i64; n % 3],
                 source: 3,
                 item,
                 offset: number * 7,

@@ -33,6 +33,8 @@ pub struct Capture {
     pub exact: FPrint,
     /// Simhash of the features of its text; `None` for a page with too few of them, and as long as it waits for the crawl.
     pub simhash: Option<SimHash>,
+    /// `ΠD` of its text, of as many numbers as signatures have; none for a page without signatures.
+    pub projected: Vec<i64>,
     /// Number of the input.
     pub source: u32,
     /// Number of the work item.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::giants::Giant;
 use super::report::Largest;
-use super::{hamming_pairs, overlap, servers};
+use super::{hamming_pairs, overlap, servers, signatures};
 use crate::applications::keep::Why;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -66,6 +66,8 @@ pub struct Summary {
     pub overlap: overlap::Counts,
     /// Simhashes and pairs, where similar pages are found by these.
     pub hamming: hamming_pairs::Counts,
+    /// Signatures and pairs, where similar pages are found by these.
+    pub signatures: signatures::Counts,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.

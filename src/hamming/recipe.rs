@@ -36,7 +36,8 @@ pub struct Recipe {
 impl Recipe {
     /// The recipe of a job's `[simhash]`.
     pub fn new(settings: &Simhash) -> Recipe {
-        Recipe { settings: settings.clone(), features: Features::new(settings), weighted: Vec::new() }
+        let features = Features::new(settings.phrase, &settings.stop_words, &settings.stemming);
+        Recipe { settings: settings.clone(), features, weighted: Vec::new() }
     }
 
     /// Name and version, as written into every manifest.

@@ -29,22 +29,30 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     for set in sets {
         lay_over(&mut tree, set, "", "--set")?;
     }
-    let job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
+    let mut job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
         file: file.into(),
         setting: "a setting".into(),
         got: cause.message().into(),
         must_be: "of the type that `webtwin check` shows".into(),
     })?;
+    if job.kind == Kind::Signatures {
+        job.similar.by = Measure::Signatures;
+    }
     validate(&job, file)?;
     Ok(job)
 }
 
-/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl, and
-/// the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter (\[SGM98\] section 3,
-/// \[CSG00\] section 5.1).
-const PRESETS: [(&str, &str); 6] = [
+/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl,
+/// signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
+/// (\[SGM98\] section 3, \[CSG00\] section 5.1).
+const PRESETS: [(&str, &str); 7] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
+    (
+        "signatures",
+        "[similar]\nby = \"signatures\"\n[signatures]\ndims = 16\nweights = \"log\"\nunit_length = true\nchildren = \"mean\"\n\
+         damping = 1.0\niterations = 5\nrp_tolerance = 0.065\nhm_tolerance = 0.2",
+    ),
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
@@ -149,18 +157,47 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.simhash.bits > 64 {
         return refuse("simhash.bits", job.simhash.bits.to_string(), "1 to 64, or 0 for no simhash");
     }
-    if job.simhash.bits == 0 && job.similar.by != Measure::Overlap {
-        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is not overlap");
+    if job.simhash.bits == 0 && matches!(job.similar.by, Measure::Hamming | Measure::Both) {
+        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is hamming or both");
     }
     if !(1..=16).contains(&job.simhash.phrase) {
         return refuse("simhash.phrase", job.simhash.phrase.to_string(), "1 to 16 terms");
     }
-    if job.simhash.stop_words != NONE && !has_stop_words(&job.simhash.stop_words) {
-        return refuse("simhash.stop_words", job.simhash.stop_words.clone(), "none, or a code of ISO 639-1 such as en");
+    for (section, stop_words, stemming) in [
+        ("simhash", &job.simhash.stop_words, &job.simhash.stemming),
+        ("signatures", &job.signatures.stop_words, &job.signatures.stemming),
+    ] {
+        if stop_words != NONE && !has_stop_words(stop_words) {
+            let must_be = "none, or a code of ISO 639-1 such as en";
+            return refuse(&format!("{section}.stop_words"), stop_words.clone(), must_be);
+        }
+        if stemming != NONE && !has_stemmer(stemming) {
+            let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
+            return refuse(&format!("{section}.stemming"), stemming.clone(), must_be);
+        }
     }
-    if job.simhash.stemming != NONE && !has_stemmer(&job.simhash.stemming) {
-        let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
-        return refuse("simhash.stemming", job.simhash.stemming.clone(), must_be);
+    let signatures = &job.signatures;
+    if !(1..=64).contains(&signatures.dims) {
+        return refuse("signatures.dims", signatures.dims.to_string(), "1 to 64 components");
+    }
+    if signatures.iterations > 8 {
+        return refuse(
+            "signatures.iterations",
+            signatures.iterations.to_string(),
+            "at most 8; more see the whole crawl",
+        );
+    }
+    for (name, part) in [
+        ("signatures.damping", signatures.damping),
+        ("signatures.rp_tolerance", signatures.rp_tolerance),
+        ("signatures.hm_tolerance", signatures.hm_tolerance),
+    ] {
+        if !(0.0..=1.0).contains(&part) {
+            return refuse(name, part.to_string(), "between 0 and 1");
+        }
+    }
+    if signatures.guard == Guard::Centre {
+        return refuse("signatures.guard", "centre".into(), "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
@@ -224,10 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn simhash_at_its_best_is_one_line_too() {
+    fn simhash_and_signatures_at_their_best_are_one_line_too() {
         let job = resolve("j.toml", "preset = \"simhash\"\n[hamming]\nk = 3", &[]).unwrap();
         assert_eq!((job.similar.by, job.hamming.k, job.simhash.idf), (Measure::Hamming, 3, true));
         assert_eq!(job.overlap, Job::default().overlap);
+        let job = resolve("j.toml", "preset = \"signatures\"", &[]).unwrap();
+        assert_eq!((job.similar.by, job.signatures.dims, job.signatures.unit_length), (Measure::Signatures, 16, true));
+        assert_eq!(resolve("j.toml", "kind = \"signatures\"", &[]).unwrap().similar.by, Measure::Signatures);
     }
 
     #[test]
@@ -247,6 +287,9 @@ mod tests {
             ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
             ("[simhash]\nstemming = \"english\"", "none, ar"),
             ("[simhash]\nstop_words = \"English\"", "639"),
+            ("[signatures]\ndims = 0", "1 to 64"),
+            ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
+            ("[signatures]\nguard = \"centre\"", "mutual-best"),
             ("kind = [", "TOML"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();

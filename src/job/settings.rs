@@ -28,6 +28,8 @@ pub struct Job {
     pub simhash: Simhash,
     /// How a fingerprint file is made.
     pub fingerprints: Fingerprints,
+    /// What a page's signatures are, and when they collide.
+    pub signatures: Signatures,
     /// What is joined with what.
     pub batch: Batch,
     /// When two servers overlap.
@@ -72,6 +74,8 @@ pub enum Kind {
     Fingerprints,
     /// Fingerprint file and queries to near pairs.
     Hamming,
+    /// As [`Kind::Replicas`], with similar pages by signatures.
+    Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
 }
@@ -195,6 +199,8 @@ pub enum Measure {
     Hamming,
     /// Pairs of either.
     Both,
+    /// Colliding signatures ([`Signatures`]).
+    Signatures,
 }
 
 /// By which measure pages are similar.
@@ -242,6 +248,49 @@ pub struct Simhash {
     pub idf: bool,
     /// A page with fewer features says too little to have a simhash.
     pub min_features: u32,
+}
+
+/// What comes of the signatures of the pages that a page links to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Children {
+    /// Their sum, as in \[DDGMP03\].
+    Sum,
+    /// Their mean.
+    Mean,
+}
+
+/// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signatures {
+    /// K: components of each.
+    pub dims: u32,
+    /// Another seed is another random projection.
+    pub seed: u32,
+    /// Language whose stop words do not count, or `none`.
+    pub stop_words: String,
+    /// Language by which words are stemmed, or `none`.
+    pub stemming: String,
+    /// How the weight of a term grows with its count.
+    pub weights: Weights,
+    /// Whether the bag of terms is brought to unit length, so that long pages have no more room than short ones.
+    pub unit_length: bool,
+    /// A page with fewer terms says too little to have signatures.
+    pub min_terms: u32,
+    /// What comes of its children's signatures,
+    pub children: Children,
+    /// and γ, the part of that which comes up to a page.
+    pub damping: f64,
+    /// Links down which a page's HM signature sees.
+    pub iterations: u32,
+    /// D: RP signatures collide if no component differs by this.
+    pub rp_tolerance: f64,
+    /// C: the same for HM signatures; 1 leaves it to RP.
+    pub hm_tolerance: f64,
+    /// What keeps clusters from chaining.
+    pub guard: Guard,
+    /// Pairs above which a run is refused once they are counted, before they are made.
+    pub max_pairs: u64,
 }
 
 /// When two pages share enough chunks.
@@ -346,6 +395,22 @@ impl Default for Job {
                 weights: Weights::Count,
                 idf: false,
                 min_features: 8,
+            },
+            signatures: Signatures {
+                dims: 5,
+                seed: 1,
+                stop_words: "none".into(),
+                stemming: "none".into(),
+                weights: Weights::Count,
+                unit_length: false,
+                min_terms: 8,
+                children: Children::Sum,
+                damping: 0.001,
+                iterations: 3,
+                rp_tolerance: 0.0001,
+                hm_tolerance: 0.0001,
+                guard: Guard::MutualBest,
+                max_pairs: 50_000_000,
             },
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },

@@ -1,4 +1,4 @@
-//! Figures as SVG, without a library: bars over positions.
+//! Figures as SVG, without a library: bars, points, curves.
 
 use std::fmt::Write;
 
@@ -72,6 +72,31 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     for part in 0..=4 {
         let y = HEIGHT - LOW - f64::from(part) / 4.0 * (HEIGHT - LOW - TOP);
         let _ = writeln!(svg, "<text x=\"{}\" y=\"{y:.1}\" text-anchor=\"end\">{} %</text>", LEFT - 4.0, part * 25);
+    }
+    svg + "</svg>\n"
+}
+
+/// Curves of shares over shares, from 0 to 1 both ways; `series` are names and points.
+pub fn curves(title: &str, across: &str, up: &str, series: &[(String, Vec<(f64, f64)>)]) -> String {
+    const COLOURS: [&str; 4] = ["#1b3a57", "steelblue", "#a8c6e0", "darkorange"];
+    let mut svg = frame(title, across, up);
+    let x = |share: f64| LEFT + share * (WIDTH - LEFT - 30.0);
+    let y = |share: f64| HEIGHT - LOW - share * (HEIGHT - LOW - TOP);
+    for part in 0..=5 {
+        let share = f64::from(part) / 5.0;
+        let (at, high, right, low) = (x(share), y(share), WIDTH - 30.0, HEIGHT - LOW);
+        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT} {high:.1}H{right}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{share}</text>", low + 16.0);
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{high:.1}\" text-anchor=\"end\">{share}</text>", LEFT - 4.0);
+    }
+    for (number, (name, points)) in series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let place = |&(right, up): &(f64, f64)| format!("{:.1},{:.1}", x(right), y(up));
+        let points: Vec<String> = points.iter().map(place).collect();
+        let line = points.join(" ");
+        let key = HEIGHT - LOW - 16.0 * (series.len() - number) as f64;
+        let _ = writeln!(svg, "<polyline points=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        let _ = writeln!(svg, "<text x=\"{}\" y=\"{key}\" fill=\"{colour}\">{name}</text>", LEFT + 10.0);
     }
     svg + "</svg>\n"
 }
@@ -159,6 +184,8 @@ mod tests {
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
         // The ground, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
+        let svg = curves("t", "x", "y", &[("a".into(), vec![(0.0, 1.0), (1.0, 0.0)])]);
+        assert!(svg.contains("points=\"60.0,40.0 870.0,376.0\""), "{svg}");
         let svg = lines("t", "x", "y", &[("a", vec![(0.0, 0.0), (2.0, 10.0)])]);
         assert!(svg.contains("points=\"60.0,376.0 870.0,40.0\"") && svg.ends_with("</svg>\n"), "{svg}");
     }

@@ -4,6 +4,7 @@
 //! reached. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
 
 pub mod csg00;
+pub mod ddgmp03;
 pub mod draw;
 mod measure;
 pub mod mjs07;
@@ -24,6 +25,8 @@ pub struct Options {
     pub scale: u64,
     /// Real data, for those that speak of it: a run's folder.
     pub input: Option<String>,
+    /// The truth about the crawl of that run, for those that need it.
+    pub truth: Option<PathBuf>,
     /// Folder for files made on the way; they are removed at the end.
     pub work: PathBuf,
     /// Folder for figures and their data, if any are wanted.
@@ -54,6 +57,7 @@ pub fn entries() -> Vec<Entry> {
     all.extend(scale::entries());
     all.extend(sgm98::entries());
     all.extend(csg00::entries());
+    all.extend(ddgmp03::entries());
     all.extend(pbz06::entries());
     all.sort_by_key(|entry| entry.name);
     all

@@ -27,6 +27,8 @@ pub enum Column {
     OptionalU64(Vec<Option<u64>>),
     /// Unsigned 32-bit numbers.
     U32(Vec<u32>),
+    /// Numbers of 64 bits with a fraction.
+    F64(Vec<f64>),
     /// Points in time, UTC, seconds since 1970. (Written without a zone, for with one some readers ask for a zone table.)
     Time(Vec<i64>),
     /// Text.
@@ -42,6 +44,7 @@ impl Column {
             Column::U64(values) => values.len(),
             Column::OptionalU64(values) => values.len(),
             Column::U32(values) => values.len(),
+            Column::F64(values) => values.len(),
             Column::Time(values) => values.len(),
             Column::Text(values) => values.len(),
             Column::Bool(values) => values.len(),
@@ -59,6 +62,7 @@ impl Column {
             Column::U64(values) => values[row].into(),
             Column::OptionalU64(values) => values[row].into(),
             Column::U32(values) => values[row].into(),
+            Column::F64(values) => values[row].into(),
             Column::Time(values) => values[row].into(),
             Column::Text(values) => values[row].as_str().into(),
             Column::Bool(values) => values[row].into(),
@@ -70,6 +74,7 @@ impl Column {
             Column::U64(_) => format!("required int64 {name} (INTEGER(64,false));"),
             Column::OptionalU64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
             Column::U32(_) => format!("required int32 {name} (INTEGER(32,false));"),
+            Column::F64(_) => format!("required double {name};"),
             Column::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,false));"),
             Column::Text(_) => format!("required binary {name} (STRING);"),
             Column::Bool(_) => format!("required boolean {name};"),
@@ -81,6 +86,7 @@ impl Column {
             (Column::U64(all), Column::U64(more)) => all.extend(more),
             (Column::OptionalU64(all), Column::OptionalU64(more)) => all.extend(more),
             (Column::U32(all), Column::U32(more)) => all.extend(more),
+            (Column::F64(all), Column::F64(more)) => all.extend(more),
             (Column::Time(all), Column::Time(more)) => all.extend(more),
             (Column::Text(all), Column::Text(more)) => all.extend(more),
             (Column::Bool(all), Column::Bool(more)) => all.extend(more),
@@ -131,6 +137,17 @@ impl Table {
                 name,
                 "the table has no such column of numbers or nothing; was it written by webtwin?",
             )),
+        }
+    }
+
+    /// A column of numbers with a fraction.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the table has no such column.
+    pub fn f64(&self, name: &str) -> Result<&[f64]> {
+        match self.columns.iter().find(|column| column.0 == name) {
+            Some((_, Column::F64(values))) => Ok(values),
+            _ => Err(Error::input(name, "the table has no such column of fractions; was it written by webtwin?")),
         }
     }
 
@@ -209,6 +226,7 @@ fn write_values(
         (Column::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
             out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
         }
+        (Column::F64(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[rows], None, None),
         (Column::Time(values), ColumnWriter::Int64ColumnWriter(out)) => {
             let millis: Vec<i64> = values[rows].iter().map(|seconds| seconds.saturating_mul(1000)).collect();
             out.write_batch(&millis, None, None)
@@ -280,6 +298,11 @@ fn read_values(
             reader.read_records(rows, None, None, &mut values)?;
             Column::U32(bytemuck::cast_vec(values))
         }
+        ColumnReader::DoubleColumnReader(mut reader) if !optional => {
+            let mut values = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            Column::F64(values)
+        }
         ColumnReader::BoolColumnReader(mut reader) if !optional => {
             let mut values = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
@@ -304,7 +327,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(30))]
         #[test]
         fn what_is_encoded_decodes_to_the_same_rows_and_to_the_same_bytes_again(
-            rows in prop::collection::vec((any::<u64>(), any::<Option<u64>>(), any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>()), 0..50)
+            rows in prop::collection::vec((any::<u64>(), any::<Option<u64>>(), any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>(), 0.0..1.0), 0..50)
         ) {
             let table = Table::new([
                 ("id", Column::U64(rows.iter().map(|r| r.0).collect())),
@@ -313,6 +336,7 @@ mod tests {
                 ("time", Column::Time(rows.iter().map(|r| r.3).collect())),
                 ("url", Column::Text(rows.iter().map(|r| r.4.clone()).collect())),
                 ("exact", Column::Bool(rows.iter().map(|r| r.5).collect())),
+                ("part", Column::F64(rows.iter().map(|r| r.6).collect())),
             ]);
             let bytes = encode(&table).unwrap();
             prop_assert_eq!(&bytes, &encode(&table).unwrap());

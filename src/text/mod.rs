@@ -17,7 +17,7 @@ pub mod words;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::job::{Simhash, Weights};
+use crate::job::Weights;
 use terms::Terms;
 use words::Words;
 
@@ -41,10 +41,10 @@ pub struct Features {
 }
 
 impl Features {
-    /// Features by the settings of a job.
-    pub fn new(settings: &Simhash) -> Features {
-        let terms = Terms::new(&settings.stop_words, &settings.stemming);
-        Features { words: Words::default(), terms, phrase: settings.phrase as usize, hashes: Vec::new() }
+    /// Features of so many terms each, by the stop words of one language and the stemmer of one ([`Terms::new`]).
+    pub fn new(phrase: u32, stop_words: &str, stemming: &str) -> Features {
+        let terms = Terms::new(stop_words, stemming);
+        Features { words: Words::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
     }
 
     /// The features of `text`, each as often as it stands there. A text of fewer terms than a phrase has is one phrase.
@@ -114,11 +114,11 @@ pub fn log2(number: u64) -> u32 {
 mod tests {
     use proptest::prelude::*;
 
+    use super::terms::NONE;
     use super::*;
-    use crate::job::Job;
 
     fn features(phrase: u32, text: &str) -> Vec<u64> {
-        Features::new(&Simhash { phrase, ..Job::default().simhash }).of(text).to_vec()
+        Features::new(phrase, NONE, NONE).of(text).to_vec()
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! The HM recursion over the links of a crawl ([`crate::signatures::hyperlink_map`]): children's values come to the owners of
+//! their parents, once for each worker that asks, however many of its pages link there.
+//!
+//! One exchange to ask, one an iteration, and one for the largest value.
+//!
+//! # Memory
+//! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
+
+use super::directory::Directory;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+use crate::job::Signatures;
+use crate::signatures::hyperlink_map::{part, step};
+use crate::signatures::number;
+
+/// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
+/// for a page without. `links` are those of these pages, ascending.
+pub fn hyperlink_map(
+    net: &mut Net<'_>,
+    directory: &Directory,
+    rp: &[u64],
+    links: &[(Rank, Rank)],
+    settings: &Signatures,
+) -> Result<Vec<u64>> {
+    let dims = settings.dims as usize;
+    let mut children: Vec<Rank> = links.iter().map(|link| link.1).collect();
+    children.sort_unstable();
+    children.dedup();
+    let place = |child: Rank| children.partition_point(|&other| other < child) as u32;
+    let places: Vec<u32> = links.iter().map(|link| place(link.1)).collect();
+
+    let me = net.index() as u32;
+    let asked = children.iter().zip(0..).map(|(&child, at)| [child, at, me]);
+    let asked = net.exchange_all("children", asked, |row| directory.owner(row[0]))?;
+    // A child without a signature adds nothing.
+    let of_child = |child: Rank| directory.place(child) * dims..(directory.place(child) + 1) * dims;
+    let asked: Vec<[u32; 3]> =
+        asked.into_iter().filter(|row| rp[of_child(row[0])].iter().any(|&part| part > 0)).collect();
+
+    let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
+    let mut x = r.clone();
+    let mut products = vec![0.0; children.len() * dims];
+    for _ in 0..settings.iterations {
+        let mut rows = asked.iter().flat_map(|&[child, at, worker]| {
+            let components = of_child(child).zip(at as usize * dims..);
+            components.map(move |(component, to)| (component, [worker, to as u32, (to >> 32) as u32]))
+        });
+        let source = |send: &mut dyn FnMut([u32; 5])| {
+            let mut seen = 0;
+            for (component, [worker, low, high]) in rows.by_ref().take(1 << 15) {
+                let product = (x[component] * r[component]).to_bits();
+                send([worker, low, high, product as u32, (product >> 32) as u32]);
+                seen += 1;
+            }
+            seen > 0
+        };
+        let word = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        net.exchange(
+            "children's values",
+            source,
+            |row| row[0] as usize,
+            |rows: &[[u32; 5]]| {
+                for &[_, low, high, product_low, product_high] in rows {
+                    products[word(low, high) as usize] = f64::from_bits(word(product_low, product_high));
+                }
+            },
+        )?;
+        let mut next = r.clone();
+        let mut at = 0;
+        for links in links.chunk_by(|x, y| x.0 == y.0) {
+            let of_parent = &places[at..at + links.len()];
+            at += links.len();
+            let parent = directory.place(links[0].0) * dims;
+            for dim in 0..dims {
+                let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
+                next[parent + dim] = step(r[parent + dim], settings, values);
+            }
+        }
+        x = next;
+    }
+    let largest = x.iter().copied().fold(0.0, f64::max);
+    let largest = net.all_gather("largest component", largest)?.into_iter().fold(0.0, f64::max);
+    Ok(x.iter().map(|&x| part(x, largest)).collect())
+}

@@ -1,0 +1,18 @@
+//! \[DDGMP03\]: RP and HM signatures.
+
+mod curves;
+mod figure_1;
+
+use super::Entry;
+
+/// The paper's one figure.
+pub fn entries() -> Vec<Entry> {
+    vec![Entry {
+        name: "ddgmp03-figure1",
+        about: "precision and recall of colliding signatures over (C, D) (DDGMP03 Figure 1); --input RUN --truth FILE for a real crawl's",
+        unit: "pages of a made-up crawl, without --input",
+        scale: 5_000,
+        full: 300_000,
+        run: figure_1::run,
+    }]
+}

@@ -1,0 +1,347 @@
+//! All pairs of points that are nearer than a tolerance in every component (\[DDGMP03\] section 3), without comparing all.
+//!
+//! A set is split in two at the median of the component that it spreads widest in, measured by its tolerance. Then each
+//! half is joined with itself, and the halves with each other; of two sets only those points are looked at that are within
+//! reach of the other's bounding box, and again one of them is split, until all points left are within reach of all others
+//! or are few. So every pair is found, each once, and nothing is put down in cells: many points in one place are told as one
+//! [`Block`], whose pairs are counted without being made.
+//!
+//! # Source
+//! The paper asks for "index structures for multidimensional data"; this one needs no index beside the points.
+
+/// Fewest points that are split.
+const FEW: usize = 24;
+
+/// Points of K components each.
+#[derive(Debug, Clone, Default)]
+pub struct Points {
+    dims: usize,
+    coordinates: Vec<u64>,
+}
+
+impl Points {
+    /// No points yet, of so many components.
+    pub fn new(dims: usize) -> Points {
+        Points { dims, coordinates: Vec::new() }
+    }
+
+    /// Adds a point; it gets the next number.
+    pub fn push(&mut self, point: &[u64]) {
+        assert_eq!(point.len(), self.dims, "points have one number of components");
+        self.coordinates.extend_from_slice(point);
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.coordinates.len() / self.dims.max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.coordinates.is_empty()
+    }
+
+    /// A point.
+    pub fn get(&self, number: u32) -> &[u64] {
+        &self.coordinates[number as usize * self.dims..][..self.dims]
+    }
+}
+
+/// Pairs that collide, by the numbers of their points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block<'a> {
+    /// Every two of these.
+    Within(&'a [u32]),
+    /// Each of these with each of those.
+    Across(&'a [u32], &'a [u32]),
+}
+
+impl Block<'_> {
+    /// Number of pairs.
+    pub fn count(&self) -> u64 {
+        match self {
+            Block::Within(points) => points.len() as u64 * (points.len() as u64 - 1) / 2,
+            Block::Across(left, right) => left.len() as u64 * right.len() as u64,
+        }
+    }
+
+    /// Calls `pair` with each.
+    pub fn each(&self, mut pair: impl FnMut(u32, u32)) {
+        match self {
+            Block::Within(points) => {
+                for (at, &x) in points.iter().enumerate() {
+                    points[at + 1..].iter().for_each(|&y| pair(x, y));
+                }
+            }
+            Block::Across(left, right) => left.iter().for_each(|&x| right.iter().for_each(|&y| pair(x, y))),
+        }
+    }
+}
+
+/// Finds all pairs of `points` whose distance in each component is less than its tolerance, each once, but those of two of the
+/// points from number `home` on: these are other workers' ([`Slabs`]).
+///
+/// # Cost
+/// Some passes over points of each level of splitting, and over the pairs; no memory but 4 bytes a point.
+pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(Block<'_>)) {
+    // Nothing is nearer than 0.
+    if tolerance.contains(&0) {
+        return;
+    }
+    let mut numbers: Vec<u32> = (0..points.len() as u32).collect();
+    let (home, visitors) = numbers.split_at_mut(home);
+    let mut join = Join { points, tolerance, found };
+    join.within(home);
+    join.across(home, visitors);
+}
+
+/// Smallest and largest value in each component.
+type Bounds = Vec<(u64, u64)>;
+
+struct Join<'a, F> {
+    points: &'a Points,
+    tolerance: &'a [u64],
+    found: F,
+}
+
+impl<F: FnMut(Block<'_>)> Join<'_, F> {
+    fn within(&mut self, set: &mut [u32]) {
+        if set.len() < 2 {
+            return;
+        }
+        let bounds = self.bounds(set);
+        let Some((_, dim)) = self.widest(&bounds, &bounds) else {
+            return (self.found)(Block::Within(set));
+        };
+        if set.len() <= FEW {
+            for (at, &x) in set.iter().enumerate() {
+                self.compare(x, &set[at + 1..]);
+            }
+            return;
+        }
+        let (low, high) = self.split(set, dim, bounds[dim].0);
+        self.within(low);
+        self.within(high);
+        self.across(low, high);
+    }
+
+    fn across(&mut self, left: &mut [u32], right: &mut [u32]) {
+        if left.is_empty() || right.is_empty() {
+            return;
+        }
+        let left = self.within_reach(left, &self.bounds(right));
+        if left.is_empty() {
+            return;
+        }
+        let of_left = self.bounds(left);
+        let right = self.within_reach(right, &of_left);
+        if right.is_empty() {
+            return;
+        }
+        let of_right = self.bounds(right);
+        let both: Bounds = of_left.iter().zip(&of_right).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
+        let Some((left_spread, dim_of_left)) = self.widest(&both, &of_left) else {
+            return (self.found)(Block::Across(left, right));
+        };
+        if left.len() * right.len() <= FEW * FEW {
+            left.iter().for_each(|&x| self.compare(x, right));
+            return;
+        }
+        // Where points of both stay within reach of each other, but not all of all, one of the two is spread out.
+        let (right_spread, dim_of_right) = self.widest(&both, &of_right).expect("as wide as it was");
+        if left_spread >= right_spread {
+            let (low, high) = self.split(left, dim_of_left, of_left[dim_of_left].0);
+            self.across(low, right);
+            self.across(high, right);
+        } else {
+            let (low, high) = self.split(right, dim_of_right, of_right[dim_of_right].0);
+            self.across(left, low);
+            self.across(left, high);
+        }
+    }
+
+    fn compare(&mut self, x: u32, others: &[u32]) {
+        let point = self.points.get(x);
+        for y in others {
+            let near = |((x, y), tolerance): ((&u64, &u64), &u64)| x.abs_diff(*y) < *tolerance;
+            if point.iter().zip(self.points.get(*y)).zip(self.tolerance).all(near) {
+                (self.found)(Block::Across(&[x], &[*y]));
+            }
+        }
+    }
+
+    fn bounds(&self, set: &[u32]) -> Bounds {
+        let mut bounds = vec![(u64::MAX, 0); self.tolerance.len()];
+        for &number in set {
+            for (bounds, &x) in bounds.iter_mut().zip(self.points.get(number)) {
+                *bounds = (bounds.0.min(x), bounds.1.max(x));
+            }
+        }
+        bounds
+    }
+
+    /// Of the components in which `all` spread by the tolerance or more, that in which `set` spreads by most tolerances.
+    fn widest(&self, all: &Bounds, set: &Bounds) -> Option<(f64, usize)> {
+        let open = (0..all.len()).filter(|&dim| all[dim].1 - all[dim].0 >= self.tolerance[dim]);
+        let spread = |dim: usize| (set[dim].1 - set[dim].0) as f64 / self.tolerance[dim].max(1) as f64;
+        open.map(|dim| (spread(dim), dim)).max_by(|x, y| x.0.total_cmp(&y.0))
+    }
+
+    /// Parts a set that is spread in `dim`, where its smallest value is `low`, at the median: no part is empty.
+    fn split<'s>(&self, set: &'s mut [u32], dim: usize, low: u64) -> (&'s mut [u32], &'s mut [u32]) {
+        let value = |number: u32| self.points.get(number)[dim];
+        let middle = set.len() / 2;
+        let median = value(*set.select_nth_unstable_by_key(middle, |&number| value(number)).1);
+        let least = median.max(low + 1);
+        let end = partition(set, |number| value(number) < least);
+        set.split_at_mut(end)
+    }
+
+    /// The points of a set that are within reach of a box, brought to its front.
+    fn within_reach<'s>(&self, set: &'s mut [u32], reach: &Bounds) -> &'s mut [u32] {
+        let near = |number: u32| {
+            let mut all = self.points.get(number).iter().zip(reach).zip(self.tolerance);
+            all.all(|((&x, &(low, high)), &tolerance)| {
+                low.saturating_sub(x) < tolerance && x.saturating_sub(high) < tolerance
+            })
+        };
+        let end = partition(set, near);
+        &mut set[..end]
+    }
+}
+
+/// Brings those for which `first` holds to the front, and says how many they are.
+fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
+    let mut end = 0;
+    for at in 0..set.len() {
+        if first(set[at]) {
+            set.swap(at, end);
+            end += 1;
+        }
+    }
+    end
+}
+
+/// Which worker joins which points: ranges of one component, a *slab* for each worker.
+///
+/// A point is at home in its slab, and visits those below that it can collide with points of. So each pair is found once: at
+/// home of its lower point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slabs {
+    dim: usize,
+    /// First value of each slab but the first.
+    starts: Vec<u64>,
+    reach: u64,
+}
+
+impl Slabs {
+    /// Slabs for `workers` of about as many points each, by a sample; along the component by which fewest points visit.
+    pub fn new(sample: &Points, tolerance: &[u64], workers: usize) -> Slabs {
+        let along = |dim: usize| {
+            let mut values: Vec<u64> = (0..sample.len() as u32).map(|number| sample.get(number)[dim]).collect();
+            values.sort_unstable();
+            let start = |worker: usize| values.get(values.len() * worker / workers).copied().unwrap_or(0);
+            let slabs =
+                Slabs { dim, starts: (1..workers).map(start).collect(), reach: tolerance[dim].saturating_sub(1) };
+            let visits = (0..sample.len() as u32).map(|number| slabs.visited(sample.get(number)).len()).sum::<usize>();
+            (visits, slabs)
+        };
+        (0..tolerance.len()).map(along).min_by_key(|(visits, _)| *visits).expect("there are components").1
+    }
+
+    /// The worker where a point is at home.
+    pub fn home(&self, point: &[u64]) -> usize {
+        self.slab(point[self.dim])
+    }
+
+    /// Those that it visits.
+    pub fn visited(&self, point: &[u64]) -> std::ops::Range<usize> {
+        self.slab(point[self.dim].saturating_sub(self.reach))..self.home(point)
+    }
+
+    fn slab(&self, value: u64) -> usize {
+        self.starts.partition_point(|start| *start <= value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Points of several kinds, three components: even, around a few centres, equal in one component, all equal.
+    fn kinds() -> impl Strategy<Value = Vec<[u64; 3]>> {
+        let one = (0u32..5, prop::array::uniform3(0u64..1000), 0u64..4);
+        prop::collection::vec(
+            one.prop_map(|(kind, [x, y, z], centre)| match kind {
+                0 => [x, y, z],
+                1 => [250 * centre + x % 8, 300 + 31 * centre + y % 4, 7 * centre],
+                2 => [500, y, z % 50],
+                3 => [x % 30, 999 - y % 30, 10 * (z % 10)],
+                _ => [123, 456, 789],
+            }),
+            0..400,
+        )
+    }
+
+    fn plain(points: &[[u64; 3]], tolerance: &[u64]) -> Vec<(u32, u32)> {
+        let near = |x: &[u64; 3], y: &[u64; 3]| (0..3).all(|dim| x[dim].abs_diff(y[dim]) < tolerance[dim]);
+        let all = (0..points.len()).flat_map(|x| (x + 1..points.len()).map(move |y| (x, y)));
+        all.filter(|&(x, y)| near(&points[x], &points[y])).map(|(x, y)| (x as u32, y as u32)).collect()
+    }
+
+    fn points(of: impl IntoIterator<Item = [u64; 3]>) -> Points {
+        let mut points = Points::new(3);
+        of.into_iter().for_each(|point| points.push(&point));
+        points
+    }
+
+    proptest! {
+        #[test]
+        fn collisions_equal_comparing_all(given in kinds(), tolerance in prop::array::uniform3(0u64..60)) {
+            let (mut pairs, mut count) = (Vec::new(), 0);
+            collisions(&points(given.clone()), given.len(), &tolerance, |block| {
+                count += block.count();
+                block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+            });
+            pairs.sort_unstable();
+            prop_assert_eq!(count, pairs.len() as u64);
+            prop_assert_eq!(pairs, plain(&given, &tolerance));
+        }
+
+        #[test]
+        fn slabs_of_all_workers_equal_comparing_all(
+            given in kinds(), tolerance in prop::array::uniform3(1u64..60), workers in 1usize..6
+        ) {
+            let slabs = Slabs::new(&points(given.iter().step_by(3).copied()), &tolerance, workers);
+            let mut pairs = Vec::new();
+            for worker in 0..workers {
+                let number = |of: &dyn Fn(&[u64; 3]) -> bool| {
+                    (0..given.len()).filter(|&at| of(&given[at])).collect::<Vec<_>>()
+                };
+                let mut here = number(&|point| slabs.home(point) == worker);
+                let home = here.len();
+                here.extend(number(&|point| slabs.visited(point).contains(&worker)));
+                collisions(&points(here.iter().map(|&at| given[at])), home, &tolerance, |block| {
+                    block.each(|x, y| {
+                        let (x, y) = (here[x as usize] as u32, here[y as usize] as u32);
+                        pairs.push((x.min(y), x.max(y)));
+                    });
+                });
+            }
+            pairs.sort_unstable();
+            prop_assert_eq!(pairs, plain(&given, &tolerance));
+        }
+    }
+
+    #[test]
+    fn a_million_equal_points_are_one_block() {
+        let (mut blocks, mut count) = (0, 0);
+        collisions(&points(std::iter::repeat_n([5, 5, 5], 1_000_000)), 1_000_000, &[1, 1, 1], |block| {
+            blocks += 1;
+            count += block.count();
+        });
+        assert_eq!((blocks, count), (1, 1_000_000 * 999_999 / 2));
+    }
+}
