@@ -43,7 +43,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
 }
 
 /// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl,
-/// signatures at theirs, and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
+/// signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
 /// (\[SGM98\] section 3, \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 7] = [
     ("crawl", ""),

@@ -85,11 +85,12 @@ pub fn clusters(same: &[Rank], matches: &[Match], of: impl Fn(Rank) -> bool, ste
         }
     }
     joins.sort_unstable();
-    let mut more = vec![(0i64, 0i64); steps as usize];
+    // Clusters and duplicates that a step adds; clusters may become fewer.
+    let mut more = vec![(0i64, 0u64); steps as usize];
     for alike in alike.iter().filter(|alike| alike.size > 1) {
         let (clusters, duplicates) = &mut more[alike.joined as usize];
         *clusters += 1;
-        *duplicates += i64::from(alike.size) - 1;
+        *duplicates += u64::from(alike.size) - 1;
     }
     let mut sets = UnionFind::new(same.len());
     for (at, document, within) in joins {
@@ -105,8 +106,8 @@ pub fn clusters(same: &[Rank], matches: &[Match], of: impl Fn(Rank) -> bool, ste
     let mut sum = Step::default();
     for (step, (clusters, duplicates)) in growth.iter_mut().zip(more) {
         sum.documents += step.documents;
-        sum.clusters = sum.clusters.strict_add_signed(clusters);
-        sum.duplicates = sum.duplicates.strict_add_signed(duplicates);
+        sum.clusters = sum.clusters.checked_add_signed(clusters).expect("only clusters that were found are joined");
+        sum.duplicates += duplicates;
         *step = sum;
     }
     drop(alike);

@@ -25,8 +25,8 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
     for step in 0..steps {
         let end = (0..documents.len()).find(|&at| step_of(at as u64, count, steps) > step).unwrap_or(documents.len());
         let mut table: HashMap<FPrint, Vec<usize>> = HashMap::new();
-        for within in start..end {
-            let different: HashSet<FPrint> = documents[within].iter().copied().collect();
+        for (within, document) in documents.iter().enumerate().take(end).skip(start) {
+            let different: HashSet<FPrint> = document.iter().copied().collect();
             different.into_iter().for_each(|paragraph| table.entry(paragraph).or_default().push(within));
         }
         for (at, document) in documents.iter().enumerate().skip(start) {

@@ -86,7 +86,10 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
         for (number, step) in (1..).zip(growth) {
             let _ = writeln!(tsv, "{number}\t{}\t{}\t{}", step.documents, step.clusters, step.duplicates);
         }
-        let line = |of: fn(&Step) -> u64| (1..).zip(growth).map(|(n, step)| (f64::from(n), of(step) as f64)).collect();
+        let (steps, all) = (growth.len() as f64, summary.tables.complete.documents.max(1) as f64);
+        let line = |of: fn(&Step) -> u64| {
+            (1..).zip(growth).map(|(n, step)| (f64::from(n) / steps, of(step) as f64 / all)).collect()
+        };
         let of = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
         let title = format!("Growth by steps, {of} (PBZ06 Figure 5)");
         let series: [(String, Vec<(f64, f64)>); 3] = [
@@ -94,13 +97,12 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
             ("duplicates".into(), line(|step| step.duplicates)),
             ("clusters".into(), line(|step| step.clusters)),
         ];
-        let documents = growth.last().map_or(1, |step| step.documents.max(1)) as f64;
         let letter = year.and_then(|year| YEARS.iter().zip(["a", "b", "c"]).find(|(other, _)| **other == year));
         let file = format!("pbz06-figure5{}", letter.map_or("", |(_, letter)| letter));
         put(
             options,
             &file,
-            draw::curves(&title, ("step", growth.len().max(1) as f64), ("documents", documents), &series),
+            draw::curves(&title, ("part of the steps", 1.0), ("part of the documents", 1.0), &series),
             tsv,
         )?;
     }
