@@ -13,7 +13,7 @@
 
 mod split;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::ids::FPrint;
 use crate::job::{Chunks, Unit};
@@ -28,8 +28,8 @@ pub struct Recipe {
 /// The fingerprints of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which is an exact copy of nothing. (A text
-    /// that happens to hash to 0 gets 1.)
+    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which only [`bytes`] can tell from others.
+    /// (A text that happens to hash to 0 gets 1.)
     pub exact: FPrint,
     /// Chunks before duplicates within the page are removed.
     pub chunks: u32,
@@ -54,7 +54,7 @@ impl Recipe {
         };
         let sliding = if sliding { "-sliding" } else { "" };
         let wrap = if wrap > 0 && self.chunks.unit == Unit::Lines { format!("-wrap{wrap}") } else { String::new() };
-        let min_text = if min_text > 0 { format!("-min{min_text}") } else { String::new() };
+        let min_text = if min_text > 0 { format!("-min{min_text}-or-bytes") } else { String::new() };
         format!("{unit}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
     }
 
@@ -137,6 +137,14 @@ pub fn whole(text: &str) -> FPrint {
     xxh3_64(text.as_bytes()).max(1)
 }
 
+/// Fingerprint of a page whose text is too short: of its HTML, byte for byte. 0 for no bytes at all.
+pub fn bytes(body: &[u8]) -> FPrint {
+    if body.is_empty() { 0 } else { xxh3_64_with_seed(body, BYTES).max(1) }
+}
+
+/// Keeps fingerprints of bytes apart from those of texts.
+const BYTES: u64 = 0x6279_7465_73;
+
 fn sequence(units: &[u64]) -> FPrint {
     xxh3_64(bytemuck::cast_slice(units))
 }
@@ -195,7 +203,7 @@ mod tests {
     #[test]
     fn names_tell_every_setting_that_changes_a_fingerprint() {
         let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
-        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-min64-xxh3-32-v1");
+        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v1");
     }
 
     #[test]

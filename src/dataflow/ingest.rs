@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::resume::{Part, Recorder, Resume};
 use super::shelf::{Capture, Rejection, Shelf};
 use super::turns::Turns;
-use crate::chunks::Recipe;
+use crate::chunks::{Recipe, bytes};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
@@ -111,6 +111,7 @@ struct Reader {
     shelf: Shelf,
     extractor: Extractor,
     recipe: Recipe,
+    min_text: usize,
     /// For a study, what takes the place of the recipe.
     paragraphs: Option<Paragraphs>,
     simhash: Simhash,
@@ -130,6 +131,7 @@ impl Reader {
             shelf: Shelf::default(),
             extractor: Extractor::new(&job.input.limits),
             recipe: Recipe::new(&job.chunks),
+            min_text: job.chunks.min_text as usize,
             paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
             // A study asks for no simhash.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
@@ -190,8 +192,10 @@ impl Reader {
             None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
             Some(paragraphs) => paragraphs.marks(extracted.text, &mut self.fprints),
         };
-        // A page that says too little to be a copy of anything is near nothing either.
+        // A page that says too little is near nothing, and a copy of those with its bytes only.
         let text = if document.exact == 0 { "" } else { extracted.text };
+        let by_bytes = self.paragraphs.is_none() && self.min_text > extracted.text.len();
+        let exact = if by_bytes { bytes(&page.body) } else { document.exact };
         let shelf = &mut self.shelf;
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,
@@ -212,7 +216,7 @@ impl Reader {
             body_bytes: page.body.len() as u64,
             text_bytes: extracted.text.len() as u64,
             chunks: document.chunks,
-            exact: document.exact,
+            exact,
             simhash,
             projected,
             source,
@@ -223,7 +227,7 @@ impl Reader {
             worker: self.worker,
             slot: shelf.exact.len() as u32,
         });
-        shelf.exact.push(document.exact);
+        shelf.exact.push(exact);
         shelf.fprints.push(&self.fprints);
         shelf.links.push(extracted.links);
     }

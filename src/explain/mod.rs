@@ -163,7 +163,10 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let not_used = |used: bool| if used { "" } else { " (the run made no pairs by it)" };
     let overlap = &said.overlap;
     line("BY MEASURE:");
-    line(&format!("  exact: {}", if overlap.exact { "the same text" } else { "not the same text" }));
+    line(&format!(
+        "  exact: {}",
+        if overlap.exact { "the same text (or bytes, where there is little)" } else { "not the same text" }
+    ));
     if let Some(shared) = overlap.pair {
         line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
     }

@@ -162,7 +162,7 @@ pub struct Chunks {
     pub wrap: u32,
     /// Width of a fingerprint: 64, or the papers' 32.
     pub bits: u32,
-    /// A page with less text than this, in bytes, says too little to be a copy of anything.
+    /// A page with less text than this, in bytes, says too little: only pages of the same bytes are its copies.
     pub min_text: u32,
 }
 

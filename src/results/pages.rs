@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Run;
-use crate::chunks::whole;
+use crate::chunks::{bytes, whole};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, FPrint};
 use crate::job::Input;
@@ -116,8 +116,7 @@ impl Places<'_> {
                 Form::Html => extractor.html(&page.body, charset, &url).text,
                 Form::Text => extractor.text(&page.body, charset).text,
             };
-            // A text that is too short has no fingerprint.
-            let same = self.exact[row] == 0 || self.exact[row] == whole(text);
+            let same = [0, whole(text), bytes(&page.body)].contains(&self.exact[row]);
             if text.len() as u64 != self.text_bytes[row] || !same {
                 return Ok(());
             }
