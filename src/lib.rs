@@ -42,8 +42,9 @@ pub mod study;
 // Beside the road: a crawl made on the fly, with the truth about it.
 pub mod synth;
 
-// A run held against the truth.
+// A run held against the truth, and what it says of two pages.
 pub mod evaluate;
+pub mod explain;
 
 // What the papers published, done again.
 pub mod reproduce;
@@ -56,6 +57,9 @@ pub mod dataflow;
 
 // bytes: files, stores, tables,
 pub mod storage;
+
+// a finished run read again,
+pub mod results;
 
 // what runs it on one or more processes,
 pub mod engine;

@@ -1,8 +1,10 @@
 use proptest::prelude::*;
+use webtwin::clusters::tolerant;
 use webtwin::dataflow::captures::{Crawl, settle};
 use webtwin::dataflow::components::components;
 use webtwin::dataflow::directory::Partitions;
 use webtwin::dataflow::giants::Giant;
+use webtwin::dataflow::report::{ATTACHED, MemberRow};
 use webtwin::dataflow::shelf::{Capture, Shelf};
 use webtwin::dataflow::{exact, find, hamming_pairs, idf, links, overlap, servers, signatures};
 use webtwin::engine::{Cluster, Net, run};
@@ -10,8 +12,11 @@ use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{Rank, doc_id, mix};
-use webtwin::job::{Children, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar};
+use webtwin::job::{
+    Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar,
+};
 use webtwin::overlap::guard::{Match, best_on_each_host};
+use webtwin::overlap::neighbours::{Linked, keep_apart};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
@@ -114,7 +119,7 @@ fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre]);
+    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -127,8 +132,73 @@ fn settings() -> impl Strategy<Value = Overlap> {
     )
 }
 
+/// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed, or linked otherwise.
+fn mirrors() -> impl Strategy<Value = Vec<TestPage>> {
+    let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
+    let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
+    (site, prop::collection::vec(copy, 2..5), prop::collection::vec((0u32..40, 0u32..40), 0..4)).prop_map(
+        |(site, copies, more)| {
+            let mut pages = Vec::new();
+            for (number, (host, lost, changed)) in (0u32..).zip(copies) {
+                let url = |path: u32| format!("http://h{host}.example/{number}/{path}");
+                for path in (0..10).filter(|path| !lost.contains(path)) {
+                    let text = if changed.contains(&path) { 10 + 10 * number + path } else { path };
+                    let own = site.iter().filter(|link| link.0 == path).map(|link| url(link.1));
+                    let other = more.iter().filter(|link| link.0 == 10 * number + path).map(|link| url(link.1));
+                    pages.push(TestPage {
+                        url: url(path),
+                        time: 0,
+                        fprints: (0..8).map(|chunk| u64::from(text) * 100 + chunk).collect(),
+                        simhash: None,
+                        links: own.chain(other).collect(),
+                    });
+                }
+            }
+            pages
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn tolerant_growth_over_all_workers_equals_that_in_one_place(
+        pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, min_hosts in 1u32..3,
+        attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+    ) {
+        let merge = MergeCondition::Tolerant;
+        let clusters = Clusters { merge, single_site: true, min_size: 2, min_hosts, attach };
+        let overlap = Overlap { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
+        let job = Job { clusters, overlap, ..Job::default() };
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&pages, net.index(), net.peers());
+            let found = find(net, &job, &mut shelf, &[0])?;
+            Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+        });
+        let hosts = &parts[0].3;
+        let mut labels: Vec<Rank> = (0..hosts.len() as Rank).collect();
+        for verdict in parts.iter().flat_map(|part| &part.1) {
+            labels[verdict.page as usize] = verdict.cluster;
+        }
+        let links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        let mut want = Vec::new();
+        for cluster in tolerant::similar_clusters(&labels, hosts, &links, &clusters) {
+            for collection in &cluster.collections {
+                let attached = collection.nearby.iter().map(|&page| (ATTACHED, page));
+                want.extend(collection.members.iter().copied().chain(attached).map(|(trivial, page)| MemberRow {
+                    similar_cluster: cluster.id(),
+                    collection: collection.first_page(),
+                    cluster: trivial,
+                    page,
+                }));
+            }
+        }
+        want.sort_unstable();
+        let mut got: Vec<MemberRow> = parts.iter().flat_map(|part| part.2.clone()).collect();
+        got.sort_unstable();
+        prop_assert_eq!(got, want);
+    }
 
     #[test]
     fn the_sharded_overlap_equals_the_sort_based_table(pages in crawl(), settings in settings(), workers in 1usize..4) {
@@ -138,18 +208,34 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
             let job = Job { overlap: settings, ..Job::default() };
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &job)?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)))
                 .collect();
-            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
         let table: Vec<FPrintDocId> = parts.iter().flat_map(|part| part.1.clone()).collect();
         let copies: Vec<Rank> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
-        prop_assert_eq!(got, sort_based::similar_pairs(&table, &parts[0].2, &copies, &settings));
+        let hosts = &parts[0].2;
+        let mut want = sort_based::similar_pairs(&table, hosts, &copies, &settings);
+        if settings.guard == Guard::Neighbours {
+            let links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.4.clone()).collect();
+            let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
+            let linked: Vec<Linked> = (0..hosts.len() as Rank)
+                .map(|page| {
+                    let home = |target: &Rank| hosts[*target as usize] == hosts[page as usize];
+                    Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
+                })
+                .collect();
+            let chunks = sort_based::counting_chunks(&table, hosts, &settings);
+            let larger = |a: Rank, b: Rank| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
+            keep_apart(&mut want, &exact_pairs, &linked, hosts, larger);
+        }
+        prop_assert_eq!(got, want);
     }
 
     #[test]
@@ -325,7 +411,7 @@ proptest! {
     fn everything_found_is_the_same_at_one_two_and_three_workers(
         pages in crawl(), settings in settings(), single_site: bool, idf: bool,
         by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures]),
-        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended])
+        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };

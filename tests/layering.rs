@@ -16,7 +16,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
 }
 
 /// Folder, and what its files do not name.
-const RULES: [(&[&str], &[&str]); 6] = [
+const RULES: [(&[&str], &[&str]); 7] = [
     (
         &[
             "text",
@@ -27,6 +27,7 @@ const RULES: [(&[&str], &[&str]); 6] = [
             "clusters",
             "applications",
             "evaluate",
+            "explain",
             "synth",
             "study",
         ],
@@ -34,6 +35,7 @@ const RULES: [(&[&str], &[&str]); 6] = [
     ),
     (&["pages"], &["timely", "crate::dataflow", "crate::engine", "clap::", "async "]),
     (&["storage"], &["timely", "crate::dataflow", "crate::engine", "crate::cli", "clap::"]),
+    (&["results"], &["timely", "crate::dataflow", "crate::engine", "crate::cli", "clap::", "std::fs"]),
     (&["job"], &["timely", "crate::storage", "crate::dataflow", "crate::engine"]),
     (
         &["engine"],

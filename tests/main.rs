@@ -9,6 +9,9 @@ mod bad_warc;
 // The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
 mod cli;
 
+// Finished runs held against a truth, explained, and read again from every form of input.
+mod compare;
+
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 

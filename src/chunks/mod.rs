@@ -73,7 +73,7 @@ impl Recipe {
         let chunks = fprints.len() as u32;
         fprints.sort_unstable();
         fprints.dedup();
-        Document { exact: xxh3_64(text.as_bytes()).max(1), chunks }
+        Document { exact: whole(text), chunks }
     }
 
     /// Writes the fingerprints of `text` into `fprints` in the order of the text, each as often as it stands there; returns
@@ -82,15 +82,8 @@ impl Recipe {
         fprints.clear();
         let mut units = std::mem::take(&mut self.units);
         units.clear();
-        let mut push = |unit: &[u8]| units.push(xxh3_64(unit));
-        match self.chunks.unit {
-            Unit::Document => push(text.as_bytes()),
-            Unit::Lines => split::lines(text, self.chunks.wrap as usize, &mut push),
-            Unit::Sentences | Unit::ShingleParagraphs => split::sentences(text, &mut push),
-            Unit::Paragraphs => split::paragraphs(text, &mut push),
-            Unit::Words => split::words(text, &mut push),
-        }
-        let count = if self.chunks.unit == Unit::ShingleParagraphs { 3 } else { self.chunks.count as usize };
+        self.split(text, &mut |unit| units.push(xxh3_64(unit)));
+        let count = self.units_a_chunk();
         let mask = if self.chunks.bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
         if count == 1 {
             fprints.extend(units.iter().map(|unit| unit & mask));
@@ -102,6 +95,46 @@ impl Recipe {
         self.units = units;
         self.units.len()
     }
+
+    /// The chunks of `text` in order, each time they stand there, with their fingerprints: those of [`Recipe::fingerprint`].
+    /// The units of a chunk are joined by line breaks.
+    pub fn chunks(&self, text: &str) -> Vec<(FPrint, String)> {
+        if text.is_empty() || text.len() < self.chunks.min_text as usize {
+            return Vec::new();
+        }
+        let mut units: Vec<String> = Vec::new();
+        self.split(text, &mut |unit| units.push(String::from_utf8_lossy(unit).into_owned()));
+        let mask = if self.chunks.bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        let count = self.units_a_chunk();
+        let chunk = |units: &[String]| {
+            let hashes: Vec<u64> = units.iter().map(|unit| xxh3_64(unit.as_bytes())).collect();
+            let fprint = if count == 1 { hashes[0] } else { sequence(&hashes) };
+            (fprint & mask, units.join("\n"))
+        };
+        match self.chunks.sliding && units.len() >= count {
+            true => units.windows(count).map(chunk).collect(),
+            false => units.chunks(count).map(chunk).collect(),
+        }
+    }
+
+    fn split(&self, text: &str, push: &mut impl FnMut(&[u8])) {
+        match self.chunks.unit {
+            Unit::Document => push(text.as_bytes()),
+            Unit::Lines => split::lines(text, self.chunks.wrap as usize, push),
+            Unit::Sentences | Unit::ShingleParagraphs => split::sentences(text, push),
+            Unit::Paragraphs => split::paragraphs(text, push),
+            Unit::Words => split::words(text, push),
+        }
+    }
+
+    fn units_a_chunk(&self) -> usize {
+        if self.chunks.unit == Unit::ShingleParagraphs { 3 } else { self.chunks.count as usize }
+    }
+}
+
+/// Fingerprint of a whole text that is long enough to have one.
+pub fn whole(text: &str) -> FPrint {
+    xxh3_64(text.as_bytes()).max(1)
 }
 
 fn sequence(units: &[u64]) -> FPrint {
@@ -172,6 +205,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn chunks_with_their_text_have_the_fingerprints_of_the_page(
+            text in "[ab. \n]{0,60}", unit in 0usize..6, count in 1u32..4, sliding: bool
+        ) {
+            let unit = [Unit::Document, Unit::Lines, Unit::Sentences, Unit::Paragraphs, Unit::Words, Unit::ShingleParagraphs][unit];
+            let count = if matches!(unit, Unit::Document | Unit::ShingleParagraphs) { 1 } else { count };
+            let mut recipe = recipe(unit, count, sliding);
+            let mut fprints: Vec<FPrint> = recipe.chunks(&text).into_iter().map(|(fprint, _)| fprint).collect();
+            fprints.sort_unstable();
+            fprints.dedup();
+            prop_assert_eq!(fprints, fingerprints(&mut recipe, &text));
+        }
+
         #[test]
         fn groups_of_lines_equal_joining_the_units_by_hand(
             lines in prop::collection::vec("[ab]{1,3}", 1..30), count in 2u32..5, sliding: bool

@@ -1,73 +1,164 @@
 //! `webtwin evaluate RUN --truth FILE`.
 
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::evaluate::{ClusterRow, MemberRow, PageRow, Report, evaluate, read_truth, table};
-use crate::pages::url::CanonicalUrl;
-use crate::storage::location::Location;
-use crate::storage::manifest::Manifest;
-use crate::storage::table::{Table, decode};
+use crate::evaluate::bands::{Bands, resemblance, shingles};
+use crate::evaluate::held_out::read_targets;
+use crate::evaluate::sample::{Draw, Judged, Stratum, sheet, tags_file};
+use crate::evaluate::tags::{Tagged, read_tags};
+use crate::evaluate::{Comparison, Row, evaluate, table};
+use crate::ids::{DocId, doc_id};
+use crate::results::pages::Pages;
+use crate::results::{Run, compared};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Folder of a run
     run: String,
-    /// Truth: a TSV with the columns url, target, version, page and variant
+    /// Truth: a TSV with the columns url, target, version, page and variant, and perhaps linked
     #[arg(long, value_name = "FILE")]
     truth: PathBuf,
+    /// Recall by resemblance of the true pairs too; reads the pages of the targets again
+    #[arg(long)]
+    bands: bool,
+    /// Targets, one a line, that nothing was tuned on: figures for them, and for the others, too
+    #[arg(long, value_name = "FILE")]
+    held_out: Option<PathBuf>,
+    /// Pairs that a person has tagged true, false or unknown: precision and recall by them too
+    #[arg(long, value_name = "FILE")]
+    tags: Option<PathBuf>,
+    /// Pairs to draw for a person to judge, spread over those found, found falsely and missed
+    #[arg(long, value_name = "N", requires = "output")]
+    sample: Option<usize>,
+    /// Spread the sample over the Hamming distances of the run's pairs instead
+    #[arg(long, requires = "sample")]
+    by_distance: bool,
+    /// The sample's sheet (HTML); the tags file to fill in comes beside it, with the ending .tsv
+    #[arg(long, value_name = "FILE.html", requires = "sample")]
+    output: Option<PathBuf>,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let folder = Location::parse(&args.run)?;
-    let file = args.truth.display().to_string();
-    let text = std::fs::read_to_string(&args.truth).map_err(|cause| Error::input(&file, cause))?;
-    let report = evaluate_run(&folder, &file, &text)?;
+    let (truth_file, text) = read(&args.truth)?;
+    let run = Run::open(&args.run)?;
+    let truth = compared::truth(&truth_file, &text)?;
+    let pages = Pages::of(&run)?;
+    let all = compared::rows(&run, &pages, truth)?;
+    let comparison = Comparison::new(&all.pages, &all.clusters, &all.truth);
+    let report = comparison.report(&all.members);
+    let mut rows = report.rows();
+    if args.bands {
+        rows.extend(bands(&run, &pages, &comparison)?.rows());
+    }
+    if let Some(path) = &args.tags {
+        let (file, text) = read(path)?;
+        let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
+        let tagged = |row: &Tagged| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
+        let tagged = read_tags(&file, &text)?.iter().map(tagged).collect::<Result<Vec<_>>>()?;
+        rows.extend(comparison.by_tags(&tagged, &report.pairs));
+    }
+    if let Some(path) = &args.held_out {
+        let (file, text) = read(path)?;
+        let held_out = read_targets(&text);
+        let known: HashSet<&str> = all.truth.iter().map(|row| row.target.as_str()).collect();
+        if let Some(unknown) = held_out.iter().find(|target| !known.contains(*target)) {
+            return Err(Error::input(file, format!("{unknown} is no target of {truth_file}")));
+        }
+        for (of, side) in [("tuning", all.tuning(&held_out)), ("held out", all.held_out(&held_out))] {
+            let report = evaluate(&side.pages, &side.clusters, &side.members, &side.truth);
+            rows.extend(report.rows().into_iter().map(|row| Row { what: format!("{of}: {}", row.what), ..row }));
+        }
+    }
+    if let (Some(pairs), Some(path)) = (args.sample, &args.output) {
+        let draw = if args.by_distance { by_distance(&run, pairs)? } else { comparison.draw(pairs.div_ceil(3)) };
+        write_sample(&run, &pages, draw, path)?;
+    }
     if args.json {
         let object = serde_json::json!({
             "name": "evaluate", "scale": report.pages, "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": report.rows(),
+            "build": crate::build::VERSION, "rows": rows,
         });
         println!("{object}");
     } else {
-        print!("{}", table(&report.rows()));
+        print!("{}", table(&rows));
     }
     Ok(())
 }
 
-/// Holds the tables of a run against a truth, whose text came from `file`.
-pub(super) fn evaluate_run(folder: &Location, file: &str, text: &str) -> Result<Report> {
-    let manifest = Manifest::read(folder)?;
-    let read = |name: &str| -> Result<Table> {
-        let mut table = Table::default();
-        for file in manifest.table(name) {
-            table.append(decode(&file.path, manifest.read_file(folder, file)?)?)?;
+fn read(path: &Path) -> Result<(String, String)> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|cause| Error::input(&file, cause))?;
+    Ok((file, text))
+}
+
+/// Counts the true pairs by resemblance, target by target: the shingles of one target's pages are in memory at a time.
+fn bands(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
+    let (input, doc_ids) = (run.job()?.input, pages.doc_ids()?);
+    let mut bands = Bands::default();
+    for groups in comparison.groups_by_target() {
+        let rows: Vec<usize> = groups.iter().flatten().filter_map(|page| doc_ids.binary_search(page).ok()).collect();
+        let mut shingles_of: HashMap<DocId, Vec<u64>> = HashMap::new();
+        pages.read(&rows, &input, &mut |row, _, text| {
+            shingles_of.insert(doc_ids[row], shingles(text));
+            Ok(())
+        })?;
+        for group in &groups {
+            for (at, x) in group.iter().enumerate() {
+                for y in &group[at + 1..] {
+                    let together = comparison.are_together(*x, *y) == Some(true);
+                    bands.add(resemblance(&shingles_of[x], &shingles_of[y]), together);
+                }
+            }
         }
-        Ok(table)
-    };
-    let (pages, clusters, members) = (read("pages")?, read("clusters")?, read("members")?);
-    let rows = |table: &Table, names: [&str; 3]| -> Result<Vec<[u64; 3]>> {
-        let [a, b, c] = [table.u64(names[0])?, table.u64(names[1])?, table.u64(names[2])?];
-        Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
-    };
-    let urls = pages.text("url")?;
-    let pages: Vec<PageRow> =
-        pages.u64("doc_id")?.iter().zip(urls).map(|(&doc_id, url)| PageRow { doc_id, url: url.clone() }).collect();
-    let clusters: Vec<ClusterRow> = rows(&clusters, ["cluster", "doc_id", "doc_id"])?
-        .into_iter()
-        .map(|[cluster, doc_id, _]| ClusterRow { cluster, doc_id })
-        .collect();
-    let members: Vec<MemberRow> = rows(&members, ["similar_cluster", "collection", "doc_id"])?
-        .into_iter()
-        .map(|[similar_cluster, collection, doc_id]| MemberRow { similar_cluster, collection, doc_id })
-        .collect();
-    let mut truth = read_truth(file, text)?;
-    for row in &mut truth {
-        let url = CanonicalUrl::parse(&row.url).map_err(|why| Error::input(file, format!("{}: {why}", row.url)))?;
-        row.url = url.as_str().to_string();
     }
-    Ok(evaluate(&pages, &clusters, &members, &truth))
+    Ok(bands)
+}
+
+/// Draws pairs of the measure `hamming`, equally many at each distance.
+fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
+    let table = run.table("pairs")?;
+    let (a, b, measures, values) = (table.u64("a")?, table.u64("b")?, table.text("measure")?, table.u32("value")?);
+    let rows = || (0..measures.len()).filter(|&row| measures[row] == "hamming");
+    let distances: HashSet<u32> = rows().map(|row| values[row]).collect();
+    if distances.is_empty() {
+        let reason = "no pairs of the measure hamming to draw from; run with similar.by=hamming";
+        return Err(Error::input(run.folder.name(), reason));
+    }
+    let mut draw = Draw::new(pairs.div_ceil(distances.len()));
+    rows().for_each(|row| draw.add(Stratum::Distance(values[row]), a[row], b[row]));
+    Ok(draw)
+}
+
+/// Reads the pages that were drawn, and writes sheet and tags file.
+fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()> {
+    let (drawn, doc_ids, urls) = (draw.pairs(), pages.doc_ids()?, pages.urls()?);
+    let row = |page: &DocId| doc_ids.binary_search(page).expect("pages of pairs are pages of the run");
+    let rows: Vec<usize> = drawn.iter().flat_map(|(_, a, b)| [row(a), row(b)]).collect();
+    let mut texts: HashMap<usize, String> = HashMap::new();
+    pages.read(&rows, &run.job()?.input, &mut |row, _, text| {
+        texts.insert(row, text.to_owned());
+        Ok(())
+    })?;
+    let judged = |(stratum, a, b): &(Stratum, DocId, DocId)| {
+        let rows = [row(a), row(b)];
+        Judged {
+            stratum: *stratum,
+            urls: rows.map(|row| urls[row].clone()),
+            texts: rows.map(|row| texts[&row].clone()),
+        }
+    };
+    let judged: Vec<Judged> = drawn.iter().map(judged).collect();
+    let tags = path.with_extension("tsv");
+    if tags.exists() {
+        return Err(Error::Usage(format!("{} is there already; what it holds may be a person's work", tags.display())));
+    }
+    for (path, text) in [(path, sheet(&judged)), (&tags, tags_file(&judged))] {
+        std::fs::write(path, text).map_err(|cause| Error::storage(path.display().to_string(), cause))?;
+    }
+    Ok(())
 }

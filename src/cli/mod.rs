@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod evaluate;
+mod explain;
 mod hamming;
 mod plan;
 mod progress;
@@ -36,6 +37,8 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
+  webtwin evaluate out/ --truth truth.tsv --bands
+  webtwin explain out/ http://a.example/page http://b.example/page
   webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
   webtwin hamming index --fingerprints f/ && webtwin hamming query --fingerprints f/ 0123456789abcdef
   (cd out && duckdb -init views.sql)";
@@ -54,6 +57,8 @@ enum Command {
     Synth(synth::Args),
     /// Holds a run against a truth table: precision and recall of pairs, clusters and collections
     Evaluate(evaluate::Args),
+    /// Tells why two pages of a run are, or are not, in one trivial cluster
+    Explain(explain::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -151,6 +156,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Hamming(command) => hamming::run(command),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),

@@ -20,7 +20,7 @@ pub(super) struct Args {
     /// Real data, for those that speak of it: a run's folder
     #[arg(long, value_name = "URL")]
     input: Option<String>,
-    /// The truth about its crawl, for those that need it: a TSV as `webtwin evaluate` takes it
+    /// The truth about its crawl, for those that hold a run against it: a TSV as `webtwin evaluate` takes it
     #[arg(long, value_name = "FILE", requires = "input")]
     truth: Option<PathBuf>,
     /// Folder for figures (SVG) and their data (TSV)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, evaluate, plan};
+use super::{JobArgs, WorkerArgs, plan};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
 use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
+use crate::results::{Run, compared};
 use crate::storage::location::Location;
 use crate::storage::manifest;
 use crate::storage::records::Records;
-use crate::synth::Synth;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -241,9 +241,7 @@ fn report_study(summary: &dataflow::study::Summary, folder: &str) {
 
 /// Holds a run on a made-up crawl against the truth, which is known without a file.
 fn tell_truth(url: &str, folder: &Location) -> Result<()> {
-    let mut truth = Vec::new();
-    Synth::parse(url)?.truth_tsv(&mut truth).map_err(|cause| Error::storage(url, cause))?;
-    let report = evaluate::evaluate_run(folder, url, &String::from_utf8_lossy(&truth))?;
+    let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
     eprintln!("held against what was planted in the crawl:");
     let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
     for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {

@@ -13,6 +13,8 @@ use crate::job::{Clusters, MergeCondition};
 pub struct PageCollection {
     /// (trivial cluster, page), ascending.
     pub members: Vec<(Rank, Rank)>,
+    /// Pages that belong to it without a counterpart, ascending; only tolerant growth attaches them.
+    pub nearby: Vec<Rank>,
     /// The page most linked from other hosts; of equals the one most linked inside, then the smallest.
     pub root: Rank,
     /// Links from other hosts to its pages.
@@ -22,6 +24,11 @@ pub struct PageCollection {
 }
 
 impl PageCollection {
+    /// The smallest of its members, by which it is named.
+    pub fn first_page(&self) -> Rank {
+        self.members.iter().map(|member| member.1).min().expect("a collection has pages")
+    }
+
     /// The collection's page of a trivial cluster.
     pub fn page_of(&self, cluster: Rank) -> Option<Rank> {
         self.members.binary_search_by_key(&cluster, |member| member.0).ok().map(|at| self.members[at].1)
@@ -40,8 +47,7 @@ pub struct SimilarCluster {
 impl SimilarCluster {
     /// Its name: the smallest of its pages.
     pub fn id(&self) -> Rank {
-        let pages = self.collections.iter().flat_map(|collection| collection.members.iter().map(|member| member.1));
-        pages.min().expect("a similar cluster has pages")
+        self.collections.iter().map(PageCollection::first_page).min().expect("a similar cluster has collections")
     }
 }
 
@@ -86,7 +92,7 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
         }
     }
     collections.retain(|collection| collection.members.len() >= settings.min_size as usize);
-    collections.sort_unstable_by_key(|collection| collection.members.iter().map(|member| member.1).min());
+    collections.sort_unstable_by_key(PageCollection::first_page);
     (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
 }
 

@@ -234,6 +234,7 @@ mod tests {
     use super::super::merge::may_merge;
     use super::super::union_find::UnionFind;
     use super::*;
+    use crate::job::Job;
 
     /// Runs section 3 on a small web graph: `labels[page]` is its trivial cluster, `hosts[page]` its host.
     fn similar_clusters(
@@ -283,7 +284,7 @@ mod tests {
     }
 
     fn exact() -> Clusters {
-        Clusters { merge: MergeCondition::Exact, single_site: true, min_size: 2 }
+        Clusters { merge: MergeCondition::Exact, min_size: 2, ..Job::default().clusters }
     }
 
     fn sizes(found: &[SimilarCluster]) -> Vec<(usize, usize)> {
@@ -371,7 +372,7 @@ mod tests {
             let labels: Vec<u32> =
                 labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
             let links: Vec<_> = links.into_iter().filter(|(x, y)| x != y).collect();
-            let settings = Clusters { merge, single_site, min_size: 1 };
+            let settings = Clusters { merge, single_site, min_size: 1, ..exact() };
             let found = similar_clusters(&labels, &hosts, &links, &settings);
             let mut seen = std::collections::BTreeSet::new();
             for cluster in &found {

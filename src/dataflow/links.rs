@@ -82,7 +82,7 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
 }
 
 /// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
-/// owns, each once, in an order of their own.
+/// owns, each once, in an order of their own, and the links that a row counts.
 ///
 /// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
@@ -100,7 +100,7 @@ pub fn summary(
     (labels, sizes): (&[Rank], &[u32]),
     single_site: bool,
     room: &Room,
-    mut each: impl FnMut(LinkSummary),
+    mut each: impl FnMut(LinkSummary, &[ClusterLink]),
 ) -> Result<()> {
     let count = links.len() as u64;
     let mut rows = links.filter(|&(src, dst)| {
@@ -125,7 +125,9 @@ pub fn summary(
             let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
-        link_summary(&mut between, |cluster| sizes[cluster as usize]).into_iter().for_each(&mut each);
+        let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+        let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
+        rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
     }
     net.agree("LinkSummary", summarised)
 }

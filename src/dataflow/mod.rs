@@ -38,6 +38,7 @@ pub mod study;
 pub mod summary;
 pub mod table_clusters;
 pub mod tables;
+pub mod tolerant;
 pub mod turns;
 pub mod write;
 
@@ -45,7 +46,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::applications::prefixes::Prefix;
-use crate::clusters::link_summary::LinkSummary;
+use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::engine::Net;
 use crate::error::Result;
@@ -102,19 +103,18 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
     let exact_pairs = exact::fold(net, shelf)?;
+    let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
-    let (mut signature_pairs, mut more_tables, mut resolved) = (Vec::new(), Vec::new(), None);
+    let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
-        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, job)?;
+        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         (hamming_pairs, counts.1) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
     }
     if job.similar.by == Measure::Signatures {
-        let links = links::resolve(net, shelf, &crawl)?;
         let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
         (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
-        resolved = Some(links);
     }
     if job.output.fprint_docid {
         more_tables.extend(maps::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
@@ -132,10 +132,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs];
     let giants = giants::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let links = match resolved {
-        Some(links) => links,
-        None => links::resolve(net, shelf, &crawl)?,
-    };
     let room =
         memory::room(net, Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() }, job)?;
     let directory = Arc::clone(&crawl.directory);
@@ -143,18 +139,25 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let (clusters, single_site) = ((&labels[..], &sizes[..]), job.clusters.single_site);
     let mut link_summary = Vec::new();
-    let each = |row| link_summary.push(row);
+    let mut merging = Vec::new();
+    let each = |row, between: &[ClusterLink]| {
+        link_summary.push(row);
+        if job.clusters.merge == MergeCondition::Tolerant && may_merge(&row, job.clusters.merge) {
+            merging.extend(between.iter().map(|link| (link.src, link.dst)));
+        }
+    };
     links::summary(net, links.iter().copied(), &directory.hosts, clusters, single_site, &room, each)?;
-    let edges = edges_of(&link_summary, job.clusters.merge);
-    let similar_clusters = growth::similar_clusters(
-        net,
-        &directory,
-        &labels,
-        (links.iter().copied(), &from_elsewhere),
-        edges,
-        &job.clusters,
-        &room,
-    )?;
+    let all = || links.iter().copied();
+    let settings = &job.clusters;
+    let similar_clusters = match settings.merge {
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(net, &directory, clusters, merging, (all, &from_elsewhere), settings, &room)?
+        }
+        MergeCondition::Exact | MergeCondition::Extended => {
+            let edges = edges_of(&link_summary, settings.merge);
+            growth::similar_clusters(net, &directory, &labels, (all(), &from_elsewhere), edges, settings, &room)?
+        }
+    };
 
     let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;

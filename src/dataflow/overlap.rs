@@ -4,21 +4,25 @@ use std::sync::Arc;
 
 use super::all_pairs::{self, AllPairs, Pages};
 use super::captures::Crawl;
+use super::components::components;
 pub use super::counts::Counts;
 use super::memory::{Held, room};
 use super::shelf::Shelf;
+use super::sizes;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Rank, mix};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
 use crate::overlap::count_pairs::pair_key;
 use crate::overlap::guard::{Match, best_on_each_host};
+use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::{Narrow, Wide};
 
-/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs.
+/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
+/// `links` those from its pages, ascending.
 ///
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
@@ -32,6 +36,7 @@ pub fn similar_pairs(
     shelf: &Shelf,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
+    links: &[(Rank, Rank)],
     job: &Job,
 ) -> Result<(Vec<SimilarPair>, Counts)> {
     let hosts = &crawl.directory.hosts;
@@ -42,7 +47,8 @@ pub fn similar_pairs(
         is_copy
     })?;
     drop(copies);
-    let room = room(net, Held::on(shelf), job)?;
+    let held = Held::on(shelf);
+    let room = room(net, Held { links: held.links + links.len() as u64, ..held }, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut slots = shelf.kept();
@@ -76,6 +82,7 @@ pub fn similar_pairs(
             keep_mutual_best(net, &mut pairs, hosts, |page| all.owner(page), resemblance)?;
         }
         Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
+        Guard::Neighbours => part_neighbours(net, &mut pairs, &all, exact_pairs, links, crawl, job.overlap.doubt)?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
     let left = net.all_gather("pairs left", (similar, pairs.len() as u64))?;
@@ -154,5 +161,59 @@ pub(super) fn keep_mutual_best(
         votes[votes.partition_point(|vote| *vote < key)..].iter().take_while(|vote| **vote == key).count() == 2
     };
     pairs.retain(both);
+    Ok(())
+}
+
+/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]).
+///
+/// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
+/// with their links.
+///
+/// # Memory
+/// 8 bytes a page in each process, 4 more in each worker while components are found; then 12 bytes a pair and 20 a page of
+/// a component with its worker, and what [`keep_apart`] takes for the largest of its components.
+fn part_neighbours(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    all: &AllPairs,
+    exact_pairs: &[SimilarPair],
+    links: &[(Rank, Rank)],
+    crawl: &Crawl,
+    doubt: u32,
+) -> Result<()> {
+    let (chunks, hosts) = (&all.chunks, &crawl.directory.hosts);
+    let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
+    let labels = components(net, "components of similar pages", hosts.len(), edges)?;
+    let sizes = net.once(|| sizes(&labels))?;
+    let component = |page: Rank| labels[page as usize];
+    let peers = net.peers() as u64;
+    let to = |page: Rank| (mix(u64::from(component(page))) % peers) as usize;
+
+    let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
+    let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;
+    let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page) as usize] > 1);
+    let linked = with_others.map(|page| {
+        let from = links.partition_point(|link| link.0 < page);
+        let of_page = links[from..].iter().take_while(|link| link.0 == page).map(|link| link.1);
+        Linked::new(page, of_page.filter(|&target| hosts[target as usize] == hosts[page as usize]))
+    });
+    let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;
+
+    similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));
+    exact.sort_unstable_by_key(|pair| (component(pair.a), *pair));
+    linked.sort_unstable_by_key(|row| (component(row.page), *row));
+    let (mut similar, mut exact) = (&similar[..], &exact[..]);
+    for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
+        let of_these = |rows: &mut &[SimilarPair]| {
+            let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
+            let (these, rest) = rows.split_at(end);
+            *rows = rest;
+            these.to_vec()
+        };
+        let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
+        keep_apart(&mut these, &copies, pages, hosts, |a, b| chunks[a as usize].max(chunks[b as usize]) + doubt);
+        pairs.append(&mut these);
+    }
+    pairs.sort_unstable();
     Ok(())
 }

@@ -19,7 +19,7 @@ pub struct CollectionRow {
     pub collection: Rank,
     /// Collections in the similar cluster.
     pub cardinality: u32,
-    /// Pages in the collection.
+    /// Pages in the collection, those attached to it among them.
     pub size: u32,
     /// Its root page.
     pub root: Rank,
@@ -37,11 +37,14 @@ pub struct MemberRow {
     pub similar_cluster: Rank,
     /// Smallest page of the collection.
     pub collection: Rank,
-    /// Trivial cluster of the page.
+    /// Trivial cluster of the page; [`ATTACHED`] for a page that was attached.
     pub cluster: Rank,
     /// The page.
     pub page: Rank,
 }
+
+/// Stands for the trivial cluster of a page that belongs to a collection without a counterpart.
+pub const ATTACHED: Rank = Rank::MAX;
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
@@ -58,18 +61,19 @@ pub fn rows(
     for similar in similar_clusters {
         let (id, kept) = (similar.id(), kept_collection(similar, links_to_host));
         for (number, collection) in similar.collections.iter().enumerate() {
-            let smallest = collection.members.iter().map(|member| member.1).min().expect("a collection has pages");
+            let smallest = collection.first_page();
             let row = CollectionRow {
                 similar_cluster: id,
                 collection: smallest,
                 cardinality: similar.collections.len() as u32,
-                size: collection.members.len() as u32,
+                size: (collection.members.len() + collection.nearby.len()) as u32,
                 root: collection.root,
                 root_url: String::new(),
                 kept: number == kept,
             };
             collections.push((directory.owner(collection.root), row));
-            members.extend(collection.members.iter().map(|&(cluster, page)| MemberRow {
+            let attached = collection.nearby.iter().map(|&page| (ATTACHED, page));
+            members.extend(collection.members.iter().copied().chain(attached).map(|(cluster, page)| MemberRow {
                 similar_cluster: id,
                 collection: smallest,
                 cluster,

@@ -6,6 +6,7 @@
 
 use super::Found;
 use super::captures::{Crawl, host};
+use super::report::ATTACHED;
 use super::shelf::Rejection;
 use crate::ids::Rank;
 use crate::pages::url::{CanonicalUrl, surt};
@@ -192,10 +193,11 @@ fn collections(crawl: &Crawl, rows: &[super::report::CollectionRow]) -> Table {
 }
 
 fn members(crawl: &Crawl, rows: &[super::report::MemberRow]) -> Table {
+    let doc_id = |cluster| (cluster != ATTACHED).then(|| crawl.directory.doc_ids[cluster as usize]);
     Table::new([
         ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster)),
         ("collection", ids(crawl, rows, |row| row.collection)),
-        ("cluster", ids(crawl, rows, |row| row.cluster)),
+        ("cluster", Column::OptionalU64(rows.iter().map(|row| doc_id(row.cluster)).collect())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
     ])
 }

@@ -24,7 +24,10 @@
 //! | whole copy | one with ≥ 80 % of its pages in one counted collection |
 //! | collections a copy | corresponding collections by copies found |
 //! | mixed cluster | a similar cluster whose counted collections hold more than one target |
-//! | recall of a variant | pages of it that are in the cluster of the same page of the primary copy |
+//! | recall of a variant's pages | pages of it that are in the cluster of the same page of the primary copy |
+//! | recall of a variant's pairs | predicted ones among the true pairs with a page of it; of real versions, among those of two such pages |
+//! | recall of a band | predicted ones among the true pairs whose [resemblance](bands) is in it |
+//! | linked, unlinked | both pages, or the copy, on hosts that other hosts link to; at least one that is not |
 //!
 //! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole
 //! copies, collections a copy and mixed clusters; throwing everything together does well on all but the last.
@@ -48,9 +51,14 @@ pub use truth::{TruthRow, read_truth};
 use crate::ids::DocId;
 use truth::Known;
 
+pub mod bands;
 mod collections;
+mod columns;
+pub mod held_out;
 mod pairs;
 mod report;
+pub mod sample;
+pub mod tags;
 mod truth;
 
 /// A row of the table `pages`.
@@ -90,21 +98,73 @@ pub struct MemberRow {
 /// # Cost
 /// Sorting the rows; pairs are counted by group sizes and never enumerated.
 pub fn evaluate(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], truth: &[TruthRow]) -> Report {
-    let known = Known::new(pages, truth);
-    let cluster_of = pairs::cluster_of(&known, clusters);
-    let (pairs, clusters) = pairs::count(&known, &cluster_of);
-    let (collections, copies_found) = collections::count(&known, members);
-    let variants = report::by_variant(&known, &pairs::beside_primary(&known, &cluster_of), &copies_found);
-    Report {
-        pages: pages.len() as u64,
-        truth: truth.len() as u64,
-        known: known.pages.len() as u64,
-        missing: known.missing,
-        repeated: known.repeated,
-        pairs,
-        clusters,
-        collections,
-        variants,
+    Comparison::new(pages, clusters, truth).report(members)
+}
+
+/// The pages of a run beside what is true of them.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    known: Known<'a>,
+    /// By known page.
+    cluster_of: Vec<Option<DocId>>,
+    pages: u64,
+    truth: u64,
+}
+
+impl<'a> Comparison<'a> {
+    /// Joins the rows of a run with the truth; see [`evaluate`].
+    pub fn new(pages: &[PageRow], clusters: &[ClusterRow], truth: &'a [TruthRow]) -> Comparison<'a> {
+        let known = Known::new(pages, truth);
+        let cluster_of = pairs::cluster_of(&known, clusters);
+        Comparison { known, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
+    }
+
+    /// Counts pairs, clusters and collections.
+    pub fn report(&self, members: &[MemberRow]) -> Report {
+        let Comparison { known, cluster_of, .. } = self;
+        let (pairs, clusters) = pairs::count(known, cluster_of);
+        let (collections, copies_found) = collections::count(known, members);
+        let variants = report::by_variant(known, &pairs::beside_primary(known, cluster_of), &copies_found);
+        Report {
+            pages: self.pages,
+            truth: self.truth,
+            known: known.pages.len() as u64,
+            missing: known.missing,
+            repeated: known.repeated,
+            pairs,
+            clusters,
+            collections,
+            variants,
+            recall_of: report::recall_of(known, cluster_of),
+            copies_by_link: report::copies_by_link(known, &copies_found),
+        }
+    }
+
+    /// Whether the truth has two pages as copies of each other; `None` where it does not know both.
+    pub fn are_copies(&self, a: DocId, b: DocId) -> Option<bool> {
+        let name = |page| Some(self.known.pages[*self.known.place.get(&page)?].target_page.map(|of| of.name));
+        let (a, b) = (name(a)?, name(b)?);
+        Some(a.is_some() && a == b)
+    }
+
+    /// Whether two pages are in one trivial cluster; `None` where the truth does not know both.
+    pub fn are_together(&self, a: DocId, b: DocId) -> Option<bool> {
+        let cluster = |page| Some(self.cluster_of[*self.known.place.get(&page)?]);
+        let (a, b) = (cluster(a)?, cluster(b)?);
+        Some(a.is_some() && a == b)
+    }
+
+    /// Groups of two and more copies of one page, those of one target together: all true pairs.
+    pub fn groups_by_target(&self) -> Vec<Vec<Vec<DocId>>> {
+        let target = |copy: u32| self.known.copies[copy as usize].target;
+        let of = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));
+        let mut rows: Vec<(u32, u32, DocId)> = self.known.pages.iter().filter_map(of).collect();
+        rows.sort_unstable();
+        let by_target = rows.chunk_by(|x, y| x.0 == y.0).map(|rows| {
+            let groups = rows.chunk_by(|x, y| x.1 == y.1).filter(|group| group.len() > 1);
+            groups.map(|group| group.iter().map(|row| row.2).collect()).collect()
+        });
+        by_target.collect()
     }
 }
 

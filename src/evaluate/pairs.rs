@@ -1,6 +1,6 @@
 //! Trivial clusters against pages that are copies of each other.
 
-use super::truth::Known;
+use super::truth::{Known, KnownPage};
 use super::{ClusterRow, Ratio};
 use crate::ids::DocId;
 
@@ -83,6 +83,32 @@ pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts,
     (pairs, counts)
 }
 
+/// Returns the predicted among the true pairs whose pages are both `in_class`, by the sizes of groups.
+pub(super) fn recall_within(
+    known: &Known,
+    cluster_of: &[Option<DocId>],
+    in_class: impl Fn(&KnownPage) -> bool,
+) -> Ratio {
+    let pages = known.pages.iter().zip(cluster_of).filter(|(page, _)| in_class(page));
+    let named = pages.filter_map(|(page, &cluster)| Some((page.target_page?.name, cluster)));
+    let mut rows: Vec<(u32, Option<DocId>)> = named.collect();
+    rows.sort_unstable();
+    let mut recall = Ratio::default();
+    for copies in rows.chunk_by(|a, b| a.0 == b.0) {
+        recall.whole += pairs_of(copies);
+        let together = copies.chunk_by(|a, b| a.1 == b.1).filter(|together| together[0].1.is_some());
+        recall.part += together.map(pairs_of).sum::<u64>();
+    }
+    recall
+}
+
+/// Returns the predicted among the true pairs of which at least one page is `in_class`.
+pub(super) fn recall_with(known: &Known, cluster_of: &[Option<DocId>], in_class: impl Fn(&KnownPage) -> bool) -> Ratio {
+    let all = recall_within(known, cluster_of, |_| true);
+    let without = recall_within(known, cluster_of, |page| !in_class(page));
+    Ratio { part: all.part - without.part, whole: all.whole - without.whole }
+}
+
 fn pairs_of<T>(group: &[T]) -> u64 {
     let size = group.len() as u64;
     size * (size - 1) / 2
@@ -98,7 +124,7 @@ pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec
             primary.entry(of.name).or_insert(cluster);
         }
     }
-    let beside = |(page, cluster): (&super::truth::KnownPage, &Option<DocId>)| {
+    let beside = |(page, cluster): (&KnownPage, &Option<DocId>)| {
         let of = page.target_page.filter(|of| !is_primary(of.copy))?;
         primary.get(&of.name).map(|primary| cluster.is_some() && cluster == primary)
     };

@@ -6,7 +6,7 @@ use super::*;
 
 fn truth_row(url: &str, target: &str, version: &str, page: &str, variant: &str) -> TruthRow {
     let [url, target, version, page, variant] = [url, target, version, page, variant].map(str::to_owned);
-    TruthRow { url, target, version, page, variant }
+    TruthRow { url, target, version, page, variant, linked: None }
 }
 
 /// A crawl of two targets: `a` in three copies of 12 pages, `b` in two of 10, two unrelated pages, a hub.
@@ -310,7 +310,39 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
         copies.part += u64::from(found.contains(of));
     }
 
+    let is_real = |row: &TruthRow| ["real", "primary", "version"].contains(&row.variant.as_str());
+    let recall = |chosen: &dyn Fn(&TruthRow, &TruthRow) -> bool| {
+        let mut recall = Ratio::default();
+        for (at, (a, a_row)) in known.iter().enumerate() {
+            for (b, b_row) in known[at + 1..].iter().filter(|(_, row)| same_page(a_row, row) && chosen(a_row, row)) {
+                recall.whole += 1;
+                recall.part += u64::from(together(*a, *b) && same_page(a_row, b_row));
+            }
+        }
+        recall
+    };
+    let targets = || known.iter().map(|known| known.1).filter(|row| is_target(row));
+    let mut recall_of = vec![("pairs of real versions".to_owned(), recall(&|a, b| is_real(a) && is_real(b)))];
+    if targets().any(|row| row.variant == "exact") {
+        let with_exact = recall(&|a, b| a.variant == "exact" || b.variant == "exact");
+        recall_of.push(("pairs with exact pages".to_owned(), with_exact));
+    }
+    let mut copies_by_link = Vec::new();
+    if targets().next().is_some() {
+        let linked = |row: &TruthRow| row.linked == Some(true);
+        recall_of.push(("pairs on linked hosts".to_owned(), recall(&|a, b| linked(a) && linked(b))));
+        let unlinked = recall(&|a, b| !linked(a) || !linked(b));
+        recall_of.push(("pairs with pages of unlinked hosts".to_owned(), unlinked));
+        for (hosts, host) in [("linked", "h1"), ("unlinked", "h0")] {
+            let on = |of: &&Copy| of.2 == host;
+            let part = found.iter().copied().filter(on).count() as u64;
+            copies_by_link.push((hosts, Ratio { part, whole: all_copies.iter().filter(on).count() as u64 }));
+        }
+    }
+
     Report {
+        recall_of,
+        copies_by_link,
         pages: pages.len() as u64,
         truth: truth.len() as u64,
         known: known.len() as u64,
@@ -349,9 +381,10 @@ prop_compose! {
         for (at, (target, version, variant, page, host)) in rows.into_iter().enumerate() {
             let word = ["single", "hub"].get(variant).unwrap_or(&["primary", "version", "exact", "real"][variant % 4]);
             let host = u8::from(host == 0);
-            let row = truth_row(
+            let mut row = truth_row(
                 &format!("http://h{host}/{at}"), &format!("t{target}"), &format!("{version}"), &page.to_string(), word,
             );
+            row.linked = Some(host == 1);
             let doc_id = at as u64 * 7 % 83;
             if in_run[at] {
                 pages.push(PageRow { doc_id, url: row.url.clone() });

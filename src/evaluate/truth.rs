@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::PageRow;
-use crate::error::{Error, Result};
+use super::columns::read_columns;
+use crate::error::Result;
 use crate::ids::DocId;
 
 /// What is true of one page.
@@ -19,56 +20,35 @@ pub struct TruthRow {
     pub page: String,
     /// How the copy was made; `single` and `hub` are no target pages.
     pub variant: String,
+    /// Whether another host links to its host, where the truth says so.
+    pub linked: Option<bool>,
+}
+
+impl TruthRow {
+    /// Whether it is a page of a target, and not an unrelated one.
+    pub fn is_of_target(&self) -> bool {
+        !matches!(self.variant.as_str(), "single" | "hub")
+    }
 }
 
 /// Reads a truth table: tab-separated lines under a line with column names.
 ///
-/// The columns `url`, `target`, `version`, `page` and `variant` may stand anywhere among others. Version and page may
-/// be empty; empty lines are skipped. `file` is only named in errors.
+/// The columns `url`, `target`, `version`, `page` and `variant`, and if there is one `linked` (0 or 1), may stand anywhere
+/// among others. Version and page may be empty. `file` is only named in errors.
 ///
 /// # Errors
-/// [`Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
+/// [`crate::error::Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
-    let mut lines = (1..).zip(text.lines());
-    let (_, names) =
-        lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
-    let names: Vec<&str> = names.trim_start_matches('\u{feff}').split('\t').collect();
-    let column = |name: &str| {
-        let mut at = (0..names.len()).filter(|&at| names[at] == name);
-        match (at.next(), at.next()) {
-            (Some(at), None) => Ok(at),
-            (None, _) => Err(Error::input(file, format!("line 1 names no column {name}; it has {}", names.join(", ")))),
-            _ => Err(Error::input(file, format!("line 1 names the column {name} twice"))),
-        }
+    let row = |[url, target, version, page, variant]: [&str; 5], linked: Option<&str>| TruthRow {
+        url: url.into(),
+        target: target.into(),
+        version: version.into(),
+        page: page.into(),
+        variant: variant.into(),
+        linked: linked.map(|linked| linked != "0"),
     };
-    let [url, target, version, page, variant] =
-        [column("url")?, column("target")?, column("version")?, column("page")?, column("variant")?];
-
-    let mut rows = Vec::new();
-    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
-        let fields: Vec<&str> = text.split('\t').collect();
-        let field = |at: usize, may_be_empty: bool| match fields.get(at) {
-            Some(field) if may_be_empty || !field.is_empty() => Ok((*field).to_owned()),
-            Some(_) => Err(Error::input(file, format!("line {line}, column {}: empty", names[at]))),
-            None => Err(Error::input(
-                file,
-                format!(
-                    "line {line}, column {}: not there; the line has {} of {} fields",
-                    names[at],
-                    fields.len(),
-                    names.len()
-                ),
-            )),
-        };
-        rows.push(TruthRow {
-            url: field(url, false)?,
-            target: field(target, false)?,
-            version: field(version, true)?,
-            page: field(page, true)?,
-            variant: field(variant, false)?,
-        });
-    }
-    Ok(rows)
+    let names = ["url", "target", "version", "page", "variant"];
+    Ok(read_columns(file, text, names, &["version", "page"], "linked")?.into_iter().map(|(x, y)| row(x, y)).collect())
 }
 
 /// The pages that are in the run and in the truth, names as numbers in the order in which the truth has them first.
@@ -84,6 +64,8 @@ pub(super) struct Known<'a> {
 
 #[derive(Debug)]
 pub(super) struct KnownPage<'a> {
+    pub(super) doc_id: DocId,
+    pub(super) linked: Option<bool>,
     pub(super) variant: &'a str,
     /// `None` for pages of no target.
     pub(super) target_page: Option<TargetPage>,
@@ -105,6 +87,8 @@ pub(super) struct TargetCopy<'a> {
     /// Variant of its first page.
     pub(super) variant: &'a str,
     pub(super) pages: u64,
+    /// Whether other hosts link to its host, as its first page says.
+    pub(super) linked: Option<bool>,
     /// The copy that others of the target are compared with.
     pub(super) is_primary: bool,
 }
@@ -132,18 +116,18 @@ impl<'a> Known<'a> {
                 continue;
             };
             let variant = row.variant.as_str();
-            let target_page = (!matches!(variant, "single" | "hub")).then(|| {
+            let target_page = row.is_of_target().then(|| {
                 let target = number(&mut targets, row.target.as_str());
                 let name = number(&mut names, (target, row.page.as_str()));
                 let copy = number(&mut copies, (target, row.version.as_str(), host(&row.url)));
                 if copy as usize == known.copies.len() {
-                    known.copies.push(TargetCopy { target, variant, pages: 0, is_primary: false });
+                    known.copies.push(TargetCopy { target, variant, pages: 0, linked: row.linked, is_primary: false });
                 }
                 known.copies[copy as usize].pages += 1;
                 TargetPage { name, copy }
             });
             known.place.insert(doc_id, known.pages.len());
-            known.pages.push(KnownPage { variant, target_page });
+            known.pages.push(KnownPage { doc_id, linked: row.linked, variant, target_page });
         }
         known.choose_primaries(targets.len());
         known
@@ -188,7 +172,8 @@ mod tests {
             read_truth("t.tsv", "linked\tpage\turl\tvariant\tversion\ttarget\n1\t\thttp://a/\thub\t\tx\textra\r\n\n")
                 .unwrap();
         let [url, target, variant] = ["http://a/", "x", "hub"].map(str::to_owned);
-        assert_eq!(rows, [TruthRow { url, target, version: String::new(), page: String::new(), variant }]);
+        let linked = Some(true);
+        assert_eq!(rows, [TruthRow { url, target, version: String::new(), page: String::new(), variant, linked }]);
     }
 
     #[test]
@@ -217,6 +202,7 @@ mod tests {
             version: "1".into(),
             page: "p".into(),
             variant: variant.into(),
+            linked: None,
         };
         let truth = [
             row("http://a/", "x", "exact"),

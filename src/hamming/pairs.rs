@@ -100,7 +100,7 @@ pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Ham
             pairs.extend(near.iter().map(|&(x, y, distance)| pair(smallest(x), smallest(y), distance)));
         }
         Guard::MutualBest => speak(&groups, &near, &mut pairs),
-        Guard::Centre => unreachable!("a job that asks for it is refused"),
+        Guard::Centre | Guard::Neighbours => unreachable!("a job that asks for them is refused"),
     }
     let kept = (pairs.len() - between) as u64;
     pairs.sort_unstable();

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::settings::{Guard, Job, Kind, Measure, Unit};
+use super::settings::{Guard, Job, Kind, Measure, MergeCondition, Unit};
 use crate::error::{Error, Result};
 use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
@@ -144,10 +144,10 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
-    if job.hamming.guard == Guard::Centre {
+    if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
         return refuse(
             "hamming.guard",
-            "centre".into(),
+            format!("{:?}", job.hamming.guard).to_lowercase(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
     }
@@ -196,8 +196,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
     }
-    if signatures.guard == Guard::Centre {
-        return refuse("signatures.guard", "centre".into(), "none or mutual-best");
+    if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
+        let guard = format!("{:?}", signatures.guard).to_lowercase();
+        return refuse("signatures.guard", guard, "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
@@ -227,6 +228,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }
+    if job.clusters.merge == MergeCondition::Tolerant && !job.clusters.single_site {
+        return refuse("clusters.single_site", "false".into(), "true where clusters.merge is tolerant");
+    }
     if job.clusters.min_size == 0 {
         return refuse("clusters.min_size", "0".into(), "at least 1");
     }
@@ -239,7 +243,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Guard, MergeCondition};
 
     #[test]
     fn file_overrides_default_and_set_overrides_file() {
@@ -287,6 +290,7 @@ mod tests {
             ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
             ("[simhash]\nstemming = \"english\"", "none, ar"),
             ("[simhash]\nstop_words = \"English\"", "639"),
+            ("[clusters]\nmerge = \"tolerant\"\nsingle_site = false", "tolerant"),
             ("[signatures]\ndims = 0", "1 to 64"),
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
             ("[signatures]\nguard = \"centre\"", "mutual-best"),

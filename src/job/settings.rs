@@ -176,6 +176,9 @@ pub enum Guard {
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
+    /// Pairs join in order of resemblance, but none that would put neighbours in one cluster: pages of one host that link to
+    /// the same pages there, or both to none.
+    Neighbours,
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -319,6 +322,20 @@ pub enum MergeCondition {
     Exact,
     /// |Ri| = s >= d = |Rj|: mirrors that link to pages they do not carry.
     Extended,
+    /// 3s >= |Ri|, 3d >= |Rj|, and neither is 1: versions that lack pages, double some, or fall into parts.
+    Tolerant,
+}
+
+/// What is attached to tolerant collections beyond the pages that have copies ([`crate::clusters::nearby`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attach {
+    /// Nothing.
+    None,
+    /// Pages that stand between pages of the collection.
+    BreakPoints,
+    /// Pages that are linked mostly with pages of the collection.
+    Nearby,
 }
 
 /// How similar pages grow to collections.
@@ -330,6 +347,10 @@ pub struct Clusters {
     pub single_site: bool,
     /// Pages of the smallest collection that is reported.
     pub min_size: u32,
+    /// Hosts that a tolerant similar cluster must stand on: with 1, what one host has twice is a mirror, too.
+    pub min_hosts: u32,
+    /// What is attached to tolerant collections.
+    pub attach: Attach,
 }
 
 /// How duplicates are studied (\[PBZ06\]).
@@ -380,10 +401,10 @@ impl Default for Job {
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.35,
-                doubt: 1,
+                doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::MutualBest,
+                guard: Guard::Neighbours,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
@@ -415,7 +436,13 @@ impl Default for Job {
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
-            clusters: Clusters { merge: MergeCondition::Extended, single_site: true, min_size: 2 },
+            clusters: Clusters {
+                merge: MergeCondition::Tolerant,
+                single_site: true,
+                min_size: 2,
+                min_hosts: 2,
+                attach: Attach::Nearby,
+            },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             effort: Effort {
                 shard_bytes: 8 << 20,

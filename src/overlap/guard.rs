@@ -25,7 +25,8 @@ pub struct Match {
 }
 
 impl Match {
-    fn better_than(&self, other: &Match) -> std::cmp::Ordering {
+    /// Compares resemblances: greater is better.
+    pub fn better_than(&self, other: &Match) -> std::cmp::Ordering {
         (u64::from(self.shared) * u64::from(other.larger)).cmp(&(u64::from(other.shared) * u64::from(self.larger)))
     }
 }

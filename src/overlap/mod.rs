@@ -5,8 +5,9 @@
 //! The papers call two pages similar when they share F >= T fingerprints. On real pages that fails twice: short pages
 //! can never share T chunks, and long ones share that much site furniture. So a chunk counts only if it is neither
 //! furniture ([`filter`]) nor all over the crawl, F is also held against the chunks of the larger page
-//! ([`is_pairwise_similar`]), and a pair joins two clusters only if neither page has a better match on the other's host
-//! ([`guard`]), or only through a pair with the cluster's centre ([`centre`]). Each is a setting; without them what is left is the paper's definition.
+//! ([`is_pairwise_similar`]), and a pair joins two clusters only if no page of one stands beside a page of the other in one
+//! collection ([`neighbours`]), or if neither page has a better match on the other's host ([`guard`]), or only through a pair
+//! with the cluster's centre ([`centre`]). Each is a setting; without them what is left is the paper's definition.
 //!
 //! # Source
 //! \[SGM98\] section 2 for the table and F >= T, 2.1 for the sort-based approach.
@@ -20,6 +21,7 @@ pub mod coarse_count;
 pub mod count_pairs;
 pub mod filter;
 pub mod guard;
+pub mod neighbours;
 pub mod planner;
 pub mod prune;
 pub mod rows;

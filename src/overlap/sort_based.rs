@@ -11,34 +11,26 @@ use crate::job::{Guard, Overlap};
 /// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
 /// `copies` are the exact copies of other pages, which are counted by the filter and then left out.
 ///
-/// Pairs come ascending. Time and space are those of the cross product of each fingerprint's pages.
+/// Pairs come ascending. The guard `neighbours`, which needs links, is left to [`super::neighbours::keep_apart`]. Time and
+/// space are those of the cross product of each fingerprint's pages.
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
     copies: &[Rank],
     settings: &Overlap,
 ) -> Vec<SimilarPair> {
-    let mut table = fprint_docid.to_vec();
-    table.sort_unstable_by_key(FPrintDocId::key);
-    let mut chunks = vec![0u32; hosts.len()];
+    let chunks = counting_chunks(fprint_docid, hosts, settings);
     let mut shared = BTreeMap::new();
-    for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
-        let docs: Vec<Rank> = run.iter().map(|row| row.doc).collect();
-        if judge(&docs, hosts, settings, &mut Vec::new()) != Verdict::Counts {
-            continue;
-        }
-        let run: Vec<&FPrintDocId> = run.iter().filter(|row| !copies.contains(&row.doc)).collect();
-        for (at, left) in run.iter().enumerate() {
-            chunks[left.doc as usize] += 1;
-            for right in &run[at + 1..] {
-                *shared.entry((left.doc, right.doc)).or_insert(0u32) += 1;
-            }
+    for mut run in counting_runs(fprint_docid, hosts, settings) {
+        run.retain(|page| !copies.contains(page));
+        for (at, &left) in run.iter().enumerate() {
+            run[at + 1..].iter().for_each(|&right| *shared.entry((left, right)).or_insert(0u32) += 1);
         }
     }
     shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a as usize], chunks[b as usize], settings));
     let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
     match settings.guard {
-        Guard::None => pairs.collect(),
+        Guard::None | Guard::Neighbours => pairs.collect(),
         Guard::Centre => {
             let mut best: BTreeMap<Rank, SimilarPair> = BTreeMap::new();
             let mut by_larger: Vec<SimilarPair> = pairs.collect();
@@ -77,6 +69,21 @@ pub fn similar_pairs(
             pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
         }
     }
+}
+
+/// The pages of each chunk that counts.
+fn counting_runs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<Vec<Rank>> {
+    let mut table = fprint_docid.to_vec();
+    table.sort_unstable_by_key(FPrintDocId::key);
+    let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
+    runs.filter(|run: &Vec<Rank>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts).collect()
+}
+
+/// Chunks that count, by page.
+pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
+    let mut chunks = vec![0; hosts.len()];
+    counting_runs(fprint_docid, hosts, settings).iter().flatten().for_each(|&page| chunks[page as usize] += 1);
+    chunks
 }
 
 #[cfg(test)]

@@ -66,6 +66,11 @@ pub fn parse_base(base: &str) -> Result<Url> {
     }
 }
 
+/// URL of a file of a folder.
+pub fn url_of_file(folder: &Location, file: &Listed, base: &Url) -> String {
+    url_of(base, relative(folder, &file.location))
+}
+
 /// Path of a file below its folder; of a file that was given by itself, the path as given.
 fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
     let name = match folder == file {

@@ -1,6 +1,7 @@
 //! Crawl input: records of many formats become pages with text and links.
 
-// Work: which files there are, and the pieces they are read in.
+// Work: which files there are, the pieces they are read in, and single records of them read again.
+pub mod again;
 pub mod detect;
 pub mod work_items;
 

@@ -64,6 +64,11 @@ impl ParquetRows {
         self.file.reader.metadata().num_row_groups()
     }
 
+    /// Rows of a row group.
+    pub fn rows(&self, group: u64) -> u64 {
+        rows_of(&self.file, group as usize) as u64
+    }
+
     /// Reads the rows of some row groups, in order; a record's offset is its row number in the file, from 0.
     ///
     /// # Errors

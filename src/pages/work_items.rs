@@ -59,7 +59,7 @@ impl WorkItem {
 
 /// An input that was looked at.
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     Warc(Location, Stamp),
     Jsonl(Location, Stamp, Compression),
     Parquet(Location, Stamp),
@@ -192,22 +192,7 @@ impl Work {
                 let files = &files[item.piece.start as usize..item.piece.end as usize];
                 html_dir::read_files(folder, files, &input.base, limits, &mut counted)?;
             }
-            Source::Synth(synth) => {
-                for (number, page) in (item.piece.start..).zip(synth.pages(item.piece.clone())) {
-                    counted(Found::Page(RawPage {
-                        url: page.url,
-                        fetch_time: page.fetch_time,
-                        status: 200,
-                        mime: "text/html".into(),
-                        charset: None,
-                        length: page.html.len() as u64,
-                        body: page.html,
-                        form: Form::Html,
-                        offset: number,
-                        mended: None,
-                    }))?;
-                }
-            }
+            Source::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
         }
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
@@ -228,9 +213,28 @@ impl Work {
     }
 }
 
+/// Hands on the pages of a range of a made-up crawl; the offset of a page is its number.
+pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
+    for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
+        sink(Found::Page(RawPage {
+            url: page.url,
+            fetch_time: page.fetch_time,
+            status: 200,
+            mime: "text/html".into(),
+            charset: None,
+            length: page.html.len() as u64,
+            body: page.html,
+            form: Form::Html,
+            offset: number,
+            mended: None,
+        }))?;
+    }
+    Ok(())
+}
+
 /// What an input turned out to be.
-struct Looked {
-    source: Source,
+pub(super) struct Looked {
+    pub(super) source: Source,
     /// Bytes, row groups or files, of which pieces are made.
     units: u64,
     /// Units of a piece; `None` for pieces of `shard_bytes`.
@@ -238,7 +242,7 @@ struct Looked {
     bytes: u64,
 }
 
-fn look(location: &Location, input: &Input) -> Result<Looked> {
+pub(super) fn look(location: &Location, input: &Input) -> Result<Looked> {
     let place = location.clone();
     if location.is_folder() {
         let files = location.list(None)?;

@@ -24,7 +24,10 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
 }
 
 /// Colours of the series of a figure, darkest first, as in the papers.
-const COLOURS: [&str; 3] = ["#1b3a57", "steelblue", "#a8c6e0"];
+const COLOURS: [&str; 5] = ["#1b3a57", "steelblue", "#a8c6e0", "#b5651d", "#c0392b"];
+
+/// Points of a curve that are marked one by one.
+const FEW: usize = 20;
 
 fn frame(title: &str, across: &str, up: &str) -> String {
     format!(
@@ -76,29 +79,48 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     svg + "</svg>\n"
 }
 
-/// Curves of shares over shares, from 0 to 1 both ways; `series` are names and points.
-pub fn curves(title: &str, across: &str, up: &str, series: &[(String, Vec<(f64, f64)>)]) -> String {
-    const COLOURS: [&str; 4] = ["#1b3a57", "steelblue", "#a8c6e0", "darkorange"];
+/// Curves over two axes that begin at 0 and end at (`right`, `high`); `series` are names and points.
+pub fn curves(
+    title: &str,
+    (across, right): (&str, f64),
+    (up, high): (&str, f64),
+    series: &[(String, Vec<(f64, f64)>)],
+) -> String {
     let mut svg = frame(title, across, up);
-    let x = |share: f64| LEFT + share * (WIDTH - LEFT - 30.0);
-    let y = |share: f64| HEIGHT - LOW - share * (HEIGHT - LOW - TOP);
+    let x = |value: f64| LEFT + value / right * (WIDTH - LEFT - 30.0);
+    let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
+    let (end, low) = (WIDTH - 30.0, HEIGHT - LOW);
     for part in 0..=5 {
-        let share = f64::from(part) / 5.0;
-        let (at, high, right, low) = (x(share), y(share), WIDTH - 30.0, HEIGHT - LOW);
-        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT} {high:.1}H{right}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(svg, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{share}</text>", low + 16.0);
-        let _ = writeln!(svg, "<text x=\"{}\" y=\"{high:.1}\" text-anchor=\"end\">{share}</text>", LEFT - 4.0);
+        let (value, of) = (right * f64::from(part) / 5.0, high * f64::from(part) / 5.0);
+        let (at, tall) = (x(value), y(of));
+        let short = |value: f64| (value * 100.0).round() / 100.0;
+        let _ = writeln!(svg, "<path d=\"M{at:.1} {TOP}V{low}M{LEFT} {tall:.1}H{end}\" stroke=\"#ddd\"/>");
+        let _ = writeln!(
+            svg,
+            "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>
+\
+             <text x=\"{}\" y=\"{tall:.1}\" text-anchor=\"end\">{}</text>",
+            low + 16.0,
+            short(value),
+            LEFT - 4.0,
+            short(of)
+        );
     }
     for (number, (name, points)) in series.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let place = |&(right, up): &(f64, f64)| format!("{:.1},{:.1}", x(right), y(up));
-        let points: Vec<String> = points.iter().map(place).collect();
-        let line = points.join(" ");
-        let key = HEIGHT - LOW - 16.0 * (series.len() - number) as f64;
-        let _ = writeln!(svg, "<polyline points=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
-        let _ = writeln!(svg, "<text x=\"{}\" y=\"{key}\" fill=\"{colour}\">{name}</text>", LEFT + 10.0);
+        let path: Vec<String> = points.iter().map(place).collect();
+        let path = path.join(" ");
+        let _ = writeln!(svg, "<polyline points=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        for &(right, up) in points.iter().filter(|_| points.len() <= FEW) {
+            let _ = writeln!(svg, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>", x(right), y(up));
+        }
+        let key = TOP + 14.0 + 16.0 * number as f64;
+        let _ =
+            writeln!(svg, "<text x=\"{}\" y=\"{key}\" fill=\"{colour}\" text-anchor=\"end\">{name}</text>", end - 6.0);
     }
-    svg + "</svg>\n"
+    svg + "</svg>
+"
 }
 
 /// Points on two logarithmic axes; all are 1 or more.
@@ -131,46 +153,6 @@ pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) ->
     svg + "</svg>\n"
 }
 
-/// Lines through points on two linear axes from zero; `series` are names and points, at most three.
-pub fn lines(title: &str, across: &str, up: &str, series: &[(&str, Vec<(f64, f64)>)]) -> String {
-    let mut svg = frame(title, across, up);
-    let most = |of: fn(&(f64, f64)) -> f64| series.iter().flat_map(|(_, points)| points).map(of).fold(1.0, f64::max);
-    let (right, high) = (most(|point| point.0), most(|point| point.1));
-    let x = |value: f64| LEFT + value / right * (WIDTH - LEFT - 30.0);
-    let y = |value: f64| HEIGHT - LOW - value / high * (HEIGHT - LOW - TOP);
-    for part in 0..=4 {
-        let (at, low) = (f64::from(part) / 4.0, HEIGHT - LOW);
-        let _ = writeln!(svg, "<path d=\"M{LEFT} {0:.1}H{1}\" stroke=\"#ddd\"/>", y(high * at), WIDTH - 30.0);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{:.0}</text>",
-            LEFT - 4.0,
-            y(high * at),
-            high * at
-        );
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{:.0}</text>",
-            x(right * at),
-            low + 16.0,
-            right * at
-        );
-    }
-    for (number, (name, points)) in series.iter().enumerate() {
-        let colour = COLOURS[number % COLOURS.len()];
-        let path: Vec<String> = points.iter().map(|&(right, up)| format!("{:.1},{:.1}", x(right), y(up))).collect();
-        let _ = writeln!(
-            svg,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.join(" ")
-        );
-        let key = TOP + 4.0 + 18.0 * number as f64;
-        let _ = writeln!(svg, "<rect x=\"80\" y=\"{key}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>");
-        let _ = writeln!(svg, "<text x=\"98\" y=\"{}\">{name}</text>", key + 11.0);
-    }
-    svg + "</svg>\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,9 +166,9 @@ mod tests {
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
         // The ground, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
-        let svg = curves("t", "x", "y", &[("a".into(), vec![(0.0, 1.0), (1.0, 0.0)])]);
-        assert!(svg.contains("points=\"60.0,40.0 870.0,376.0\""), "{svg}");
-        let svg = lines("t", "x", "y", &[("a", vec![(0.0, 0.0), (2.0, 10.0)])]);
-        assert!(svg.contains("points=\"60.0,376.0 870.0,40.0\"") && svg.ends_with("</svg>\n"), "{svg}");
+        let series = [("a".to_string(), vec![(0.0, 1.0), (1.0, 0.0)]), ("b".to_string(), vec![(0.5, 0.5)])];
+        let svg = curves("t", ("x", 1.0), ("y", 1.0), &series);
+        assert!(svg.contains("points=\"60.0,40.0 870.0,376.0\"") && svg.ends_with("</svg>\n"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 3);
     }
 }

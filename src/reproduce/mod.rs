@@ -25,7 +25,7 @@ pub struct Options {
     pub scale: u64,
     /// Real data, for those that speak of it: a run's folder.
     pub input: Option<String>,
-    /// The truth about the crawl of that run, for those that need it.
+    /// The truth about the crawl of that run, for those that hold a run against it: a file.
     pub truth: Option<PathBuf>,
     /// Folder for files made on the way; they are removed at the end.
     pub work: PathBuf,
@@ -87,18 +87,4 @@ pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
 /// A figure beside the paper's.
 pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
     Row { published: Some(published), ..figure(what, ours, unit) }
-}
-
-impl Row {
-    /// The same with a bound that ours must not be below.
-    pub fn at_least(self, reach: f64) -> Row {
-        let holds = self.ours.map(|ours| ours >= reach);
-        Row { reach: Some(reach), holds, ..self }
-    }
-
-    /// The same with a bound that ours must not be above.
-    pub fn at_most(self, reach: f64) -> Row {
-        let holds = self.ours.map(|ours| ours <= reach);
-        Row { reach: Some(reach), holds, ..self }
-    }
 }

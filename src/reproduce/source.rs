@@ -11,8 +11,10 @@ use crate::dataflow::summary::{Bar, Summary, bars};
 use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
-use crate::job::{Digest, resolve};
+use crate::evaluate::TruthRow;
+use crate::job::{Digest, Job, resolve};
 use crate::pages::work_items::Work;
+use crate::results::{self, compared};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Table, decode};
@@ -72,12 +74,7 @@ impl Run {
             format!("output.url={}", serde_json::Value::from(out.as_str())),
         ];
         let job = resolve(job_file, job, &sets)?;
-        let folder = Location::parse(&out)?;
-        let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
-        let digest = Digest::of(&job).0;
-        let shared = (Arc::new(job), queue, folder);
-        let cluster = Cluster::local(options.workers);
-        run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
+        run_job(options, job)?;
         Run::read(&out)
     }
 
@@ -105,6 +102,31 @@ impl Run {
         }
         Ok(table)
     }
+}
+
+/// Runs a job.
+pub(super) fn run_job(options: &Options, job: Job) -> Result<results::Run> {
+    let (out, digest) = (job.output.url.clone(), Digest::of(&job).0);
+    let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+    let shared = (Arc::new(job), queue, Location::parse(&out)?);
+    let cluster = Cluster::local(options.workers);
+    run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
+    results::Run::open(&out)
+}
+
+/// A job, and the truth about its crawl: those of the run that was given, or a job file's on a made-up crawl of `scale` pages.
+pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Result<(Job, Vec<TruthRow>)> {
+    let (Some(run), Some(truth)) = (&options.input, &options.truth) else {
+        if options.input.is_some() {
+            return Err(Error::Usage("--input RUN needs --truth FILE here".into()));
+        }
+        let crawl = format!("synth://?pages={}&seed=1", options.scale);
+        let sets = [format!("input.urls=[\"{crawl}\"]")];
+        return Ok((resolve(job_file, job, &sets)?, compared::planted(&crawl)?));
+    };
+    let file = truth.display().to_string();
+    let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
+    Ok((results::Run::open(run)?.job()?, compared::truth(&file, &text)?))
 }
 
 /// Clusters of a made-up table of `scale` pages, in 8 GiB.

@@ -126,6 +126,17 @@ impl Table {
         }
     }
 
+    /// A column of unsigned 32-bit numbers.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the table has no such column.
+    pub fn u32(&self, name: &str) -> Result<&[u32]> {
+        match self.columns.iter().find(|column| column.0 == name) {
+            Some((_, Column::U32(values))) => Ok(values),
+            _ => Err(Error::input(name, "the table has no such column of 32-bit numbers; was it written by webtwin?")),
+        }
+    }
+
     /// A column of unsigned 64-bit numbers or nothing.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod costs;
+mod targets;
 
 use super::{Entry, Options, Row};
 use crate::error::Result;
@@ -32,6 +33,15 @@ pub fn entries() -> Vec<Entry> {
             scale: 10_000,
             full: PAGES as u64,
             run: clusters::figure_12,
+        },
+        Entry {
+            name: "csg00-section4",
+            about: "collections found against the targets, exact and extended (CSG00 section 4); --input RUN --truth FILE finds \
+                    them anew in its crawl",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: 50_000,
+            run: targets::section_4,
         },
         Entry {
             name: "csg00-table2",

@@ -116,7 +116,7 @@ fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<
         .collect();
     series.push(("C = 1".into(), curves.cells.iter().map(|row| point(&row[last])).collect()));
     let title = "Precision and recall of colliding signatures (DDGMP03 Figure 1)";
-    let svg = draw::curves(title, "recall", "precision", &series);
+    let svg = draw::curves(title, ("recall", 1.0), ("precision", 1.0), &series);
     let mut tsv = String::from("D\tC\tprecision\trecall\tdocument_precision\tdocument_recall\n");
     for (d, row) in curves.cells.iter().enumerate() {
         for (c, Cell { pairs, documents }) in row.iter().enumerate() {

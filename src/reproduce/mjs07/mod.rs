@@ -6,6 +6,7 @@ mod compression;
 mod designs;
 mod distribution;
 mod online;
+mod precision;
 mod self_join;
 
 use super::Entry;
@@ -36,6 +37,15 @@ pub fn entries() -> Vec<Entry> {
             scale: 1 << 27,
             full: 1 << 33,
             run: batch::run,
+        },
+        Entry {
+            name: "mjs07-figure1",
+            about: "precision and recall of pairs within k = 1 to 10 bits (MJS07 Figure 1); --input RUN --truth FILE for a real \
+                    crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: 8_000_000_000,
+            run: precision::figure_1,
         },
         Entry {
             name: "mjs07-figure2a",

@@ -99,7 +99,12 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
         ];
         let letter = year.and_then(|year| YEARS.iter().zip(["a", "b", "c"]).find(|(other, _)| **other == year));
         let file = format!("pbz06-figure5{}", letter.map_or("", |(_, letter)| letter));
-        put(options, &file, draw::curves(&title, "part of the steps", "part of the documents", &series), tsv)?;
+        put(
+            options,
+            &file,
+            draw::curves(&title, ("part of the steps", 1.0), ("part of the documents", 1.0), &series),
+            tsv,
+        )?;
     }
     let after = |share: usize, of: fn(&Step) -> u64| {
         move |summary: &Summary| {

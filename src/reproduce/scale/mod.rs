@@ -61,6 +61,7 @@ pub fn entries() -> Vec<Entry> {
             "LinkSummary and growth, 24 million pages, 200 million links, 4 GiB (CSG00 section 5.1)",
             growth::run,
         ),
+        of_pages("bench-tolerant-growth", "the same with growth under the tolerant condition", growth::tolerant),
     ]
 }
 

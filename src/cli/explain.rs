@@ -1,0 +1,38 @@
+//! `webtwin explain RUN URL URL`.
+
+use crate::error::Result;
+use crate::explain::tell;
+use crate::results::Run;
+use crate::results::explained::Asked;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of a run
+    run: String,
+    /// A page of it
+    url_a: String,
+    /// Another
+    url_b: String,
+    /// Read all pages again, not only those of the two hosts, to learn for sure which chunks count; a run with
+    /// output.fprint_docid knows without
+    #[arg(long)]
+    read_crawl: bool,
+    /// Chunks, and lines of difference, to print; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// One JSON object, with everything, instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let run = Run::open(&args.run)?;
+    let mut asked = Asked::read(&run, [&args.url_a, &args.url_b], args.read_crawl)?;
+    let said = asked.explain()?;
+    if args.json {
+        println!("{}", serde_json::to_string(&said).expect("an explanation is plain values"));
+    } else {
+        print!("{}", tell(&said, if args.limit == 0 { usize::MAX } else { args.limit }));
+    }
+    Ok(())
+}

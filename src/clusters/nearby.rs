@@ -1,0 +1,167 @@
+//! Nearby pages: what has no copy, or could not be placed, but belongs to a collection all the same.
+//!
+//! A page of no collection belongs to one of its host
+//!
+//! * as a *break point*, when more than half of the pages of the host that it links to belong to the collection, and more
+//!   than half of those that link to it (a short segment between two parts);
+//! * as a *nearby page*, when more than half of the pages of the host that it is linked with, either way, belong to it.
+//!
+//! Pages that belong to a collection in this way count for those linked with them. No page can belong to two, and the order in
+//! which pages are looked at does not matter: links with a collection only ever become more.
+//!
+//! # Source
+//! \[CSG00\] section 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters by adding nearby pages". What
+//! is nearby the paper leaves open.
+
+use std::collections::HashMap;
+
+use crate::ids::Rank;
+use crate::job::Attach;
+
+/// Bits of a direction: links out of a page, links to it.
+const OUT: u8 = 1;
+const INTO: u8 = 2;
+
+/// The pages that belong to collections without being of them, ascending, each with its collection.
+///
+/// `links` are within hosts, in any order; `collection` names the collection of a page that is of one.
+///
+/// # Cost
+/// A sort of the links; after that each is looked at twice.
+pub fn nearby_pages(
+    links: &[(Rank, Rank)],
+    collection: impl Fn(Rank) -> Option<Rank>,
+    attach: Attach,
+) -> Vec<(Rank, Rank)> {
+    let mut ways: Vec<(Rank, Rank, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
+    ways.sort_unstable();
+    let linked: Vec<(Rank, Rank, u8)> = ways
+        .chunk_by(|x, y| (x.0, x.1) == (y.0, y.1))
+        .filter(|ways| ways[0].0 != ways[0].1)
+        .map(|ways| (ways[0].0, ways[0].1, ways.iter().fold(0, |either, way| either | way.2)))
+        .collect();
+    let pages: Vec<&[(Rank, Rank, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
+    let at = |page: Rank| pages.partition_point(|rows| rows[0].0 < page);
+    let totals: Vec<Linked> =
+        pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
+    let most = |count: &Linked, all: &Linked| match attach {
+        Attach::None => false,
+        Attach::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
+        Attach::Nearby => 2 * count.either > all.either,
+    };
+
+    let mut near: HashMap<Rank, Rank> = HashMap::new();
+    let mut counts: HashMap<(Rank, Rank), Linked> = HashMap::new();
+    let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
+    let mut reached: Vec<(Rank, Rank)> = placed.collect();
+    while let Some((page, of)) = reached.pop() {
+        for &(_, other, ways) in pages[at(page)] {
+            if collection(other).is_some() || near.contains_key(&other) {
+                continue;
+            }
+            let count = counts.entry((other, of)).or_default();
+            // What is a way out of this page is one into the other.
+            *count = count.and(ways >> 1 | (ways & OUT) << 1);
+            if most(count, &totals[at(other)]) {
+                near.insert(other, of);
+                reached.push((other, of));
+            }
+        }
+    }
+    let mut near: Vec<(Rank, Rank)> = near.into_iter().collect();
+    near.sort_unstable();
+    near
+}
+
+/// Pages that a page links to, that link to it, and that do either.
+#[derive(Debug, Clone, Copy, Default)]
+struct Linked {
+    out: usize,
+    into: usize,
+    either: usize,
+}
+
+impl Linked {
+    /// One page more, linked in these ways.
+    fn and(self, ways: u8) -> Linked {
+        Linked {
+            out: self.out + usize::from(ways & OUT != 0),
+            into: self.into + usize::from(ways & INTO != 0),
+            either: self.either + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, page by page until nothing changes.
+    fn reference(links: &[(Rank, Rank)], collections: &[Option<Rank>], attach: Attach) -> Vec<(Rank, Rank)> {
+        let out = |x: Rank| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
+        let into = |x: Rank| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
+        let mut near: BTreeMap<Rank, Rank> = BTreeMap::new();
+        for _ in collections {
+            for page in (0..collections.len() as Rank).filter(|&page| collections[page as usize].is_none()) {
+                for of in 0..3 {
+                    let belongs =
+                        |other: &&Rank| collections[**other as usize].or(near.get(*other).copied()) == Some(of);
+                    let most = |pages: &BTreeSet<Rank>| 2 * pages.iter().filter(belongs).count() > pages.len();
+                    let (out, into): (BTreeSet<Rank>, BTreeSet<Rank>) = (out(page), into(page));
+                    let belongs = match attach {
+                        Attach::None => false,
+                        Attach::BreakPoints => most(&out) && most(&into),
+                        Attach::Nearby => most(&out.union(&into).copied().collect()),
+                    };
+                    if belongs {
+                        near.insert(page, of);
+                    }
+                }
+            }
+        }
+        near.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn nearby_pages_are_those_of_the_definition_in_any_order(
+            links in prop::collection::vec((0u32..12, 0u32..12), 0..40),
+            collections in prop::collection::vec(prop::option::of(0u32..3), 12),
+            attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+        ) {
+            let found = nearby_pages(&links, |page| collections[page as usize], attach);
+            prop_assert_eq!(&found, &reference(&links, &collections, attach));
+            let backwards: Vec<_> = links.iter().rev().copied().collect();
+            prop_assert_eq!(found, nearby_pages(&backwards, |page| collections[page as usize], attach));
+        }
+    }
+
+    /// \[CSG00\] Figure 3(a): s stands in one collection only, and p links to it.
+    #[test]
+    fn figure_3a_a_page_that_the_mirror_lacks_is_near_the_collection_that_links_to_it() {
+        let [p, q, r, s] = [0, 1, 2, 3];
+        let (links, of) = ([(p, q), (q, r), (p, s)], |page| (page != s).then_some(7));
+        assert_eq!(nearby_pages(&links, of, Attach::Nearby), [(s, 7)]);
+        assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), []);
+    }
+
+    /// \[CSG00\] Figure 3(c): q differs from its counterpart, and stands between p and r.
+    #[test]
+    fn figure_3c_a_break_point_stands_between_the_parts_of_a_collection() {
+        let [p, q, r, s] = [0, 1, 2, 3];
+        let (links, of) = ([(p, q), (q, r), (r, s)], |page| (page != q).then_some(7));
+        assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), [(q, 7)]);
+    }
+
+    #[test]
+    fn a_page_that_belongs_to_the_rest_of_the_site_is_not_near() {
+        // h is the host's home page: it links to a page of the collection, and to two that are not.
+        let [p, h, x, y] = [0, 1, 2, 3];
+        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(7));
+        assert_eq!(nearby_pages(&links, of, Attach::Nearby), []);
+    }
+}

@@ -1,0 +1,575 @@
+//! Tolerant growth: similar clusters of collections that lack pages, double some, or fall into parts.
+//!
+//! Collections C1, ..., Cn of one host each form a *tolerant similar cluster* if
+//!
+//! 1. **one to one**: a page is in at most one collection, and no collection has two pages of one trivial cluster;
+//! 2. **similar pages**: each Ci but the largest has at least three of its trivial clusters, and three in ten, in common
+//!    with one larger Cj (of two of one size the one with the smaller first page counts as larger);
+//! 3. **similar links**: each page p of a Ci is linked with a page q of Ci, either way, as a page p' of another Cj is with
+//!    a page q' of Cj, where p' is of the trivial cluster of p and q' of that of q;
+//! 4. they stand on `clusters.min_hosts` hosts or more: what one host has twice is rather doubled than mirrored.
+//!
+//! So a page may be missing in any collection (Definition 5 asks that all be equi-sized), and links need agree with those
+//! of one other collection, not of all: with growing cardinality some version always differs. Pages may belong to a
+//! collection without a counterpart anywhere; they are told apart ([`super::nearby`]).
+//!
+//! Growth finds such clusters in five steps:
+//!
+//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| / 3,
+//!    neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, as from the home pages of two
+//!    hosts to what both mirror, join nothing;
+//! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it; a piece is a copy of the larger piece that most of its
+//!    pages point to, if these are as many as 2. asks ([`larger_copy`]). Copies of copies are one similar cluster;
+//! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
+//!    ([`super::pieces::join_pieces`]), and mirrors found again;
+//! 4. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
+//!    ([`verified`]);
+//! 5. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).
+//!
+//! Steps 1, 3 and 5 see one host at a time, step 4 one similar cluster; what step 2 asks of all pieces are 12 bytes a page. So
+//! nothing grows with the components of the TCG, which may be one giant under this condition.
+//!
+//! # Cost
+//! Sorts of pages and links. Step 4 looks at the links again for each round in which something is taken out, two or three.
+//!
+//! # Source
+//! \[CSG00\] sections 2.2 and 6 name what a second phase should do (break points, collections of different sizes, pages not
+//! mapped, nearby pages) and leave open how. The rule is ours; its numbers were chosen on 22 manuals of the real crawl.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use bytemuck::{Pod, Zeroable};
+
+use super::collection::{PageCollection, SimilarCluster};
+use super::link_summary::{ClusterLink, link_summary};
+use super::merge::may_merge;
+use super::nearby::nearby_pages;
+use super::pieces::{grow_pieces, join_pieces};
+use super::union_find::UnionFind;
+use crate::ids::{HostId, Rank};
+use crate::job::{Clusters, MergeCondition};
+
+/// Trivial clusters that a collection shares with a larger one, at least.
+const LEAST_SHARED: usize = 3;
+
+/// The same as a part of its pages, in tenths.
+const SHARED_TENTHS: usize = 3;
+
+/// A page of a piece. Rows order by similar cluster, piece, trivial cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct PiecePage {
+    /// The similar cluster of its piece.
+    pub similar_cluster: Rank,
+    /// Its piece.
+    pub piece: Rank,
+    /// Its trivial cluster.
+    pub cluster: Rank,
+    /// The page.
+    pub page: Rank,
+    /// Its host.
+    pub host: HostId,
+    /// Links to it from pages of other hosts.
+    pub links_from_elsewhere: u32,
+}
+
+/// Of two pieces the larger has the greater key.
+fn by_size(size: usize, piece: Rank) -> (usize, Reverse<Rank>) {
+    (size, Reverse(piece))
+}
+
+/// For every trivial cluster the largest piece with a page of it; `pages` are (trivial cluster, piece).
+pub fn largest_pieces(
+    clusters: usize,
+    pages: impl Iterator<Item = (Rank, Rank)>,
+    size: impl Fn(Rank) -> usize,
+) -> Vec<Rank> {
+    let mut largest = vec![Rank::MAX; clusters];
+    for (cluster, piece) in pages {
+        let so_far = &mut largest[cluster as usize];
+        if *so_far == Rank::MAX || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
+            *so_far = piece;
+        }
+    }
+    largest
+}
+
+/// The larger piece that a piece is a copy of: of those that its pages point to, the one most of them do, of equals the largest;
+/// `None` when too few do. `pointed_to` has them for each page, `piece` itself among them.
+pub fn larger_copy(piece: Rank, pointed_to: &mut [Rank], size: impl Fn(Rank) -> usize) -> Option<Rank> {
+    pointed_to.sort_unstable();
+    let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
+    let most = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
+    let enough = most.len() >= LEAST_SHARED.min(size(piece)) && 10 * most.len() >= SHARED_TENTHS * size(piece);
+    enough.then_some(most[0])
+}
+
+/// A link within a piece. Rows order by trivial clusters, then piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PieceLink {
+    src_cluster: Rank,
+    dst_cluster: Rank,
+    piece: Rank,
+    src: u32,
+    dst: u32,
+}
+
+/// The tolerant similar cluster that is left of the pieces of one; `pages` ascend, `links` run within pieces.
+pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters) -> Option<SimilarCluster> {
+    let mut position: Vec<(Rank, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
+    position.sort_unstable();
+    let at = |page: Rank| position[position.partition_point(|&(rank, _)| rank < page)].1;
+    let mut links: Vec<PieceLink> = links
+        .iter()
+        .map(|&(src, dst)| {
+            let (src, dst) = (at(src), at(dst));
+            let (from, to) = (&pages[src as usize], &pages[dst as usize]);
+            PieceLink { src_cluster: from.cluster, dst_cluster: to.cluster, piece: from.piece, src, dst }
+        })
+        .collect();
+    links.sort_unstable();
+
+    let mut stays = vec![true; pages.len()];
+    loop {
+        let mut next = linked_alike(&links, &stays);
+        next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
+        keep_copies(pages, &mut next, LEAST_SHARED.max(settings.min_size as usize));
+        if next == stays {
+            break;
+        }
+        stays = next;
+    }
+    let mut hosts: Vec<HostId> =
+        pages.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(page, _)| page.host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() < settings.min_hosts.max(1) as usize {
+        return None;
+    }
+    let mut links_into = vec![0u32; pages.len()];
+    for link in links.iter().filter(|link| stays[link.src as usize]) {
+        links_into[link.dst as usize] += 1;
+    }
+    let (mut collections, mut taken_out, mut first) = (Vec::new(), 0, 0);
+    for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
+        let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
+        first += piece.len();
+        let root =
+            left.iter().max_by_key(|&&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
+        if let Some(&root) = root {
+            taken_out += (piece.len() - left.len()) as u32;
+            collections.push(PageCollection {
+                members: left.iter().map(|&at| (pages[at].cluster, pages[at].page)).collect(),
+                nearby: Vec::new(),
+                root: pages[root].page,
+                links_from_elsewhere: left.iter().map(|&at| u64::from(pages[at].links_from_elsewhere)).sum(),
+                host: pages[root].host,
+            });
+        }
+    }
+    collections.sort_unstable_by_key(PageCollection::first_page);
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
+}
+
+/// The pages with a link that another piece has, too, of those that stay.
+fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
+    let mut alike = vec![false; stays.len()];
+    for same in links.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster)) {
+        let staying = || same.iter().filter(|link| stays[link.src as usize] && stays[link.dst as usize]);
+        if staying().next().map(|link| link.piece) != staying().next_back().map(|link| link.piece) {
+            for link in staying() {
+                alike[link.src as usize] = true;
+                alike[link.dst as usize] = true;
+            }
+        }
+    }
+    alike
+}
+
+/// Takes out pieces with fewer than `least` pages, and those that are no copy of a larger one.
+fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
+    let mut pieces: Vec<(Rank, Vec<usize>)> = Vec::new();
+    let mut first = 0;
+    for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
+        let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
+        first += piece.len();
+        if left.len() < least {
+            left.iter().for_each(|&at| stays[at] = false);
+        } else {
+            pieces.push((piece[0].piece, left));
+        }
+    }
+    // Pieces by their first page that stays, as collections are named.
+    let named = |left: &[usize]| left.iter().map(|&at| pages[at].page).min().expect("a piece has pages");
+    let names: Vec<Rank> = pieces.iter().map(|(_, left)| named(left)).collect();
+    let sizes: HashMap<Rank, usize> = names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
+    let size = |name: Rank| sizes[&name];
+    let mut largest: HashMap<Rank, Rank> = HashMap::new();
+    for (&name, (_, left)) in names.iter().zip(&pieces) {
+        for &at in left {
+            let so_far = largest.entry(pages[at].cluster).or_insert(name);
+            if by_size(size(name), name) > by_size(size(*so_far), *so_far) {
+                *so_far = name;
+            }
+        }
+    }
+    let of_all = names.iter().copied().max_by_key(|&name| by_size(size(name), name));
+    for (&name, (_, left)) in names.iter().zip(&pieces) {
+        let mut pointed_to: Vec<Rank> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
+        if Some(name) != of_all && larger_copy(name, &mut pointed_to, size).is_none() {
+            left.iter().for_each(|&at| stays[at] = false);
+        }
+    }
+}
+
+/// All steps in one place: the reference for the wiring. `labels[page]` is its trivial cluster, `hosts[page]` its host.
+pub fn similar_clusters(
+    labels: &[Rank],
+    hosts: &[HostId],
+    links: &[(Rank, Rank)],
+    settings: &Clusters,
+) -> Vec<SimilarCluster> {
+    let sizes = sizes(labels);
+    let cluster = |page: Rank| labels[page as usize];
+    let has_copies = |page: Rank| sizes[cluster(page) as usize] > 1;
+    let host = |page: Rank| hosts[page as usize];
+    let on_one_host = |&&(src, dst): &&(Rank, Rank)| src != dst && host(src) == host(dst);
+    let inside: Vec<(Rank, Rank)> = links.iter().filter(on_one_host).copied().collect();
+    let counts = |&&(src, dst): &&(Rank, Rank)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
+    let mut between: Vec<ClusterLink> = inside
+        .iter()
+        .filter(counts)
+        .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
+        .collect();
+    let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+    let between = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
+    let mut merging: BTreeMap<HostId, Vec<(Rank, Rank)>> = BTreeMap::new();
+    for (_, links) in rows.iter().zip(between).filter(|(row, _)| may_merge(row, MergeCondition::Tolerant)) {
+        links.iter().for_each(|link| merging.entry(host(link.src)).or_default().push((link.src, link.dst)));
+    }
+
+    let mut pieces: Vec<Rank> = (0..labels.len() as Rank).collect();
+    for links in merging.values() {
+        grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
+    }
+    let similar = mirrors(labels, &sizes, &pieces);
+    let joined = join_pieces(&inside, |page| {
+        let piece = pieces[page as usize];
+        has_copies(page).then(|| (piece, similar[piece as usize], cluster(page)))
+    });
+    joined.into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
+    let similar = mirrors(labels, &sizes, &pieces);
+
+    let mut links_from_elsewhere = vec![0; labels.len()];
+    for link in links.iter().filter(|link| host(link.0) != host(link.1)) {
+        links_from_elsewhere[link.1 as usize] += 1;
+    }
+    let mut pages: Vec<PiecePage> = (0..labels.len() as Rank)
+        .filter(|&page| has_copies(page))
+        .map(|page| PiecePage {
+            similar_cluster: similar[pieces[page as usize] as usize],
+            piece: pieces[page as usize],
+            cluster: cluster(page),
+            page,
+            host: host(page),
+            links_from_elsewhere: links_from_elsewhere[page as usize],
+        })
+        .collect();
+    pages.sort_unstable();
+    let mut within: BTreeMap<Rank, Vec<(Rank, Rank)>> = BTreeMap::new();
+    for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0 as usize] == pieces[link.1 as usize]) {
+        within.entry(similar[pieces[src as usize] as usize]).or_default().push((src, dst));
+    }
+    let mut found: Vec<SimilarCluster> = pages
+        .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
+        .filter_map(|pages| verified(pages, within.get(&pages[0].similar_cluster)?, settings))
+        .collect();
+    found.sort_unstable_by_key(SimilarCluster::id);
+
+    let mut collection_of: HashMap<Rank, Rank> = HashMap::new();
+    for collection in found.iter().flat_map(|cluster| &cluster.collections) {
+        collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
+    }
+    let near = nearby_pages(&inside, |page| collection_of.get(&page).copied(), settings.attach);
+    let mut nearby: HashMap<Rank, Vec<Rank>> = HashMap::new();
+    near.into_iter().for_each(|(page, collection)| nearby.entry(collection).or_default().push(page));
+    for collection in found.iter_mut().flat_map(|cluster| &mut cluster.collections) {
+        collection.nearby = nearby.remove(&collection.first_page()).unwrap_or_default();
+    }
+    found
+}
+
+/// The similar cluster of every piece, by its name: step 2.
+fn mirrors(labels: &[Rank], sizes_of_clusters: &[u32], pieces: &[Rank]) -> Vec<Rank> {
+    let sizes = sizes(pieces);
+    let size = |piece: Rank| sizes[piece as usize] as usize;
+    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page] as usize] > 1);
+    let largest = largest_pieces(labels.len(), with_copies().map(|page| (labels[page], pieces[page])), size);
+    let mut pointed_to: BTreeMap<Rank, Vec<Rank>> = BTreeMap::new();
+    for page in with_copies() {
+        pointed_to.entry(pieces[page]).or_default().push(largest[labels[page] as usize]);
+    }
+    let mut sets = UnionFind::new(labels.len());
+    for (piece, mut pointed_to) in pointed_to {
+        if let Some(larger) = larger_copy(piece, &mut pointed_to, size) {
+            sets.union(piece, larger);
+        }
+    }
+    sets.labels()
+}
+
+/// Members of every set, by its name; 0 for what names none.
+pub fn sizes(names: &[Rank]) -> Vec<u32> {
+    let mut sizes = vec![0; names.len()];
+    names.iter().for_each(|&name| sizes[name as usize] += 1);
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::Attach;
+
+    const SETTINGS: Clusters = Clusters {
+        merge: MergeCondition::Tolerant,
+        single_site: true,
+        min_size: 2,
+        min_hosts: 2,
+        attach: Attach::None,
+    };
+
+    /// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by their places.
+    #[derive(Default)]
+    struct Drawn {
+        names: Vec<char>,
+        hosts: Vec<HostId>,
+        links: Vec<(Rank, Rank)>,
+    }
+
+    impl Drawn {
+        /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of these names.
+        fn host(mut self, pages: &str, links: &str) -> Drawn {
+            let (first, host) = (self.names.len(), self.hosts.last().map_or(0, |host| host + 1));
+            self.names.extend(pages.chars());
+            self.hosts.resize(self.names.len(), host);
+            let place = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as Rank;
+            self.links.extend(links.split(' ').map(|link| {
+                let mut ends = link.chars();
+                (place(ends.next().unwrap()), place(ends.next().unwrap()))
+            }));
+            self
+        }
+
+        /// Collections by their pages' names, attached ones behind a plus.
+        fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
+            let label = |at: usize| {
+                let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
+                self.names.iter().position(alike).unwrap_or(at) as Rank
+            };
+            let labels: Vec<Rank> = (0..self.names.len()).map(label).collect();
+            let name = |page: &Rank| self.names[*page as usize];
+            let text = |collection: &PageCollection| {
+                let mut members: Vec<char> = collection.members.iter().map(|member| name(&member.1)).collect();
+                members.sort_unstable();
+                let mut text: String = members.into_iter().collect();
+                if !collection.nearby.is_empty() {
+                    text.push('+');
+                    text.extend(collection.nearby.iter().map(name));
+                }
+                text
+            };
+            let found = similar_clusters(&labels, &self.hosts, &self.links, settings);
+            found.iter().map(|cluster| cluster.collections.iter().map(text).collect()).collect()
+        }
+    }
+
+    fn attaching(attach: Attach) -> Clusters {
+        Clusters { attach, ..SETTINGS }
+    }
+
+    const TREE: &str = "ab ac bd ce";
+
+    #[test]
+    fn a_page_missing_in_one_mirror_is_missing_there_only() {
+        let crawl = Drawn::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
+        assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abce"]]);
+    }
+
+    #[test]
+    fn of_a_page_doubled_inside_one_mirror_the_closer_linked_is_in_the_collection() {
+        // The second host has d twice: x stands for the double, which only b links to.
+        let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
+        crawl.names[6] = 'd';
+        assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
+        assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde", "abcde+d"]]);
+    }
+
+    /// \[CSG00\] Figure 3(c), section 6: "join together clusters that are separated by small web segments".
+    #[test]
+    fn parts_with_a_break_point_between_them_are_one_collection() {
+        // Q on the second host is q on the first: changed too much to be similar.
+        let crawl = Drawn::default()
+            .host("abcqdefg", "ab ac bc cq qd de df eg")
+            .host("abcQdefg", "ab ac bc cQ Qd de df eg")
+            .host("abcqdefg", "ab ac bc cq qd de df eg");
+        assert_eq!(crawl.grown(&SETTINGS), [["abcdefgq", "abcdefg", "abcdefgq"]]);
+        assert_eq!(crawl.grown(&attaching(Attach::BreakPoints)), [["abcdefgq", "abcdefg+Q", "abcdefgq"]]);
+    }
+
+    #[test]
+    fn nearby_pages_are_attached_and_told_apart() {
+        let crawl = Drawn::default().host("abcdeN", "ab ac bd ce aN").host("abcde", TREE);
+        assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
+        assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde+N", "abcde"]]);
+    }
+
+    /// \[CSG00\] Figure 6: a, b, c and d grow into one cluster; t is on two of the hosts, and here in two of the collections.
+    #[test]
+    fn figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
+        let links = "ab bc bd";
+        let crawl = Drawn::default().host("abcdt", "ab bc bd at").host("abcdt", "ab bc bd at").host("abcd", links);
+        assert_eq!(crawl.grown(&SETTINGS), [["abcdt", "abcdt", "abcd"]]);
+    }
+
+    /// \[CSG00\] Figure 7: a cycle may be entered anywhere; with two pages only it says too little here.
+    #[test]
+    fn figure_7_a_cycle_is_one_cluster() {
+        let crawl = Drawn::default().host("abc", "ab bc ca").host("abc", "ab bc ca");
+        assert_eq!(crawl.grown(&SETTINGS), [["abc", "abc"]]);
+        assert!(Drawn::default().host("ab", "ab ba").host("ab", "ab ba").grown(&SETTINGS).is_empty());
+    }
+
+    /// \[CSG00\] Figure 10: the first site alone has d and e; the partial mirror links to them there.
+    #[test]
+    fn figure_10_what_only_one_site_has_is_nearby_there() {
+        let mut crawl = Drawn::default().host("abcDE", "ab ac bD cE").host("abc", "ab ac");
+        crawl.links.extend([(6, 3), (7, 4)]);
+        assert_eq!(crawl.grown(&SETTINGS), [["abc", "abc"]]);
+        assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abc+DE", "abc"]]);
+    }
+
+    #[test]
+    fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
+        let mut crawl = Drawn::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
+        for (at, name) in (10..).zip("abcde".chars()) {
+            crawl.names[at] = name;
+        }
+        assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abcde"]]);
+    }
+
+    #[test]
+    fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
+        // h links to two manuals, which stand on five hosts more each.
+        let both = "ab ac cb vw vx xw ha hv";
+        let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);
+        for _ in 0..5 {
+            crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
+        }
+        assert_eq!(crawl.grown(&SETTINGS), [vec!["abc"; 7], vec!["vwx"; 7]]);
+    }
+
+    #[test]
+    fn what_one_host_has_twice_is_a_mirror_only_if_asked_for() {
+        let mut crawl = Drawn::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
+        for (at, name) in (5..).zip("abcde".chars()) {
+            crawl.names[at] = name;
+        }
+        assert!(crawl.grown(&SETTINGS).is_empty());
+        assert_eq!(crawl.grown(&Clusters { min_hosts: 1, ..SETTINGS }), [["abcde", "abcde"]]);
+    }
+
+    /// The definition at the head of this file, point by point.
+    fn meets_the_definition(
+        cluster: &SimilarCluster,
+        links: &BTreeSet<(Rank, Rank)>,
+        hosts: &[HostId],
+        min_hosts: usize,
+    ) -> Result<(), String> {
+        let all = &cluster.collections;
+        let mut pages = BTreeSet::new();
+        for collection in all {
+            for member in &collection.members {
+                let one_host = hosts[member.1 as usize] == collection.host;
+                let alike = collection.members.iter().filter(|other| other.0 == member.0).count();
+                if !pages.insert(member.1) || !one_host || alike > 1 {
+                    return Err(format!("1: {member:?} of {collection:?}"));
+                }
+                let linked = collection.members.iter().any(|other| {
+                    all.iter().filter(|copy| *copy != collection).any(|copy| {
+                        let (Some(p), Some(q)) = (copy.page_of(member.0), copy.page_of(other.0)) else { return false };
+                        let both = |x: (Rank, Rank), y: (Rank, Rank)| links.contains(&x) && links.contains(&y);
+                        both((member.1, other.1), (p, q)) || both((other.1, member.1), (q, p))
+                    })
+                });
+                if !linked {
+                    return Err(format!("3: {member:?} of {collection:?}"));
+                }
+            }
+            let larger = |copy: &&PageCollection| {
+                by_size(copy.members.len(), copy.first_page())
+                    > by_size(collection.members.len(), collection.first_page())
+            };
+            let shared = |copy: &PageCollection| {
+                collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count()
+            };
+            let copy = |copy: &PageCollection| shared(copy) >= 3 && 10 * shared(copy) >= 3 * collection.members.len();
+            if all.iter().filter(larger).count() > 0 && !all.iter().filter(larger).any(copy) {
+                return Err(format!("2: {collection:?}"));
+            }
+        }
+        let on: BTreeSet<HostId> = all.iter().map(|collection| collection.host).collect();
+        if on.len() < min_hosts || all.len() < 2 { Err("4".into()) } else { Ok(()) }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn every_cluster_grown_on_any_graph_meets_the_definition(
+            labels in prop::collection::vec(0u32..7, 24),
+            hosts in prop::collection::vec(0u32..3, 24),
+            links in prop::collection::btree_set((0u32..24, 0u32..24), 0..160),
+            min_hosts in 1u32..3,
+        ) {
+            let labels: Vec<u32> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
+            let given: Vec<_> = links.iter().copied().collect();
+            let found = similar_clusters(&labels, &hosts, &given, &Clusters { min_hosts, ..SETTINGS });
+            let mut seen = BTreeSet::new();
+            for cluster in &found {
+                let members = cluster.collections.iter().flat_map(|collection| &collection.members);
+                prop_assert!(members.into_iter().all(|member| seen.insert(member.1)), "a page in two collections");
+                prop_assert_eq!(meets_the_definition(cluster, &links, &hosts, min_hosts as usize), Ok(()));
+            }
+        }
+
+        /// Copies of one random graph, each without some pages: growth gives back what hangs together in two of them.
+        #[test]
+        fn planted_versions_are_found(
+            tree in prop::collection::vec(any::<prop::sample::Index>(), 12),
+            lost in prop::collection::vec(prop::collection::btree_set(1u32..13, 0..2), 2..5),
+        ) {
+            let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
+            for (host, lost) in (0..).zip(&lost) {
+                let first = labels.len() as Rank;
+                labels.extend((0..13u32).map(|page| if lost.contains(&page) { 100 + first + page } else { page }));
+                hosts.extend([host; 13]);
+                links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Rank, first + page)));
+            }
+            let labels: Vec<Rank> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as Rank).collect();
+            let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
+            for collection in found.iter().flat_map(|cluster| &cluster.collections) {
+                prop_assert!(collection.members.iter().all(|member| hosts[member.1 as usize] == collection.host));
+            }
+            let whole = lost.iter().filter(|lost| lost.is_empty()).count();
+            if whole > 1 {
+                let full = found.iter().flat_map(|cluster| &cluster.collections).filter(|c| c.members.len() == 13).count();
+                prop_assert!(full >= whole, "{full} of {whole}");
+            }
+        }
+    }
+}

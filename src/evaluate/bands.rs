@@ -1,0 +1,125 @@
+//! True pairs by resemblance: how much of two texts is the same.
+//!
+//! The truth calls two pages copies by name. How alike they are says how hard the pair is: versions of a page that was rewritten
+//! are copies by name only. *Resemblance* is that of the sets of 8-word shingles of the visible texts, |A ∩ B| / |A ∪ B|; words
+//! are what stands between white space. A text of fewer than 8 words is one shingle; one without words has none.
+//!
+//! # Source
+//! Broder, *On the resemblance and containment of documents* (1997), for shingles and resemblance.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::report::row;
+use super::{Ratio, Row};
+
+/// Words of a shingle.
+const WORDS: usize = 8;
+
+/// Lower ends of the bands in hundredths, descending, and the recall that is to be reached there.
+const BANDS: [(u64, &str, Option<f64>); 4] =
+    [(90, ">= 0.9", Some(0.98)), (70, "0.7-0.9", Some(0.93)), (40, "0.4-0.7", None), (0, "< 0.4", None)];
+
+/// Returns the shingles of a text: ascending, each once.
+pub fn shingles(text: &str) -> Vec<u64> {
+    let words: Vec<u64> = text.split_ascii_whitespace().map(|word| xxh3_64(word.as_bytes())).collect();
+    let hash = |window: &[u64]| xxh3_64(bytemuck::cast_slice(window));
+    let mut shingles: Vec<u64> = match words.len() {
+        0 => Vec::new(),
+        n if n < WORDS => vec![hash(&words)],
+        _ => words.windows(WORDS).map(hash).collect(),
+    };
+    shingles.sort_unstable();
+    shingles.dedup();
+    shingles
+}
+
+/// Returns |A ∩ B| of |A ∪ B|, for two ascending sets.
+pub fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
+    let (mut x, mut y, mut shared) = (0, 0, 0);
+    while x < a.len() && y < b.len() {
+        match a[x].cmp(&b[y]) {
+            std::cmp::Ordering::Less => x += 1,
+            std::cmp::Ordering::Greater => y += 1,
+            std::cmp::Ordering::Equal => (x, y, shared) = (x + 1, y + 1, shared + 1),
+        }
+    }
+    Ratio { part: shared, whole: (a.len() + b.len()) as u64 - shared }
+}
+
+/// Predicted among true pairs by band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bands {
+    bands: [Ratio; BANDS.len()],
+    /// Neither page has a word, so they resemble each other in nothing.
+    wordless: Ratio,
+}
+
+impl Bands {
+    /// Counts a true pair.
+    pub fn add(&mut self, resemblance: Ratio, predicted: bool) {
+        let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
+        let counts = match resemblance.whole {
+            0 => &mut self.wordless,
+            _ => &mut self.bands[band.expect("the last band begins at 0")],
+        };
+        counts.whole += 1;
+        counts.part += u64::from(predicted);
+    }
+
+    /// Returns for each band its true pairs, and their recall.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let wordless = [(self.wordless, "without words", None)];
+        let named = self.bands.iter().zip(BANDS).map(|(counts, (_, name, reach))| (*counts, name, reach));
+        for (counts, name, reach) in named.chain(wordless) {
+            rows.push(row(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
+            let recall = row(&format!("recall, resemblance {name}"), counts.value(), "share");
+            rows.push(reach.map_or(recall.clone(), |reach| recall.at_least(reach)));
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_word_costs_the_eight_shingles_it_is_in() {
+        let words = |changed: usize| -> String {
+            (0..40).map(|n| if n == changed { "x ".to_owned() } else { format!("{n}\n") }).collect()
+        };
+        let (before, after) = (shingles(&words(99)), shingles(&words(20)));
+        assert_eq!(before.len(), 33);
+        assert_eq!(resemblance(&before, &after), Ratio { part: 25, whole: 41 });
+    }
+
+    #[test]
+    fn a_short_text_is_one_shingle_and_one_without_words_none() {
+        assert_eq!((shingles("a b").len(), shingles(" \n").len()), (1, 0));
+        assert_eq!(shingles("a  b"), shingles("a\nb"));
+    }
+
+    #[test]
+    fn bands_begin_where_they_say() {
+        let mut bands = Bands::default();
+        for (part, whole) in [(9, 10), (89, 100), (7, 10), (69, 100), (4, 10), (39, 100), (0, 1), (0, 0)] {
+            bands.add(Ratio { part, whole }, true);
+        }
+        let pairs: Vec<f64> = bands.rows().iter().filter_map(|row| row.ours.filter(|_| row.unit == "pairs")).collect();
+        assert_eq!(pairs, [1.0, 2.0, 2.0, 2.0, 1.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn resemblance_is_that_of_sets(a: BTreeSet<u8>, b: BTreeSet<u8>) {
+            let list = |set: &BTreeSet<u8>| set.iter().map(|&x| u64::from(x)).collect::<Vec<_>>();
+            let want = Ratio { part: a.intersection(&b).count() as u64, whole: a.union(&b).count() as u64 };
+            prop_assert_eq!(resemblance(&list(&a), &list(&b)), want);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tab-separated lines under a line with column names.
+
+use crate::error::{Error, Result};
+
+/// The fields of a line in columns that must be there, and that of one that may be.
+pub(super) type Fields<'t, const N: usize> = ([&'t str; N], Option<&'t str>);
+
+/// Reads the columns of `names`, which may stand anywhere among others, and the column `optional` if there is one. Fields of
+/// the columns `may_be_empty` may be; empty lines are skipped. `file` is only named in errors.
+///
+/// # Errors
+/// [`Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
+pub(super) fn read_columns<'t, const N: usize>(
+    file: &str,
+    text: &'t str,
+    names: [&str; N],
+    may_be_empty: &[&str],
+    optional: &str,
+) -> Result<Vec<Fields<'t, N>>> {
+    let mut lines = (1..).zip(text.lines());
+    let (_, head) =
+        lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
+    let head: Vec<&str> = head.trim_start_matches('\u{feff}').split('\t').collect();
+    let column = |name: &str| {
+        let mut at = (0..head.len()).filter(|&at| head[at] == name);
+        match (at.next(), at.next()) {
+            (at, None) => Ok(at),
+            _ => Err(Error::input(file, format!("line 1 names the column {name} twice"))),
+        }
+    };
+    let mut places = [0; N];
+    for (place, name) in places.iter_mut().zip(names) {
+        let missing = || Error::input(file, format!("line 1 names no column {name}; it has {}", head.join(", ")));
+        *place = column(name)?.ok_or_else(missing)?;
+    }
+    let optional = column(optional)?;
+
+    let mut rows = Vec::new();
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
+        let fields: Vec<&str> = text.split('\t').collect();
+        let field = |at: usize| {
+            let refuse = |what: String| Error::input(file, format!("line {line}, column {}: {what}", head[at]));
+            match fields.get(at) {
+                Some(&"") if !may_be_empty.contains(&head[at]) => Err(refuse("empty".into())),
+                Some(&field) => Ok(field),
+                None => Err(refuse(format!("not there; the line has {} of {} fields", fields.len(), head.len()))),
+            }
+        };
+        let mut row = [""; N];
+        for (value, &place) in row.iter_mut().zip(&places) {
+            *value = field(place)?;
+        }
+        rows.push((row, optional.map(field).transpose()?));
+    }
+    Ok(rows)
+}

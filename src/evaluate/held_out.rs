@@ -1,0 +1,86 @@
+//! Tuning and held-out targets.
+//!
+//! A setting that was tuned on a crawl is only believed on targets that nobody looked at meanwhile. So a run is measured three
+//! times: with all targets, with the held-out ones left out, and with the others left out. What is left out is left out of the
+//! truth and of the run, as if it had not been crawled: its pages are in no pair, no cluster and no collection. A similar cluster
+//! that mixes a target of the one side with one of the other is therefore a mixed one among all targets only.
+
+use std::collections::HashSet;
+
+use super::{ClusterRow, MemberRow, PageRow, TruthRow};
+use crate::ids::DocId;
+
+/// Reads a list of targets: one a line, `#` begins a comment.
+pub fn read_targets(text: &str) -> HashSet<&str> {
+    text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Rows of a run, and the truth about it.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// The table `pages`.
+    pub pages: Vec<PageRow>,
+    /// The table `clusters`.
+    pub clusters: Vec<ClusterRow>,
+    /// The table `members`.
+    pub members: Vec<MemberRow>,
+    /// The truth.
+    pub truth: Vec<TruthRow>,
+}
+
+impl Rows {
+    /// The same without the pages of the held-out targets.
+    pub fn tuning(&self, held_out: &HashSet<&str>) -> Rows {
+        self.without(|row| held_out.contains(row.target.as_str()))
+    }
+
+    /// The same without the pages of all other targets; those of no target stay.
+    pub fn held_out(&self, held_out: &HashSet<&str>) -> Rows {
+        self.without(|row| row.is_of_target() && !held_out.contains(row.target.as_str()))
+    }
+
+    fn without(&self, left_out: impl Fn(&TruthRow) -> bool) -> Rows {
+        let (gone, truth): (Vec<TruthRow>, Vec<TruthRow>) = self.truth.iter().cloned().partition(left_out);
+        let urls: HashSet<&str> = gone.iter().map(|row| row.url.as_str()).collect();
+        let (gone, pages): (Vec<PageRow>, Vec<PageRow>) =
+            self.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
+        let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
+        let mut rows = Rows { pages, truth, clusters: self.clusters.clone(), members: self.members.clone() };
+        rows.clusters.retain(|row| !gone.contains(&row.doc_id));
+        rows.members.retain(|row| !gone.contains(&row.doc_id));
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_is_as_if_the_other_had_not_been_crawled() {
+        let row = |(at, (target, variant)): (usize, (&str, &str))| TruthRow {
+            url: format!("http://h/{at}"),
+            target: target.into(),
+            version: String::new(),
+            page: "p".into(),
+            variant: variant.into(),
+            linked: None,
+        };
+        let truth = [("a", "real"), ("a", "exact"), ("b", "real"), ("b", "exact"), ("single:s", "single")];
+        let truth: Vec<TruthRow> = truth.into_iter().enumerate().map(row).collect();
+        let rows = Rows {
+            pages: (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect(),
+            clusters: (0..5).map(|doc_id| ClusterRow { cluster: 0, doc_id }).collect(),
+            members: (0..5).map(|doc_id| MemberRow { similar_cluster: 0, collection: 0, doc_id }).collect(),
+            truth,
+        };
+        let held = read_targets("# why\n\nb # this one\n");
+        let left = |rows: Rows| {
+            assert!(rows.clusters.iter().map(|row| row.doc_id).eq(rows.pages.iter().map(|row| row.doc_id)));
+            assert_eq!((rows.members.len(), rows.truth.len()), (rows.pages.len(), rows.pages.len()));
+            rows.pages.iter().map(|page| page.doc_id).collect::<Vec<_>>()
+        };
+        assert_eq!(left(rows.tuning(&held)), [0, 1, 4]);
+        assert_eq!(left(rows.held_out(&held)), [2, 3, 4]);
+    }
+}

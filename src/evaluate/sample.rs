@@ -1,0 +1,204 @@
+//! Pairs for a person to judge, and the sheet they are judged on.
+//!
+//! Pairs are drawn by a hash of their doc ids: the same pairs of the same run, evenly among all of a stratum, whatever order they
+//! come in.
+//!
+//! # Source
+//! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at Hamming distance exactly k" and
+//! tagged each as true positive, false positive or unknown.
+
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt::Write;
+
+use super::Comparison;
+use crate::explain::diff::{Piece, pieces};
+use crate::ids::{DocId, mix};
+
+/// Lines of both texts around a change.
+const CONTEXT: usize = 3;
+
+/// What a pair is to run and truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stratum {
+    /// In one trivial cluster, and copies by the truth.
+    Found,
+    /// In one trivial cluster, and no copies by the truth.
+    False,
+    /// Copies by the truth, and not in one trivial cluster.
+    Missed,
+    /// At a Hamming distance.
+    Distance(u32),
+}
+
+impl std::fmt::Display for Stratum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stratum::Found => f.write_str("found"),
+            Stratum::False => f.write_str("false"),
+            Stratum::Missed => f.write_str("missed"),
+            Stratum::Distance(bits) => write!(f, "distance {bits}"),
+        }
+    }
+}
+
+/// The pairs drawn of each stratum, with their hashes.
+#[derive(Debug, Default)]
+pub struct Draw {
+    strata: BTreeMap<Stratum, BinaryHeap<(u64, DocId, DocId)>>,
+    of_each: usize,
+}
+
+impl Draw {
+    /// Draws at most `of_each` pairs of every stratum.
+    pub fn new(of_each: usize) -> Draw {
+        Draw { strata: BTreeMap::new(), of_each }
+    }
+
+    /// Takes part in the draw with a pair, given once.
+    pub fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
+        let (a, b) = (x.min(y), x.max(y));
+        let drawn = self.strata.entry(stratum).or_default();
+        let hash = mix(a ^ mix(b));
+        if drawn.len() < self.of_each || drawn.peek().is_some_and(|last| hash < last.0) {
+            drawn.push((hash, a, b));
+            if drawn.len() > self.of_each {
+                drawn.pop();
+            }
+        }
+    }
+
+    /// Returns the pairs, by stratum.
+    pub fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
+        let of = |(stratum, drawn): (Stratum, BinaryHeap<_>)| {
+            drawn.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
+        };
+        self.strata.into_iter().flat_map(of).collect()
+    }
+}
+
+impl Comparison<'_> {
+    /// Draws pairs that were found, found falsely, and missed, as the truth has it.
+    ///
+    /// # Cost
+    /// A hash for every pair: trivial clusters of a hundred thousand pages take their time.
+    pub fn draw(&self, of_each: usize) -> Draw {
+        let mut draw = Draw::new(of_each);
+        let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = self
+            .known
+            .pages
+            .iter()
+            .zip(&self.cluster_of)
+            .map(|(page, &cluster)| (cluster, page.target_page.map(|of| of.name), page.doc_id))
+            .collect();
+        rows.sort_unstable();
+        for cluster in rows.chunk_by(|x, y| x.0 == y.0).filter(|cluster| cluster[0].0.is_some()) {
+            for (at, x) in cluster.iter().enumerate() {
+                for y in &cluster[at + 1..] {
+                    let copies = x.1.is_some() && x.1 == y.1;
+                    draw.add(if copies { Stratum::Found } else { Stratum::False }, x.2, y.2);
+                }
+            }
+        }
+        rows.retain(|row| row.1.is_some());
+        rows.sort_unstable_by_key(|row| (row.1, row.0, row.2));
+        for copies in rows.chunk_by(|x, y| x.1 == y.1) {
+            for (at, x) in copies.iter().enumerate() {
+                for y in copies[at + 1..].iter().filter(|y| x.0.is_none() || x.0 != y.0) {
+                    draw.add(Stratum::Missed, x.2, y.2);
+                }
+            }
+        }
+        draw
+    }
+}
+
+/// A pair with its pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// What it was drawn for.
+    pub stratum: Stratum,
+    /// URLs.
+    pub urls: [String; 2],
+    /// Visible texts.
+    pub texts: [String; 2],
+}
+
+/// The tags file to fill in: every pair unknown as yet.
+pub fn tags_file(pairs: &[Judged]) -> String {
+    let mut tsv = String::from("url_a\turl_b\ttag\tnote\tstratum\n");
+    for Judged { stratum, urls: [a, b], .. } in pairs {
+        let _ = writeln!(tsv, "{a}\t{b}\tunknown\t\t{stratum}");
+    }
+    tsv
+}
+
+/// The sheet: an HTML page with the texts of each pair side by side, unchanged lines far from any change left out.
+pub fn sheet(pairs: &[Judged]) -> String {
+    let mut html = String::from(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pairs to judge</title>\n<style>\n\
+         body { font: 14px sans-serif } table { width: 100%; table-layout: fixed; border-collapse: collapse }\n\
+         td { width: 50%; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; padding: 0 .5em }\n\
+         .gone { background: #fdd } .come { background: #dfd } .skipped { color: #888; text-align: center }\n</style>\n",
+    );
+    for (number, Judged { stratum, urls, texts: [left, right] }) in pairs.iter().enumerate() {
+        let [a, b] = urls.each_ref().map(|url| escaped(url));
+        let _ = writeln!(
+            html,
+            "<h2>{}: {stratum}</h2>\n<table>\n<tr><th><a href=\"{a}\">{a}</a><th><a href=\"{b}\">{b}</a>",
+            number + 1
+        );
+        for piece in pieces(left, right, CONTEXT) {
+            let _ = match piece {
+                Piece::Skipped(lines) => {
+                    writeln!(html, "<tr><td colspan=\"2\" class=\"skipped\">{lines} lines of both")
+                }
+                Piece::Same(lines) => {
+                    let text = escaped(&lines.join("\n"));
+                    writeln!(html, "<tr><td>{text}<td>{text}")
+                }
+                Piece::Changed { left, right } => writeln!(
+                    html,
+                    "<tr><td class=\"gone\">{}<td class=\"come\">{}",
+                    escaped(&left.join("\n")),
+                    escaped(&right.join("\n"))
+                ),
+            };
+        }
+        html.push_str("</table>\n");
+    }
+    html
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_does_not_depend_on_the_order_and_is_at_most_what_was_asked_for() {
+        let pairs: Vec<(DocId, DocId)> = (0..50).map(|n| (n, n + 100)).collect();
+        let draw = |pairs: &mut dyn Iterator<Item = &(DocId, DocId)>| {
+            let mut draw = Draw::new(7);
+            pairs.for_each(|&(a, b)| draw.add(Stratum::Distance((a % 2) as u32), b, a));
+            draw.pairs()
+        };
+        let drawn = draw(&mut pairs.iter());
+        assert_eq!((drawn.len(), drawn[6].0, drawn[7].0), (14, Stratum::Distance(0), Stratum::Distance(1)));
+        assert!(drawn.iter().all(|&(stratum, a, b)| b == a + 100 && stratum == Stratum::Distance((a % 2) as u32)));
+        assert_eq!(drawn, draw(&mut pairs.iter().rev()));
+    }
+
+    #[test]
+    fn a_page_cannot_write_into_the_sheet() {
+        let [left, right] = ["<script>\nx", "</table>\nx"].map(str::to_owned);
+        let urls = ["http://a/?\"&", "http://b/"].map(str::to_owned);
+        let pair = Judged { stratum: Stratum::Missed, urls, texts: [left, right] };
+        let html = sheet(std::slice::from_ref(&pair));
+        assert!(html.contains("&lt;script&gt;") && !html.contains("<script") && html.matches("</table>").count() == 1);
+        assert!(html.contains("href=\"http://a/?&quot;&amp;\""));
+        assert_eq!(tags_file(&[pair]).lines().nth(1), Some("http://a/?\"&\thttp://b/\tunknown\t\tmissed"));
+    }
+}

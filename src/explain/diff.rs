@@ -1,0 +1,109 @@
+//! What differs between two texts, line by line.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// A piece of two texts.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Piece<'t> {
+    /// Lines of both.
+    Same(Vec<&'t str>),
+    /// Lines of both that are too far from any change to be shown.
+    Skipped(usize),
+    /// Lines of the left text that stand for lines of the right one; either may be none.
+    Changed {
+        /// Of the left text.
+        left: Vec<&'t str>,
+        /// Of the right text.
+        right: Vec<&'t str>,
+    },
+}
+
+/// Cuts two texts into pieces in order, with `context` lines of both around every change.
+///
+/// # Cost
+/// That of Myers' algorithm on lines.
+pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<Piece<'t>> {
+    let lines = |text: &'t str| text.lines().collect::<Vec<_>>();
+    let (left, right) = (lines(left), lines(right));
+    let ops = capture_diff_slices(Algorithm::Myers, &left, &right);
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (at, op) in ops.iter().enumerate() {
+        let (tag, old, new) = op.as_tag_tuple();
+        if tag != DiffTag::Equal {
+            match pieces.last_mut() {
+                Some(Piece::Changed { left: before, right: after }) => {
+                    before.extend(&left[old]);
+                    after.extend(&right[new]);
+                }
+                _ => pieces.push(Piece::Changed { left: left[old].to_vec(), right: right[new].to_vec() }),
+            }
+            continue;
+        }
+        let same = &left[old];
+        let head = if at == 0 { 0 } else { context.min(same.len()) };
+        let tail = if at + 1 == ops.len() { 0 } else { context.min(same.len() - head) };
+        let skipped = same.len() - head - tail;
+        let (shown, rest) = same.split_at(head);
+        let mut add = |lines: &[&'t str]| {
+            if !lines.is_empty() {
+                pieces.push(Piece::Same(lines.to_vec()));
+            }
+        };
+        if skipped == 0 {
+            add(same);
+        } else {
+            add(shown);
+            pieces.push(Piece::Skipped(skipped));
+            if tail > 0 {
+                pieces.push(Piece::Same(rest[skipped..].to_vec()));
+            }
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn changes_stand_in_their_context_and_the_rest_is_counted() {
+        let left = "a\nb\nc\nd\ne\nf\ng";
+        let right = "a\nb\nc\nX\nY\ne\nf\ng";
+        let changed = Piece::Changed { left: vec!["d"], right: vec!["X", "Y"] };
+        let (before, after) = (Piece::Same(vec!["c"]), Piece::Same(vec!["e"]));
+        assert_eq!(pieces(left, right, 1), [Piece::Skipped(2), before, changed, after, Piece::Skipped(2)]);
+        assert_eq!(pieces(left, left, 1), [Piece::Skipped(7)]);
+        assert_eq!(pieces("", "", 1), []);
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_of_a_side_are_its_lines(left in "[ab\n]{0,40}", right in "[ab\n]{0,40}") {
+            let (mut old, mut new) = (Vec::new(), Vec::new());
+            for piece in pieces(&left, &right, usize::MAX) {
+                match piece {
+                    Piece::Same(lines) => {
+                        old.extend(lines.clone());
+                        new.extend(lines);
+                    }
+                    Piece::Changed { left, right } => {
+                        old.extend(left);
+                        new.extend(right);
+                    }
+                    // Texts that are equal throughout have no change to be near to.
+                    Piece::Skipped(lines) => {
+                        prop_assert_eq!(&left, &right);
+                        prop_assert_eq!(lines, left.lines().count());
+                        return Ok(());
+                    }
+                }
+            }
+            prop_assert_eq!(old, left.lines().collect::<Vec<_>>());
+            prop_assert_eq!(new, right.lines().collect::<Vec<_>>());
+        }
+    }
+}

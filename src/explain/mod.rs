@@ -1,0 +1,215 @@
+//! Why two pages are, or are not, in one trivial cluster.
+//!
+//! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, [`diff`] shows what differs between
+//! their texts. An [`Explanation`] is all of it together, with the conclusions in words; [`tell`] prints it for people.
+
+pub mod chain;
+pub mod diff;
+pub mod evidence;
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::ids::DocId;
+use diff::Piece;
+
+/// What a run says of two pages.
+#[derive(Debug, Serialize)]
+pub struct Explanation<'t> {
+    /// The pages.
+    pub pages: [Side; 2],
+    /// Whether they are in one trivial cluster.
+    pub together: bool,
+    /// Why, or why not; the first is the one that decides.
+    pub reasons: Vec<String>,
+    /// The pairs that joined them.
+    pub chain: Vec<Step>,
+    /// By shared chunks.
+    pub overlap: OverlapSays,
+    /// By simhashes.
+    pub hamming: HammingSays,
+    /// Chunks on both pages, in the order of the first.
+    pub shared_chunks: Vec<SharedChunk>,
+    /// The texts beside each other.
+    pub diff: Vec<Piece<'t>>,
+}
+
+/// One of the two pages.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Side {
+    /// Canonical URL.
+    pub url: String,
+    /// Id.
+    pub doc_id: DocId,
+    /// Its trivial cluster, and how many pages that has; none for a page that is alone.
+    pub cluster: Option<(DocId, usize)>,
+    /// The smallest exact copy, which stands for it, if that is another page.
+    pub copy_of: Option<String>,
+    /// Bytes of visible text.
+    pub text_bytes: u64,
+    /// Collections that it is in: URL of their root, and pages.
+    pub collections: Vec<(String, usize)>,
+}
+
+/// A pair of the run.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// URLs.
+    pub pages: [String; 2],
+    /// Word of the measure in the table `pairs`.
+    pub measure: String,
+    /// Its value there.
+    pub value: u32,
+}
+
+/// What is known of the chunks of other pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knowledge {
+    /// All of them: what counts is what counted in the run.
+    Crawl,
+    /// Those of pages on the two hosts: what is furniture or too frequent elsewhere counts here.
+    Hosts,
+}
+
+/// The two pages by shared chunks.
+#[derive(Debug, Serialize)]
+pub struct OverlapSays {
+    /// Whether the run made pairs by it.
+    pub used: bool,
+    /// Whether they have the same whole text.
+    pub exact: bool,
+    /// F by the run's own table `pairs`, if they, or the copies that stand for them, are a pair there.
+    pub pair: Option<u32>,
+    /// F: chunks that count, so far as is known, and are on both.
+    pub shared: u32,
+    /// Chunks that count on each.
+    pub chunks: [u32; 2],
+    /// The fewest shared chunks by which pages of so many are similar; none where all would not do.
+    pub needed: Option<u32>,
+    /// Whose chunks are known.
+    pub known: Knowledge,
+    /// Better matches that the guard preferred, of each page on the other's host.
+    pub better: [Vec<Rival>; 2],
+}
+
+/// A better match of a page.
+#[derive(Debug, Serialize)]
+pub struct Rival {
+    /// Its URL.
+    pub url: String,
+    /// Chunks shared with it.
+    pub shared: u32,
+    /// Chunks of the larger of the two.
+    pub larger: u32,
+}
+
+/// The two pages by simhashes.
+#[derive(Debug, Serialize)]
+pub struct HammingSays {
+    /// Whether the run made pairs by it.
+    pub used: bool,
+    /// Bits in which they differ, where both have a simhash.
+    pub distance: Option<u32>,
+    /// Bits in which they may.
+    pub k: u32,
+    /// The nearest page to each on the other's host, where it is nearer, and its distance.
+    pub nearer: [Option<(String, u32)>; 2],
+}
+
+/// A chunk on both pages.
+#[derive(Debug, Serialize)]
+pub struct SharedChunk {
+    /// Its text.
+    pub text: String,
+    /// `counts`, or why it does not: `template` or `frequent`.
+    pub verdict: &'static str,
+    /// Known pages that have it.
+    pub pages: u32,
+}
+
+/// Where one page has so few chunks that the other cannot be similar to it.
+pub const TOO_FEW: &str = "and all of the smaller page's would not do";
+
+/// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
+pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        // No control character of a page reaches a terminal.
+        out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+        out.push('\n');
+    };
+    for (name, side) in ["A", "B"].into_iter().zip(&said.pages) {
+        line(&format!("{name}  {}", side.url));
+        let mut about = format!("   {} bytes of text", side.text_bytes);
+        if let Some(url) = &side.copy_of {
+            let _ = write!(about, "; an exact copy of {url}, which stands for it");
+        }
+        if let Some((_, pages)) = side.cluster {
+            let _ = write!(about, "; in a trivial cluster of {pages} pages");
+        }
+        line(&about);
+        for (root, pages) in &side.collections {
+            line(&format!("   in a collection of {pages} pages at {root}"));
+        }
+    }
+    line(if said.together { "TOGETHER in one trivial cluster:" } else { "APART:" });
+    said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+    for (at, Step { pages: [a, b], measure, value }) in said.chain.iter().enumerate() {
+        line(&format!("  {}. {measure} {value}: {a} and {b}", at + 1));
+    }
+
+    let not_used = |used: bool| if used { "" } else { " (the run made no pairs by it)" };
+    let overlap = &said.overlap;
+    line("BY MEASURE:");
+    line(&format!("  exact: {}", if overlap.exact { "the same text" } else { "not the same text" }));
+    if let Some(shared) = overlap.pair {
+        line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
+    }
+    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do"));
+    line(&format!(
+        "  overlap: {} shared of {} and {} chunks that count, {needed}{}",
+        overlap.shared,
+        overlap.chunks[0],
+        overlap.chunks[1],
+        not_used(overlap.used)
+    ));
+    if overlap.known == Knowledge::Hosts {
+        line(
+            "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
+        );
+    }
+    let distance = said.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
+    line(&format!("  hamming: {distance}, k = {}{}", said.hamming.k, not_used(said.hamming.used)));
+
+    line(&format!("CHUNKS ON BOTH: {}", said.shared_chunks.len()));
+    for chunk in said.shared_chunks.iter().take(limit) {
+        let text: String = chunk.text.chars().take(100).collect();
+        line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
+    }
+    let more =
+        |all: usize| if all > limit { format!("  ... and {} more (--limit)", all - limit) } else { String::new() };
+    if said.shared_chunks.len() > limit {
+        line(&more(said.shared_chunks.len()));
+    }
+
+    line("DIFFERENCE, A - and B +:");
+    let mut lines: Vec<String> = Vec::new();
+    for piece in &said.diff {
+        let mut add = |mark: char, text: &[&str]| lines.extend(text.iter().map(|text| format!("{mark} {text}")));
+        match piece {
+            Piece::Same(same) => add(' ', same),
+            Piece::Changed { left, right } => {
+                add('-', left);
+                add('+', right);
+            }
+            Piece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
+        }
+    }
+    lines.iter().take(limit).for_each(|text| line(text));
+    if lines.len() > limit {
+        line(&more(lines.len()));
+    }
+    out
+}

@@ -1,0 +1,191 @@
+//! The guard that sees clusters: no similar pair joins two clusters of which one has a page and the other a *neighbour* of it.
+//!
+//! Neighbours are pages of one host that link to the same pages there. A copy has a place of its own in the web, for the
+//! links of a mirror lead to pages of the mirror; two chapters of one manual stand in the same place. However much the
+//! chapters resemble each other, a trivial cluster that holds both holds two pages and not one: the chain that joins
+//! them, chapter 1 here to chapter 2 there, has a false pair. So pairs are taken in order of their resemblance, the
+//! highest first, and each joins the clusters of its pages unless a page of one has a neighbour in the other. The false
+//! pair comes after the true ones, finds them joined, and is refused; nothing need be known of its two pages alone.
+//!
+//! Of each page the [`KEPT`] targets with the smallest hashes stand for all of its links, so whether two pages are taken
+//! for neighbours is the likelier the more of their targets they share, and those that share only a few pages all over
+//! their host seldom are. Pages that link to nothing on their host are all in one place, so each is a neighbour of the
+//! others. Exact copies are one page, wherever they stand.
+//!
+//! Clusters grow within connected components of similar pages, so components are independent of each other.
+//!
+//! # Source
+//! \[DDGMP03\] take the agreement of links as evidence of replicas; here their identity is evidence against. The order is
+//! that of Kruskal (1956), the sample that of Broder, *On the resemblance and containment of documents* (1997).
+
+use std::collections::HashSet;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::SimilarPair;
+use crate::clusters::union_find::UnionFind;
+use crate::ids::{HostId, Rank, mix};
+
+/// Link targets kept of a page.
+pub const KEPT: usize = 4;
+
+/// No page.
+const NONE: Rank = Rank::MAX;
+
+/// A page with a sample of the pages of its host that it links to: 20 bytes. Rows order by page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Linked {
+    /// The page.
+    pub page: Rank,
+    targets: [Rank; KEPT],
+}
+
+impl Linked {
+    /// A page and all the pages of its host that it links to.
+    pub fn new(page: Rank, targets: impl Iterator<Item = Rank>) -> Linked {
+        let mut kept: Vec<Rank> = targets.collect();
+        kept.sort_unstable_by_key(|&target| mix(u64::from(target)));
+        kept.dedup();
+        kept.resize(KEPT, NONE);
+        Linked { page, targets: std::array::from_fn(|at| kept[at]) }
+    }
+
+    /// What it shares with its neighbours alone: its targets, or its host if it has none.
+    fn places(&self, hosts: &[HostId]) -> impl Iterator<Item = u64> + '_ {
+        let nowhere = (self.targets[0] == NONE).then(|| 1 << 32 | u64::from(hosts[self.page as usize]));
+        self.targets.iter().filter(|&&target| target != NONE).map(|&target| u64::from(target)).chain(nowhere)
+    }
+}
+
+/// Keeps the pairs whose pages are in one cluster in the end, ascending.
+///
+/// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` their pages ascending.
+/// `hosts[page]` is a page's host, `larger(a, b)` what F of a pair is held against; equal resemblance goes by the smaller
+/// pages.
+///
+/// # Cost
+/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes a pair and about 150 a page.
+pub fn keep_apart(
+    pairs: &mut Vec<SimilarPair>,
+    exact_pairs: &[SimilarPair],
+    pages: &[Linked],
+    hosts: &[HostId],
+    larger: impl Fn(Rank, Rank) -> u32,
+) {
+    let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
+    let mut clusters = UnionFind::new(pages.len());
+    let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
+    let mut join = |a: Rank, b: Rank, whatever: bool| {
+        let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
+        let (few, many) = if places[x as usize].len() < places[y as usize].len() { (x, y) } else { (y, x) };
+        if x == y || (!whatever && !places[few as usize].is_disjoint(&places[many as usize])) {
+            return;
+        }
+        clusters.union(x, y);
+        let few = std::mem::take(&mut places[few as usize]);
+        let mut all = std::mem::take(&mut places[many as usize]);
+        all.extend(few);
+        places[x.min(y) as usize] = all;
+    };
+    exact_pairs.iter().for_each(|pair| join(pair.a, pair.b, true));
+    let mut by_resemblance: Vec<(SimilarPair, u32)> =
+        pairs.iter().map(|pair| (*pair, larger(pair.a, pair.b))).collect();
+    by_resemblance.sort_unstable_by(|(x, larger_x), (y, larger_y)| {
+        let part = |pair: &SimilarPair, other: u32| u64::from(pair.value) * u64::from(other);
+        part(y, *larger_x).cmp(&part(x, *larger_y)).then(x.cmp(y))
+    });
+    by_resemblance.iter().for_each(|(pair, _)| join(pair.a, pair.b, false));
+    pairs.retain(|pair| clusters.find(place(pair.a)) == clusters.find(place(pair.b)));
+    pairs.sort_unstable();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Clusters as sets of pages, every pair of pages looked at.
+    fn by_definition(
+        pairs: &[SimilarPair],
+        exact_pairs: &[SimilarPair],
+        pages: &[Linked],
+        hosts: &[HostId],
+        larger: impl Fn(Rank, Rank) -> u32,
+    ) -> Vec<SimilarPair> {
+        let neighbours = |p: Rank, q: Rank| {
+            let targets = |page: Rank| pages.iter().find(|linked| linked.page == page).unwrap().targets;
+            let linked = |page: Rank| targets(page).into_iter().filter(|&target| target != NONE);
+            let same_host = hosts[p as usize] == hosts[q as usize];
+            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0;
+            same_host && (both_nowhere || linked(p).any(|target| linked(q).any(|other| target == other)))
+        };
+        let mut clusters: Vec<BTreeSet<Rank>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
+        let mut ordered = pairs.to_vec();
+        ordered.sort_by(|x, y| {
+            let resemblance = |pair: &SimilarPair| f64::from(pair.value) / f64::from(larger(pair.a, pair.b));
+            resemblance(y).total_cmp(&resemblance(x)).then(x.cmp(y))
+        });
+        for (pair, exact) in exact_pairs.iter().map(|pair| (pair, true)).chain(ordered.iter().map(|pair| (pair, false)))
+        {
+            let of = |page: Rank| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
+            let (x, y) = (of(pair.a), of(pair.b));
+            let apart = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
+            if x != y && (exact || !apart) {
+                let joined: BTreeSet<Rank> = clusters[x].union(&clusters[y]).copied().collect();
+                clusters[x] = joined;
+                clusters.remove(y);
+            }
+        }
+        let together = |pair: &&SimilarPair| clusters.iter().any(|c| c.contains(&pair.a) && c.contains(&pair.b));
+        let mut kept: Vec<SimilarPair> = pairs.iter().filter(together).copied().collect();
+        kept.sort_unstable();
+        kept
+    }
+
+    proptest! {
+        #[test]
+        fn clusters_are_those_of_the_definition(
+            similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
+            exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
+            links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
+            hosts in prop::collection::vec(0u32..3, 14)
+        ) {
+            let pair = |a: Rank, b: Rank, value| SimilarPair { a: a.min(b), b: a.max(b), value };
+            let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
+            let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
+            // Targets of a host stand on no other.
+            let target = |page: usize, number: Rank| 100 * (hosts[page] + 1) + number;
+            let linked = |page: usize| Linked::new(page as Rank, links[page].iter().map(|&number| target(page, number)));
+            let pages: Vec<_> = (0..14).map(linked).collect();
+            let larger = |a: Rank, b: Rank| 6 + (a + b) % 3;
+            let want = by_definition(&pairs, &exact, &pages, &hosts, larger);
+            keep_apart(&mut pairs, &exact, &pages, &hosts, larger);
+            prop_assert_eq!(pairs, want);
+        }
+    }
+
+    #[test]
+    fn two_chapters_of_two_mirrors_stay_two_clusters() {
+        // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its index 20.
+        let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
+        let pair = |a, b, value| SimilarPair { a, b, value };
+        let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
+        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1], |_, _| 10);
+        assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
+    }
+
+    #[test]
+    fn the_smallest_hashes_stand_for_all_links() {
+        let targets = |linked: Linked| BTreeSet::from(linked.targets);
+        let all: Vec<Rank> = (0..40).collect();
+        let kept = targets(Linked::new(7, all.iter().copied()));
+        assert_eq!(kept.len(), KEPT);
+        assert_eq!(targets(Linked::new(8, all.iter().rev().copied().chain([3]))), kept);
+        assert_eq!(targets(Linked::new(9, kept.iter().copied())), kept);
+        assert_eq!(targets(Linked::new(9, [].into_iter())), BTreeSet::from([NONE]));
+    }
+}

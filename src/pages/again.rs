@@ -1,0 +1,96 @@
+//! Records read again, by the places that a run has noted of its pages.
+//!
+//! A place is an input by name and an offset in it as in [`RawPage::offset`](super::record::RawPage::offset). It need not be
+//! one record's alone: of a compressed file without members all records have the same, and so have the files of a folder. So a
+//! reader hands on every record that may be meant, and the caller picks his by its URL.
+
+use super::decoded::Compression;
+use super::parquet_rows::ParquetRows;
+use super::record::Sink;
+use super::work_items::{Source, look, synthetic};
+use super::{html_dir, jsonl, warc};
+use crate::error::Result;
+use crate::job::Input;
+use crate::storage::location::{Listed, Location};
+use crate::storage::open::open_pinned;
+use crate::synth::Synth;
+
+/// Bytes between two records that are read rather than sought across.
+const GAP_BYTES: u64 = 256 << 10;
+
+/// An input of a run, as it is now.
+#[derive(Debug)]
+pub struct Again(Source);
+
+impl Again {
+    /// Looks at the input of a name, as the table `pages` has it under `source`.
+    ///
+    /// # Errors
+    /// As [`Work::plan`](super::work_items::Work::plan).
+    pub fn open(name: &str, input: &Input) -> Result<Again> {
+        if name.starts_with("synth://") {
+            return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?))));
+        }
+        Ok(Again(look(&Location::parse(name)?, input)?.source))
+    }
+
+    /// Hands on the records at `offsets`, ascending, and maybe others; of a folder the files whose URL `is_wanted`.
+    ///
+    /// # Errors
+    /// Those of the input and of the sink.
+    ///
+    /// # Cost
+    /// What lies between two records less than 256 KiB apart is read too; a compressed file without members as a whole,
+    /// and so are the row groups of Parquet.
+    pub fn read(
+        &self,
+        offsets: &[u64],
+        is_wanted: impl Fn(&str) -> bool,
+        input: &Input,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        let limits = &input.limits;
+        let stretches =
+            || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
+        match &self.0 {
+            Source::Warc(location, stamp) => {
+                let file = open_pinned(location, stamp)?;
+                for range in stretches() {
+                    warc::read_range(&*file, range, limits, sink)?;
+                }
+            }
+            Source::Jsonl(location, stamp, Compression::None) => {
+                let file = open_pinned(location, stamp)?;
+                for range in stretches() {
+                    jsonl::read_range(&*file, range, limits, &input.fields, sink)?;
+                }
+            }
+            Source::Jsonl(location, stamp, compression) => {
+                jsonl::read_whole(&*open_pinned(location, stamp)?, *compression, limits, &input.fields, sink)?;
+            }
+            Source::Parquet(location, stamp) => {
+                let rows = ParquetRows::open(open_pinned(location, stamp)?, location.name(), &input.fields)?;
+                let mut first = 0;
+                for group in 0..rows.groups() as u64 {
+                    let next = first + rows.rows(group);
+                    if offsets.partition_point(|&row| row < first) < offsets.partition_point(|&row| row < next) {
+                        rows.read_groups(group..group + 1, limits, sink)?;
+                    }
+                    first = next;
+                }
+            }
+            Source::Pages(folder, files) => {
+                let base = html_dir::parse_base(&input.base)?;
+                let wanted = |file: &&Listed| is_wanted(&html_dir::url_of_file(folder, file, &base));
+                let files: Vec<Listed> = files.iter().filter(wanted).cloned().collect();
+                html_dir::read_files(folder, &files, &input.base, limits, sink)?;
+            }
+            Source::Synth(synth) => {
+                for &number in offsets.iter().filter(|&&number| number < synth.len()) {
+                    synthetic(synth, number..number + 1, sink)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! What is held against a truth: the rows of a run, and the truth in the same form.
+
+use super::Run;
+use super::pages::Pages;
+use crate::error::{Error, Result};
+use crate::evaluate::held_out::Rows;
+use crate::evaluate::{ClusterRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
+use crate::pages::url::CanonicalUrl;
+use crate::storage::table::Table;
+use crate::synth::Synth;
+
+/// The canonical form of a URL that a file has.
+///
+/// # Errors
+/// [`Error::Input`] when it has none.
+pub fn canonical(file: &str, url: &str) -> Result<CanonicalUrl> {
+    CanonicalUrl::parse(url).map_err(|why| Error::input(file, format!("{why}: {url}")))
+}
+
+/// Reads a truth, its URLs as the reader of a crawl has them.
+///
+/// # Errors
+/// As [`read_truth`].
+pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
+    let mut truth = read_truth(file, text)?;
+    for row in &mut truth {
+        row.url = canonical(file, &row.url)?.as_str().to_string();
+    }
+    Ok(truth)
+}
+
+/// The rows of a run that are measured.
+///
+/// # Errors
+/// As [`Run::table`].
+pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
+    let (clusters, members) = (run.table("clusters")?, run.table("members")?);
+    let columns = |table: &Table, names: [&str; 3]| -> Result<Vec<[u64; 3]>> {
+        let [a, b, c] = [table.u64(names[0])?, table.u64(names[1])?, table.u64(names[2])?];
+        Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
+    };
+    let urls = pages.urls()?.iter().cloned();
+    let pages = pages.doc_ids()?.iter().zip(urls).map(|(&doc_id, url)| PageRow { doc_id, url }).collect();
+    let clusters = columns(&clusters, ["cluster", "doc_id", "doc_id"])?
+        .into_iter()
+        .map(|[cluster, doc_id, _]| ClusterRow { cluster, doc_id })
+        .collect();
+    let members = columns(&members, ["similar_cluster", "collection", "doc_id"])?
+        .into_iter()
+        .map(|[similar_cluster, collection, doc_id]| MemberRow { similar_cluster, collection, doc_id })
+        .collect();
+    Ok(Rows { pages, clusters, members, truth })
+}
+
+/// The truth about a made-up crawl, which is known without a file.
+///
+/// # Errors
+/// As [`Synth::parse`].
+pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
+    let mut text = Vec::new();
+    Synth::parse(url)?.truth_tsv(&mut text).map_err(|cause| Error::storage(url, cause))?;
+    truth(url, &String::from_utf8_lossy(&text))
+}
+
+/// Holds a run against a truth.
+///
+/// # Errors
+/// As [`rows`].
+pub fn report(run: &Run, truth: Vec<TruthRow>) -> Result<Report> {
+    let Rows { pages, clusters, members, truth } = rows(run, &Pages::of(run)?, truth)?;
+    Ok(evaluate(&pages, &clusters, &members, &truth))
+}

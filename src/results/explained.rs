@@ -1,0 +1,325 @@
+//! What a finished run says of two pages, from its tables and its input alone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::Run;
+use super::compared::canonical;
+use super::pages::Pages;
+use crate::chunks::Recipe;
+use crate::error::{Error, Result};
+use crate::explain::chain::shortest;
+use crate::explain::diff::pieces;
+use crate::explain::evidence::{Evidence, needed};
+use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
+use crate::ids::{DocId, HostId, Rank, doc_id};
+use crate::job::{Guard, Job, Measure};
+use crate::overlap::FPrintDocId;
+use crate::overlap::filter::Verdict;
+use crate::overlap::guard::Match;
+
+/// Lines of both texts around a change.
+const CONTEXT: usize = 2;
+
+/// A run whose tables have been read, so far as they speak of two pages.
+pub struct Asked {
+    job: Job,
+    pages: Pages,
+    hosts: Vec<HostId>,
+    /// Rows of the two pages.
+    rows: [usize; 2],
+    /// The table `pairs`: measure and value by pair.
+    pairs: Vec<(DocId, DocId)>,
+    measures: Vec<(String, u32)>,
+    /// The page that stands for each exact copy.
+    centres: HashMap<DocId, DocId>,
+    clusters: HashMap<DocId, DocId>,
+    sides: [Side; 2],
+    table: Vec<FPrintDocId>,
+    known: Knowledge,
+    texts: [String; 2],
+}
+
+impl Asked {
+    /// Reads what a run says of two URLs. What other pages' chunks are is read from the table `fprint_docid` if the run has it,
+    /// with `read_crawl` from the whole input, else from the pages of the two hosts.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a URL that is no page of the run, with the reason if it was rejected; those of [`Pages::read`].
+    ///
+    /// # Cost
+    /// All tables but the links in memory, and the fingerprints of the pages that are read.
+    pub fn read(run: &Run, urls: [&str; 2], read_crawl: bool) -> Result<Asked> {
+        let (job, pages) = (run.job()?, Pages::of(run)?);
+        let hosts = numbered(pages.0.text("host")?);
+        let mut rows = [0; 2];
+        for (row, url) in rows.iter_mut().zip(urls) {
+            let url = canonical("of a page", url)?;
+            *row = pages.row(doc_id(url.as_str()))?.ok_or_else(|| unknown(run, url.as_str()))?;
+        }
+        let table = run.table("pairs")?;
+        let pairs: Vec<(DocId, DocId)> = table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect();
+        let measures: Vec<(String, u32)> =
+            table.text("measure")?.iter().cloned().zip(table.u32("value")?.iter().copied()).collect();
+        let exact = pairs.iter().zip(&measures).filter(|(_, (measure, _))| measure == "exact");
+        let centres = exact.map(|(&(centre, copy), _)| (copy, centre)).collect();
+        let table = run.table("clusters")?;
+        let clusters = table.u64("doc_id")?.iter().copied().zip(table.u64("cluster")?.iter().copied()).collect();
+        let (sides, texts) = ([Side::default(), Side::default()], [String::new(), String::new()]);
+        let (table, known) = (Vec::new(), Knowledge::Crawl);
+        let mut asked =
+            Asked { job, pages, hosts, rows, pairs, measures, centres, clusters, sides, table, known, texts };
+        asked.sides = [asked.side(run, rows[0])?, asked.side(run, rows[1])?];
+        asked.read_chunks(run, read_crawl)?;
+        Ok(asked)
+    }
+
+    fn side(&self, run: &Run, row: usize) -> Result<Side> {
+        let (urls, page) = (self.pages.urls()?, self.pages.doc_ids()?[row]);
+        let cluster = self.clusters.get(&page).map(|&cluster| {
+            let pages = self.clusters.values().filter(|of| **of == cluster).count();
+            (cluster, pages)
+        });
+        let copy_of = match self.centres.get(&page) {
+            Some(&centre) => self.pages.row(centre)?.map(|row| urls[row].clone()),
+            None => None,
+        };
+        let (collections, members) = (run.table("collections")?, run.table("members")?);
+        let (of, members) = (members.u64("collection")?, members.u64("doc_id")?);
+        let mine: HashSet<u64> = of.iter().zip(members).filter(|row| *row.1 == page).map(|row| *row.0).collect();
+        let roots = collections.u64("collection")?.iter().zip(collections.text("root_url")?);
+        let named = roots.filter(|(collection, _)| mine.contains(collection));
+        let collections =
+            named.map(|(collection, root)| (root.clone(), of.iter().filter(|of| *of == collection).count())).collect();
+        let text_bytes = self.pages.0.u64("text_bytes")?[row];
+        Ok(Side { url: urls[row].clone(), doc_id: page, cluster, copy_of, text_bytes, collections })
+    }
+
+    fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
+        let table = run.table("fprint_docid")?;
+        let whole = !table.columns.is_empty();
+        let hosts_asked = self.rows.map(|row| self.hosts[row]);
+        let wanted: Vec<usize> = match (whole, read_crawl) {
+            (true, _) => self.rows.to_vec(),
+            (false, true) => (0..self.hosts.len()).collect(),
+            (false, false) => (0..self.hosts.len()).filter(|&row| hosts_asked.contains(&self.hosts[row])).collect(),
+        };
+        let (mut recipe, mut fprints) = (Recipe::new(&self.job.chunks), Vec::new());
+        let (rows, texts, mut read) = (self.rows, &mut self.texts, Vec::new());
+        self.pages.read(&wanted, &self.job.input, &mut |row, _, text| {
+            let own = rows.iter().zip(texts.iter_mut()).filter(|(asked, _)| **asked == row);
+            own.for_each(|(_, own)| *own = text.to_owned());
+            recipe.fingerprint(text, &mut fprints);
+            read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, row as Rank)));
+            Ok(())
+        })?;
+        if whole {
+            let doc_ids = self.pages.doc_ids()?;
+            let rank = |page: &DocId| doc_ids.partition_point(|of| of < page) as Rank;
+            let pages = table.u64("doc_id")?;
+            read = table.u64("fprint")?.iter().zip(pages).map(|(&f, page)| FPrintDocId::new(f, rank(page))).collect();
+        }
+        self.table = read;
+        self.known = if whole || read_crawl { Knowledge::Crawl } else { Knowledge::Hosts };
+        Ok(())
+    }
+
+    /// Says it.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a table lacks a column.
+    pub fn explain(&mut self) -> Result<Explanation<'_>> {
+        let [a, b] = self.rows.map(|row| self.stands_for(row));
+        let (a, b) = (a?, b?);
+        let evidence = Evidence::new(&mut self.table, &self.hosts, [a, b], &self.job.overlap);
+        let overlap = self.overlap(&evidence, [a, b])?;
+        let hamming = self.hamming()?;
+        let cluster = self.sides[0].cluster.map(|of| of.0);
+        let together =
+            self.rows[0] == self.rows[1] || cluster.is_some() && cluster == self.sides[1].cluster.map(|of| of.0);
+        let chain = self.chain(cluster.filter(|_| together))?;
+        let reasons = match together {
+            true => vec![format!("joined by {} of the run's pairs", chain.len())],
+            false => self.reasons(&overlap, &hamming)?,
+        };
+        let recipe = Recipe::new(&self.job.chunks);
+        let of_b: HashSet<u64> = recipe.chunks(&self.texts[1]).into_iter().map(|(fprint, _)| fprint).collect();
+        let mut seen = HashSet::new();
+        let shared = recipe.chunks(&self.texts[0]).into_iter().filter(|(f, _)| of_b.contains(f) && seen.insert(*f));
+        let shared_chunks = shared.filter_map(|(fprint, text)| {
+            let (verdict, pages) = evidence.verdict(fprint)?;
+            let verdict = match verdict {
+                Verdict::Counts => "counts",
+                Verdict::Template => "template",
+                Verdict::Frequent => "frequent",
+            };
+            Some(SharedChunk { text, verdict, pages })
+        });
+        let shared_chunks = shared_chunks.collect();
+        let diff = pieces(&self.texts[0], &self.texts[1], CONTEXT);
+        let pages = self.sides.clone();
+        Ok(Explanation { pages, together, reasons, chain, overlap, hamming, shared_chunks, diff })
+    }
+
+    /// The page that stands for that of a row among exact copies.
+    fn stands_for(&self, row: usize) -> Result<Rank> {
+        let page = self.pages.doc_ids()?[row];
+        let centre = self.centres.get(&page).copied().unwrap_or(page);
+        Ok(self.pages.row(centre)?.unwrap_or(row) as Rank)
+    }
+
+    fn overlap(&self, evidence: &Evidence, [a, b]: [Rank; 2]) -> Result<OverlapSays> {
+        let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
+        let better = |from, to| {
+            let rivals =
+                (0..self.hosts.len() as Rank).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
+            let matches = evidence.better(from, to, rivals, &self.hosts, settings);
+            let rival = |of: &Match| Rival { url: urls[of.to as usize].clone(), shared: of.shared, larger: of.larger };
+            matches.iter().map(rival).collect::<Vec<_>>()
+        };
+        let chunks = [evidence.chunks(a), evidence.chunks(b)];
+        let exact = self.pages.0.u64("exact")?;
+        let exact_of = self.rows.map(|row| exact[row]);
+        let ids = [doc_ids[a.min(b) as usize], doc_ids[a.max(b) as usize]];
+        let mut pairs = self.pairs.iter().zip(&self.measures);
+        let pair = pairs.position(|(pair, (measure, _))| [pair.0, pair.1] == ids && measure == "overlap");
+        let guarded = settings.guard == Guard::MutualBest && a != b;
+        Ok(OverlapSays {
+            used: matches!(self.job.similar.by, Measure::Overlap | Measure::Both),
+            exact: exact_of[0] != 0 && exact_of[0] == exact_of[1],
+            pair: pair.map(|at| self.measures[at].1),
+            shared: evidence.shared(a, b),
+            chunks,
+            needed: needed(chunks, settings),
+            known: self.known,
+            better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
+        })
+    }
+
+    fn hamming(&self) -> Result<HammingSays> {
+        let (simhashes, urls) = (self.pages.0.optional_u64("simhash")?, self.pages.urls()?);
+        let apart = |x: usize, y: usize| Some((simhashes[x]? ^ simhashes[y]?).count_ones());
+        let [a, b] = self.rows;
+        let distance = apart(a, b);
+        let nearer = |from: usize, to: usize| {
+            let on_host = (0..self.hosts.len()).filter(|&row| self.hosts[row] == self.hosts[to] && row != from);
+            let nearest = on_host.filter_map(|row| Some((apart(from, row)?, row))).min()?;
+            distance.filter(|bits| nearest.0 < *bits).map(|_| (urls[nearest.1].clone(), nearest.0))
+        };
+        Ok(HammingSays {
+            used: matches!(self.job.similar.by, Measure::Hamming | Measure::Both),
+            distance,
+            k: self.job.hamming.k,
+            nearer: [nearer(a, b), nearer(b, a)],
+        })
+    }
+
+    /// A shortest chain of the run's pairs within a cluster.
+    fn chain(&self, cluster: Option<DocId>) -> Result<Vec<Step>> {
+        let Some(cluster) = cluster else { return Ok(Vec::new()) };
+        let within = |page: &DocId| self.clusters.get(page) == Some(&cluster);
+        let places: Vec<usize> =
+            (0..self.pairs.len()).filter(|&at| within(&self.pairs[at].0) && within(&self.pairs[at].1)).collect();
+        let edges: Vec<(DocId, DocId)> = places.iter().map(|&at| self.pairs[at]).collect();
+        let [from, to] = [self.sides[0].doc_id, self.sides[1].doc_id];
+        let path = shortest(&edges, from, to).unwrap_or_default();
+        let (urls, mut steps) = (self.pages.urls()?, Vec::new());
+        for place in path.into_iter().map(|edge| places[edge]) {
+            let (a, b) = self.pairs[place];
+            let url = |page| Ok(self.pages.row(page)?.map_or_else(String::new, |row| urls[row].clone()));
+            let (measure, value) = self.measures[place].clone();
+            steps.push(Step { pages: [url(a)?, url(b)?], measure, value });
+        }
+        Ok(steps)
+    }
+
+    /// Why the pages are apart.
+    fn reasons(&self, overlap: &OverlapSays, hamming: &HammingSays) -> Result<Vec<String>> {
+        let exact = self.pages.0.u64("exact")?;
+        let mut reasons = Vec::new();
+        for (side, _) in self.sides.iter().zip(self.rows).filter(|(_, row)| exact[*row] == 0) {
+            reasons.push(format!(
+                "{} has {} bytes of text, fewer than chunks.min_text ({}): it says too little to be a copy of anything",
+                side.url, side.text_bytes, self.job.chunks.min_text
+            ));
+        }
+        let settings = &self.job.overlap;
+        if overlap.used && reasons.is_empty() {
+            let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
+            if !suffices {
+                reasons.push(format!(
+                    "they share {} chunks that count, of {} and {}; {} by overlap.min_shared {}, min_resemblance {}, doubt {}",
+                    overlap.shared,
+                    overlap.chunks[0],
+                    overlap.chunks[1],
+                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do")),
+                    settings.min_shared,
+                    settings.min_resemblance,
+                    settings.doubt
+                ));
+            }
+            for (side, better) in self.sides.iter().zip(&overlap.better).filter(|_| suffices) {
+                if let Some(Rival { url, shared, larger }) = better.first() {
+                    reasons.push(format!(
+                        "similar, but the guard: {} resembles {url} more, {shared} shared of {larger} chunks",
+                        side.url
+                    ));
+                }
+            }
+            if suffices && overlap.better.iter().all(Vec::is_empty) {
+                reasons.push(match (settings.guard, self.known) {
+                    (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
+                    (_, Knowledge::Hosts) => {
+                        "similar as far as the pages of the two hosts tell; chunks that count here may be \
+                         furniture or too frequent elsewhere, and --read-crawl tells"
+                            .into()
+                    }
+                    (guard, _) => {
+                        format!("similar, and neither has a better match: the guard ({guard:?}) sees more than that")
+                    }
+                });
+            }
+        }
+        if !overlap.used && !hamming.used {
+            reasons.push("the run made its pairs by another measure (similar.by), and this is none of them".into());
+        }
+        if hamming.used {
+            match hamming.distance {
+                None => reasons.push("not both have a simhash: too few features".into()),
+                Some(bits) if bits > hamming.k => {
+                    reasons.push(format!("their simhashes differ in {bits} bits, more than hamming.k ({})", hamming.k));
+                }
+                Some(bits) => {
+                    for (side, nearer) in self.sides.iter().zip(&hamming.nearer) {
+                        if let Some((url, nearer)) = nearer {
+                            reasons.push(format!("{} is nearer to {url}: {nearer} bits, not {bits}", side.url));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(reasons)
+    }
+}
+
+/// Numbers the hosts of pages.
+fn numbered(hosts: &[String]) -> Vec<HostId> {
+    let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
+    let number = |host| {
+        let next = numbers.len() as HostId;
+        *numbers.entry(host).or_insert(next)
+    };
+    hosts.iter().map(String::as_str).map(number).collect()
+}
+
+/// The error for a URL that is no page of the run.
+fn unknown(run: &Run, url: &str) -> Error {
+    let rejected = || -> Result<Option<String>> {
+        let table = run.table("rejected")?;
+        let rows = table.text("detail")?.iter().position(|detail| detail.contains(url));
+        let Some(row) = rows else { return Ok(None) };
+        let (reason, source) = (&table.text("reason")?[row], &table.text("source")?[row]);
+        Ok(Some(format!("its record was rejected: {reason}, {source} at offset {}", table.u64("offset")?[row])))
+    };
+    let why = rejected().ok().flatten().unwrap_or_else(|| "nor does any rejected record name it".into());
+    Error::input(run.folder.name(), format!("{url} is no page of this run; {why}"))
+}

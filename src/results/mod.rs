@@ -1,0 +1,55 @@
+//! A finished run, read again: its job, its tables, and what its pages said.
+
+pub mod compared;
+pub mod explained;
+pub mod pages;
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::storage::location::Location;
+use crate::storage::manifest::Manifest;
+use crate::storage::table::{Table, decode};
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Run {
+    /// Where it lies.
+    pub folder: Location,
+    /// What it says of itself.
+    pub manifest: Manifest,
+}
+
+impl Run {
+    /// Opens the run in a folder.
+    ///
+    /// # Errors
+    /// As [`Manifest::read`].
+    pub fn open(url: &str) -> Result<Run> {
+        let folder = Location::parse(url)?;
+        let manifest = Manifest::read(&folder)?;
+        Ok(Run { folder, manifest })
+    }
+
+    /// Its settings.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a build with other settings wrote the run: what they stood for is not known to this one.
+    pub fn job(&self) -> Result<Job> {
+        serde_json::from_value(self.manifest.job.clone()).map_err(|cause| {
+            let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
+            Error::input(self.folder.name(), of)
+        })
+    }
+
+    /// All rows of a table, ascending by its key; no columns where the run has no such table.
+    ///
+    /// # Errors
+    /// Those of [`Manifest::read_file`] and of decoding.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let mut table = Table::default();
+        for file in self.manifest.table(name) {
+            table.append(decode(&file.path, self.manifest.read_file(&self.folder, file)?)?)?;
+        }
+        Ok(table)
+    }
+}

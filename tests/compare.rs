@@ -1,0 +1,162 @@
+//! `evaluate` and `explain` on finished runs.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::cli::{fail, succeed};
+
+/// A crawl in files, its truth, and a run on it.
+struct Compared {
+    folder: tempfile::TempDir,
+}
+
+impl Compared {
+    fn new() -> Compared {
+        let compared = Compared { folder: tempfile::tempdir().unwrap() };
+        succeed(&["synth", "--pages", "800", "--seed", "7", "--output", &compared.at("crawl")]);
+        std::fs::copy(compared.at("crawl/truth.tsv"), compared.at("truth.tsv")).unwrap();
+        compared.run("out", &[]);
+        compared
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_string()
+    }
+
+    fn run(&self, name: &str, settings: &[&str]) {
+        let input = self.at("crawl") + "/*.warc.gz";
+        succeed(&[&["run", "--input", &input, "--output", &self.at(name)], settings].concat());
+    }
+
+    fn evaluate(&self, more: &[&str]) -> BTreeMap<String, Option<f64>> {
+        let (out, truth) = (self.at("out"), self.at("truth.tsv"));
+        let said = succeed(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
+        let report: Value = serde_json::from_str(&said).unwrap();
+        let row = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["ours"].as_f64());
+        report["rows"].as_array().unwrap().iter().map(row).collect()
+    }
+
+    /// Columns of the truth: url, target, page, variant.
+    fn truth(&self) -> Vec<[String; 4]> {
+        let text = std::fs::read_to_string(self.at("truth.tsv")).unwrap();
+        let row = |line: &str| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            [0, 1, 3, 4].map(|at| fields[at].to_string())
+        };
+        text.lines().skip(1).map(row).collect()
+    }
+}
+
+#[test]
+fn bands_and_variants_add_up_to_all_true_pairs_and_each_side_has_its_own_targets() {
+    let compared = Compared::new();
+    let targets: Vec<String> =
+        compared.truth().into_iter().filter(|row| row[3] == "primary").map(|row| row[1].clone()).collect();
+    std::fs::write(compared.at("held"), format!("# one\n{}\n", targets[0])).unwrap();
+    let rows = compared.evaluate(&["--bands", "--held-out", &compared.at("held")]);
+    let ours = |what: &str| rows[what].unwrap_or_else(|| panic!("{what}: {rows:?}"));
+    let banded: f64 =
+        rows.iter().filter(|row| row.0.starts_with("true pairs, resemblance")).map(|row| row.1.unwrap()).sum();
+    assert_eq!(banded, ours("true pairs"));
+    assert!(ours("true pairs, resemblance >= 0.9") > 0.0 && ours("recall, resemblance >= 0.9") > 0.9, "{rows:?}");
+    assert_eq!(ours("held out: targets") + ours("tuning: targets"), ours("targets"));
+    assert_eq!(ours("held out: true pairs") + ours("tuning: true pairs"), ours("true pairs"));
+    assert!(rows.contains_key("recall of pairs with exact pages"), "{rows:?}");
+
+    std::fs::write(compared.at("held"), "nobody\n").unwrap();
+    let arguments = [compared.at("out"), compared.at("truth.tsv"), compared.at("held")];
+    let message = fail(&["evaluate", &arguments[0], "--truth", &arguments[1], "--held-out", &arguments[2]], 3);
+    assert!(message.contains("nobody is no target"), "{message}");
+}
+
+#[test]
+fn a_sample_is_drawn_once_judged_and_counted() {
+    let compared = Compared::new();
+    let (sheet, tags) = (compared.at("sample.html"), compared.at("sample.tsv"));
+    compared.evaluate(&["--sample", "12", "--output", &sheet]);
+    let text = std::fs::read_to_string(&tags).unwrap();
+    assert!(text.lines().count() > 4 && std::fs::read_to_string(&sheet).unwrap().contains("<h2>1: found</h2>"));
+    // Judged as the truth has it: false ones false, the others true.
+    let judged: String = text
+        .lines()
+        .map(|line| line.replace("\tunknown\t", if line.ends_with("false") { "\tfalse\t" } else { "\ttrue\t" }) + "\n")
+        .collect();
+    std::fs::write(&tags, judged).unwrap();
+    let rows = compared.evaluate(&["--tags", &tags]);
+    for what in ["precision", "recall"] {
+        let (by_tags, by_truth) = (rows[&format!("pair {what} by tags")], rows[&format!("pair {what}")]);
+        assert!((by_tags.unwrap() - by_truth.unwrap()).abs() < 1e-9, "{rows:?}");
+    }
+    let (out, truth) = (compared.at("out"), compared.at("truth.tsv"));
+    let message = fail(&["evaluate", &out, "--truth", &truth, "--sample", "9", "--output", &sheet], 2);
+    assert!(message.contains("sample.tsv is there already"), "{message}");
+}
+
+#[test]
+fn two_pages_are_explained_from_the_finished_run_and_its_input() {
+    let compared = Compared::new();
+    let truth = compared.truth();
+    let first = truth.iter().find(|row| row[3] == "exact").unwrap();
+    let same = truth.iter().find(|row| row[1..3] == first[1..3] && row[0] != first[0]).unwrap();
+    let other = truth.iter().find(|row| row[3] == "single").unwrap();
+    let explain = |run: &str, a: &str, b: &str, more: &[&str]| -> Value {
+        let said = succeed(&[&["explain", &compared.at(run), a, b, "--json"], more].concat());
+        serde_json::from_str(&said).unwrap()
+    };
+    let said = explain("out", &first[0], &same[0], &[]);
+    assert_eq!(
+        (&said["together"], said["chain"].as_array().unwrap().is_empty()),
+        (&Value::Bool(true), false),
+        "{said}"
+    );
+    let said = explain("out", &first[0], &other[0], &[]);
+    assert_eq!(said["together"], false);
+    assert!(!said["reasons"].as_array().unwrap().is_empty() && said["chain"].as_array().unwrap().is_empty(), "{said}");
+    let text = succeed(&["explain", &compared.at("out"), &first[0], &other[0]]);
+    assert!(text.contains("APART:") && text.contains("BY MEASURE:") && text.contains("DIFFERENCE"), "{text}");
+
+    // What the whole crawl says is what the table of a run that has it says.
+    compared.run("with-table", &["--set", "output.fprint_docid=true"]);
+    let crawl = explain("out", &first[0], &same[0], &["--read-crawl"]);
+    assert_eq!(crawl, explain("with-table", &first[0], &same[0], &[]));
+    assert_eq!(crawl["overlap"]["known"], "crawl");
+
+    let message = fail(&["explain", &compared.at("out"), &first[0], "http://nowhere.example/"], 3);
+    assert!(message.contains("http://nowhere.example/ is no page of this run"), "{message}");
+    // Another crawl in the same place is noticed.
+    std::fs::remove_dir_all(compared.at("crawl")).unwrap();
+    succeed(&["synth", "--pages", "800", "--seed", "8", "--output", &compared.at("crawl")]);
+    let message = fail(&["explain", &compared.at("out"), &first[0], &other[0]], 3);
+    assert!(message.contains("the input has changed since"), "{message}");
+    std::fs::remove_dir_all(compared.at("crawl")).unwrap();
+    let message = fail(&["explain", &compared.at("out"), &first[0], &other[0]], 3);
+    assert!(message.contains("cannot be read again"), "{message}");
+}
+
+#[test]
+fn every_form_of_input_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let text = |n: usize| -> String {
+        (0..30).map(|line| format!("page {n} says {} in line {line}<br>\n", n * line)).collect()
+    };
+    std::fs::create_dir(at("site")).unwrap();
+    let mut lines = String::new();
+    for n in 0..5 {
+        std::fs::write(at(&format!("site/{n}.html")), text(n)).unwrap();
+        let row = serde_json::json!({"url": format!("http://localhost/{n}.html"), "html": text(n)});
+        lines.push_str(&format!("{row}\n"));
+    }
+    std::fs::write(at("pages.jsonl"), &lines).unwrap();
+    std::fs::write(at("pages.jsonl.zst"), zstd::encode_all(lines.as_bytes(), 1).unwrap()).unwrap();
+    let mut said = Vec::new();
+    for (number, input) in ["site", "pages.jsonl", "pages.jsonl.zst"].into_iter().enumerate() {
+        let out = at(&number.to_string());
+        succeed(&["run", "--input", &at(input), "--output", &out]);
+        let text = succeed(&["explain", &out, "http://localhost/1.html", "http://localhost/4.html", "--limit", "0"]);
+        assert!(text.contains("page 4 says 40 in line 10"), "{text}");
+        said.push(text);
+    }
+    assert!(said.iter().all(|text| *text == said[0]));
+}
