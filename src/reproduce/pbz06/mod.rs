@@ -61,7 +61,7 @@ pub fn entries() -> Vec<Entry> {
             name: "bench-study",
             about: "studies of 2 million documents: from marks and links in memory, and from pages of HTML",
             unit: "documents of a made-up collection, pages of a made-up crawl",
-            scale: 500_000,
+            scale: 200_000,
             full: 2_000_000,
             run: time::run,
         },
