@@ -287,7 +287,7 @@ mod tests {
             ("[chunks]\nunit = \"verses\"", "verses"),
             ("[chunks]\nwrap = 5", "16"),
             ("[output]\npartitions = 12", "power of two"),
-            ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "overlap"),
+            ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "hamming or both"),
             ("[simhash]\nstemming = \"english\"", "none, ar"),
             ("[simhash]\nstop_words = \"English\"", "639"),
             ("[clusters]\nmerge = \"tolerant\"\nsingle_site = false", "tolerant"),

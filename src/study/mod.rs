@@ -3,7 +3,7 @@
 //! | question | file | in the paper |
 //! |---|---|---|
 //! | what is a document, and its shingle paragraphs? | [`paragraphs`] | Definition 1, section 4 |
-//! | whose paragraphs are all found in another document? | [`matches`] | section 3 |
+//! | whose paragraphs are all found in another document? | [`mod@matches`] | section 3 |
 //! | which documents are one cluster, and when is that known? | [`clusters`] | Definitions 2 to 4, section 3, Figure 5 |
 //! | the same, step by step and slowly | [`steps`] | section 3, Figure 1 |
 //! | which pages does a crawl reach that follows links? | [`bow_tie`] | section 4.1 |

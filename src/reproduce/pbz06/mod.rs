@@ -59,9 +59,9 @@ pub fn entries() -> Vec<Entry> {
         ),
         Entry {
             name: "bench-study",
-            about: "a study of 2 million documents, from marks and links in memory to all tables",
-            unit: "documents of a made-up collection",
-            scale: 500_000,
+            about: "studies of 2 million documents: from marks and links in memory, and from pages of HTML",
+            unit: "documents of a made-up collection, pages of a made-up crawl",
+            scale: 200_000,
             full: 2_000_000,
             run: time::run,
         },
