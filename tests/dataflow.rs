@@ -63,6 +63,7 @@ fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
             status: 200,
             mime: "text/html".into(),
             body_bytes: 100,
+            body: 0,
             text_bytes: 50,
             chunks: fprints.len() as u32,
             exact,

@@ -13,7 +13,7 @@
 
 mod split;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ids::FPrint;
 use crate::job::{Chunks, Unit};
@@ -137,13 +137,10 @@ pub fn whole(text: &str) -> FPrint {
     xxh3_64(text.as_bytes()).max(1)
 }
 
-/// Fingerprint of a page whose text is too short: of its HTML, byte for byte. 0 for no bytes at all.
+/// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for none at all.
 pub fn bytes(body: &[u8]) -> FPrint {
-    if body.is_empty() { 0 } else { xxh3_64_with_seed(body, BYTES).max(1) }
+    if body.is_empty() { 0 } else { xxh3_64(body).max(1) }
 }
-
-/// Keeps fingerprints of bytes apart from those of texts.
-const BYTES: u64 = 0x6279_7465_73;
 
 fn sequence(units: &[u64]) -> FPrint {
     xxh3_64(bytemuck::cast_slice(units))

@@ -195,7 +195,8 @@ impl Reader {
         // A page that says too little is near nothing, and a copy of those with its bytes only.
         let text = if document.exact == 0 { "" } else { extracted.text };
         let by_bytes = self.paragraphs.is_none() && self.min_text > extracted.text.len();
-        let exact = if by_bytes { bytes(&page.body) } else { document.exact };
+        let body = bytes(&page.body);
+        let exact = if by_bytes { body } else { document.exact };
         let shelf = &mut self.shelf;
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,
@@ -214,6 +215,7 @@ impl Reader {
             status: page.status,
             mime: page.mime,
             body_bytes: page.body.len() as u64,
+            body,
             text_bytes: extracted.text.len() as u64,
             chunks: document.chunks,
             exact,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytemuck::{Pod, Zeroable};
 
 use super::shelf::{Capture, Rejection, Shelf};
-use crate::ids::doc_id;
+use crate::ids::{FPrint, doc_id};
 use crate::pages::record::Reason;
 use crate::pages::warc::RangeEnd;
 use crate::storage::records::Records;
@@ -143,6 +143,7 @@ struct Head {
 struct Row {
     fetch_time: i64,
     body_bytes: u64,
+    body: FPrint,
     text_bytes: u64,
     exact: u64,
     simhash: u64,
@@ -201,6 +202,7 @@ fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
             &[Row {
                 fetch_time: page.fetch_time,
                 body_bytes: page.body_bytes,
+                body: page.body,
                 text_bytes: page.text_bytes,
                 exact: page.exact,
                 simhash: page.simhash.unwrap_or(0),
@@ -283,6 +285,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Sh
             status: row.status,
             mime: rest.text(row.mime)?,
             body_bytes: row.body_bytes,
+            body: row.body,
             text_bytes: row.text_bytes,
             chunks: row.chunks,
             exact: row.exact,
@@ -346,6 +349,7 @@ mod tests {
                 status: 200 + n as u16,
                 mime: text.clone(),
                 body_bytes: number << 33,
+                body: !number,
                 text_bytes: number,
                 chunks: *fprints as u32 + 1,
                 exact: u64::MAX - number,

@@ -25,6 +25,8 @@ pub struct Capture {
     pub mime: String,
     /// Bytes as fetched, decoded.
     pub body_bytes: u64,
+    /// Fingerprint of these bytes.
+    pub body: FPrint,
     /// Bytes of text.
     pub text_bytes: u64,
     /// Chunks, each as often as it stands on the page.

@@ -132,6 +132,7 @@ fn pages(crawl: &Crawl, rows: &[(Rank, super::shelf::Capture)], sources: &[Strin
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
         ("mime", texts(rows, |(_, page)| page.mime.clone())),
         ("body_bytes", u64s(rows, |(_, page)| page.body_bytes)),
+        ("body", u64s(rows, |(_, page)| page.body)),
         ("text_bytes", u64s(rows, |(_, page)| page.text_bytes)),
         ("chunks", u32s(rows, |(_, page)| page.chunks)),
         ("exact", u64s(rows, |(_, page)| page.exact)),

@@ -69,7 +69,7 @@ mod tests {
         let truth = [("a", "real"), ("a", "exact"), ("b", "real"), ("b", "exact"), ("single:s", "single")];
         let truth: Vec<TruthRow> = truth.into_iter().enumerate().map(row).collect();
         let rows = Rows {
-            pages: (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect(),
+            pages: (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect(),
             clusters: (0..5).map(|doc_id| ClusterRow { cluster: 0, doc_id }).collect(),
             members: (0..5).map(|doc_id| MemberRow { similar_cluster: 0, collection: 0, doc_id }).collect(),
             truth,

@@ -12,7 +12,8 @@
 //! |---|---|
 //! | predicted pair | two pages of one trivial cluster |
 //! | true pair | two target pages with equal target and page |
-//! | pair precision, recall | true ones among the predicted pairs; predicted ones among the true pairs |
+//! | accidental pair | a predicted one of pages with the same HTML, byte for byte, that the truth does not call a pair: neither hit nor miss |
+//! | pair precision, recall | true ones among the predicted pairs but the accidental ones; predicted ones among the true pairs |
 //! | cluster precision, recall | clusters of ≥ 2 pages, all copies of one page; groups of ≥ 2 copies, all in one cluster |
 //! | counted collection | one of ≥ 10 pages in a similar cluster of ≥ 2 collections |
 //! | *of a copy* | ≥ 90 % of the collection's pages are of this copy |
@@ -48,7 +49,7 @@ pub use pairs::{ClusterCounts, PairCounts};
 pub use report::{Ratio, Report, Row, VariantCounts, table};
 pub use truth::{TruthRow, read_truth};
 
-use crate::ids::DocId;
+use crate::ids::{DocId, FPrint};
 use truth::Known;
 
 pub mod bands;
@@ -68,6 +69,8 @@ pub struct PageRow {
     pub doc_id: DocId,
     /// Its canonical URL.
     pub url: String,
+    /// Fingerprint of its HTML; 0 where there is none.
+    pub body: FPrint,
 }
 
 /// A row of the table `clusters`; a page in none is a cluster of its own.

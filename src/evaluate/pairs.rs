@@ -13,12 +13,14 @@ pub struct PairCounts {
     pub actual: u64,
     /// Both.
     pub hits: u64,
+    /// Predicted of pages with the same HTML, and no hits.
+    pub accidental: u64,
 }
 
 impl PairCounts {
-    /// True ones among the predicted.
+    /// True ones among the predicted that are not accidental.
     pub fn precision(&self) -> Ratio {
-        Ratio { part: self.hits, whole: self.predicted }
+        Ratio { part: self.hits, whole: self.predicted - self.accidental }
     }
 
     /// Predicted ones among the true.
@@ -80,7 +82,19 @@ pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts,
             counts.pure += u64::from(copies.len() > 1 && copies.len() == cluster.len());
         }
     }
+    pairs.accidental = accidental(known, cluster_of);
     (pairs, counts)
+}
+
+/// Counts the predicted pairs of pages with the same HTML that are no copies of each other.
+fn accidental(known: &Known, cluster_of: &[Option<DocId>]) -> u64 {
+    let pages = known.pages.iter().zip(cluster_of).filter(|(page, cluster)| page.body != 0 && cluster.is_some());
+    let mut rows: Vec<_> =
+        pages.map(|(page, cluster)| (cluster, page.body, page.target_page.map(|of| of.name))).collect();
+    rows.sort_unstable();
+    let alike = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1));
+    let copies = rows.chunk_by(|x, y| x == y).filter(|copies| copies[0].2.is_some());
+    alike.map(pairs_of).sum::<u64>() - copies.map(pairs_of).sum::<u64>()
 }
 
 /// Returns the predicted among the true pairs whose pages are both `in_class`, by the sizes of groups.

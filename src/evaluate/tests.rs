@@ -36,7 +36,7 @@ fn truth() -> Vec<TruthRow> {
 }
 
 fn pages(truth: &[TruthRow]) -> Vec<PageRow> {
-    (100..).zip(truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect()
+    (100..).zip(truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect()
 }
 
 /// Every page with all its copies in one cluster.
@@ -65,7 +65,7 @@ fn a_perfect_run_scores_one_throughout() {
         collection(2, 2, 46..56),
     ];
     let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members.concat(), &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 46, actual: 46, hits: 46 });
+    assert_eq!(report.pairs, PairCounts { predicted: 46, actual: 46, hits: 46, accidental: 0 });
     assert_eq!(report.clusters, ClusterCounts { clusters: 22, pure: 22, groups: 22, whole: 22 });
     let expected = CollectionCounts {
         collections: 5,
@@ -100,7 +100,7 @@ fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
     let truth = truth();
     let clusters = [ClusterRow { cluster: 156, doc_id: 156 }, ClusterRow { cluster: 156, doc_id: 157 }];
     let report = evaluate(&pages(&truth), &clusters, &[], &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 46, hits: 0 });
+    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 46, hits: 0, accidental: 0 });
     assert_eq!((report.clusters.clusters, report.clusters.pure), (1, 0));
 }
 
@@ -110,11 +110,11 @@ fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
     let mut pages = pages(&truth);
     let clusters = perfect_clusters(&truth);
     pages.retain(|page| page.doc_id != 100);
-    pages.push(PageRow { doc_id: 900, url: "http://elsewhere/".into() });
+    pages.push(PageRow { doc_id: 900, url: "http://elsewhere/".into(), body: 0 });
     let more = [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
     let report = evaluate(&pages, &more, &[], &truth);
     assert_eq!((report.unknown(), report.missing, report.known), (1, 1, 58));
-    assert_eq!(report.pairs, PairCounts { predicted: 44, actual: 44, hits: 44 });
+    assert_eq!(report.pairs, PairCounts { predicted: 44, actual: 44, hits: 44, accidental: 0 });
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
     ];
     let clusters = [ClusterRow { cluster: 100, doc_id: 100 }, ClusterRow { cluster: 100, doc_id: 101 }];
     let report = evaluate(&pages(&truth), &clusters, &[], &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 3, hits: 1 });
+    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 3, hits: 1, accidental: 0 });
     assert_eq!(report.collections, CollectionCounts::default());
     assert_eq!(report.variants["near"].recall, Ratio { part: 1, whole: 2 });
 }
@@ -214,6 +214,7 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
     let is_target = |row: &TruthRow| row.variant != "single" && row.variant != "hub";
     let same_page =
         |a: &TruthRow, b: &TruthRow| is_target(a) && is_target(b) && a.target == b.target && a.page == b.page;
+    let body = |doc: u64| pages.iter().find(|page| page.doc_id == doc).map_or(0, |page| page.body);
     let cluster = |doc: u64| clusters.iter().find(|row| row.doc_id == doc).map(|row| row.cluster);
     let together = |a: u64, b: u64| cluster(a).is_some() && cluster(a) == cluster(b);
     let copy =
@@ -226,6 +227,8 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
             pairs.predicted += u64::from(together(*a, *b));
             pairs.actual += u64::from(same_page(a_row, b_row));
             pairs.hits += u64::from(together(*a, *b) && same_page(a_row, b_row));
+            let alike = body(*a) != 0 && body(*a) == body(*b);
+            pairs.accidental += u64::from(together(*a, *b) && alike && !same_page(a_row, b_row));
         }
     }
     let mut counts = ClusterCounts::default();
@@ -374,6 +377,7 @@ prop_compose! {
         in_run in prop::collection::vec(prop::bool::weighted(0.95), 80),
         clusters in prop::collection::vec(prop::option::weighted(0.9, 0..8u64), 80),
         homes in prop::collection::vec((0..2u64, 0..3u64), 8),
+        bodies in prop::collection::vec(0..4u64, 80),
         noise in prop::collection::vec(prop::option::weighted(0.06, (0..3u64, 0..3u64)), 80),
         unknown in 0..3u64,
     ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<TruthRow>) {
@@ -387,7 +391,7 @@ prop_compose! {
             row.linked = Some(host == 1);
             let doc_id = at as u64 * 7 % 83;
             if in_run[at] {
-                pages.push(PageRow { doc_id, url: row.url.clone() });
+                pages.push(PageRow { doc_id, url: row.url.clone(), body: bodies[at] });
                 cluster_rows.extend(clusters[at].map(|cluster| ClusterRow { cluster, doc_id }));
                 let home = homes[usize::from(target * 4 + version * 2 + host)];
                 let (similar_cluster, collection) = noise[at].unwrap_or(home);
@@ -396,7 +400,7 @@ prop_compose! {
             truth.push(row);
         }
         for doc_id in 200..200 + unknown {
-            pages.push(PageRow { doc_id, url: format!("http://u/{doc_id}") });
+            pages.push(PageRow { doc_id, url: format!("http://u/{doc_id}"), body: 1 });
             cluster_rows.push(ClusterRow { cluster: doc_id % 8, doc_id });
             members.push(MemberRow { similar_cluster: 0, collection: doc_id % 3, doc_id });
         }

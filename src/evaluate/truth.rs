@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::PageRow;
 use super::columns::read_columns;
 use crate::error::Result;
-use crate::ids::DocId;
+use crate::ids::{DocId, FPrint};
 
 /// What is true of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,7 @@ pub(super) struct Known<'a> {
 #[derive(Debug)]
 pub(super) struct KnownPage<'a> {
     pub(super) doc_id: DocId,
+    pub(super) body: FPrint,
     pub(super) linked: Option<bool>,
     pub(super) variant: &'a str,
     /// `None` for pages of no target.
@@ -102,7 +103,7 @@ impl TargetCopy<'_> {
 
 impl<'a> Known<'a> {
     pub(super) fn new(pages: &[PageRow], truth: &'a [TruthRow]) -> Known<'a> {
-        let doc_ids: HashMap<&str, DocId> = pages.iter().map(|page| (page.url.as_str(), page.doc_id)).collect();
+        let of_url: HashMap<&str, &PageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
         let mut known = Known { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
         let (mut seen, mut targets, mut names, mut copies) =
             (HashSet::new(), HashMap::new(), HashMap::new(), HashMap::new());
@@ -111,7 +112,7 @@ impl<'a> Known<'a> {
                 known.repeated += 1;
                 continue;
             }
-            let Some(&doc_id) = doc_ids.get(row.url.as_str()) else {
+            let Some(&&PageRow { doc_id, body, .. }) = of_url.get(row.url.as_str()) else {
                 known.missing += 1;
                 continue;
             };
@@ -127,7 +128,7 @@ impl<'a> Known<'a> {
                 TargetPage { name, copy }
             });
             known.place.insert(doc_id, known.pages.len());
-            known.pages.push(KnownPage { doc_id, linked: row.linked, variant, target_page });
+            known.pages.push(KnownPage { doc_id, body, linked: row.linked, variant, target_page });
         }
         known.choose_primaries(targets.len());
         known
@@ -211,7 +212,7 @@ mod tests {
             row("http://d/", "y", "real"),
         ];
         let pages: Vec<PageRow> =
-            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone() }).collect();
+            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
         let known = Known::new(&pages, &truth);
         assert_eq!(known.copies.iter().map(|copy| copy.is_primary).collect::<Vec<_>>(), [false, true, true, false]);
     }

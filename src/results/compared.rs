@@ -40,7 +40,8 @@ pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
         Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
     };
     let urls = pages.urls()?.iter().cloned();
-    let pages = pages.doc_ids()?.iter().zip(urls).map(|(&doc_id, url)| PageRow { doc_id, url }).collect();
+    let of_page = pages.doc_ids()?.iter().zip(urls).zip(pages.0.u64("body")?);
+    let pages = of_page.map(|((&doc_id, url), &body)| PageRow { doc_id, url, body }).collect();
     let clusters = columns(&clusters, ["cluster", "doc_id", "doc_id"])?
         .into_iter()
         .map(|[cluster, doc_id, _]| ClusterRow { cluster, doc_id })
