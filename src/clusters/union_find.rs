@@ -1,5 +1,8 @@
 //! Union-find over dense numbers; the representative of a set is its smallest member.
 
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
 /// Disjoint sets over `0..n`; 4 bytes a member.
 #[derive(Debug, Clone)]
 pub struct UnionFind {
@@ -49,6 +52,66 @@ impl UnionFind {
     }
 }
 
+/// Disjoint sets over `0..n` that many threads join at once, without locks; 4 bytes a member.
+///
+/// A root is put below a smaller one by compare-and-swap, so a parent is never larger than its child, and whoever finds that a
+/// root is none any more looks again. Paths are halved by plain stores: what stands there, old or new, is an ancestor. So the
+/// sets depend on the edges alone, in whatever order the threads get to them.
+#[derive(Debug)]
+pub struct SharedSets {
+    parent: Vec<AtomicU32>,
+}
+
+impl SharedSets {
+    /// `n` sets of one member each.
+    pub fn new(n: usize) -> SharedSets {
+        SharedSets { parent: (0..n as u32).map(AtomicU32::new).collect() }
+    }
+
+    fn parent(&self, x: u32) -> u32 {
+        self.parent[x as usize].load(Relaxed)
+    }
+
+    /// A member of the set of `x` that was its smallest, while others may join it to another set.
+    fn find(&self, mut x: u32) -> u32 {
+        loop {
+            let parent = self.parent(x);
+            let grandparent = self.parent(parent);
+            if parent == grandparent {
+                return parent;
+            }
+            self.parent[x as usize].store(grandparent, Relaxed);
+            x = grandparent;
+        }
+    }
+
+    /// Joins the sets of `x` and `y`.
+    pub fn union(&self, x: u32, y: u32) {
+        loop {
+            let (x, y) = (self.find(x), self.find(y));
+            let (small, large) = (x.min(y), x.max(y));
+            if small == large || self.parent[large as usize].compare_exchange(large, small, Relaxed, Relaxed).is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Edges of a spanning forest, once all threads have joined what they have.
+    pub fn forest(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        (0..).zip(&self.parent).map(|(x, parent)| (x, parent.load(Relaxed))).filter(|(x, parent)| x != parent)
+    }
+
+    /// For every member the smallest member of its set, likewise.
+    pub fn labels(&self) -> Vec<u32> {
+        let mut labels = Vec::with_capacity(self.parent.len());
+        for (x, parent) in (0..).zip(&self.parent) {
+            let parent = parent.load(Relaxed);
+            labels.push(if parent == x { x } else { labels[parent as usize] });
+        }
+        labels
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -79,6 +142,24 @@ mod tests {
             edges.iter().rev().for_each(|&(x, y)| _ = backwards.union(y, x));
             prop_assert_eq!(&sets.clone().labels(), &reference(30, &edges));
             prop_assert_eq!(sets.labels(), backwards.labels());
+        }
+
+        #[test]
+        fn threads_that_join_at_once_come_to_the_same_sets(
+            edges in prop::collection::vec((0u32..200, 0u32..200), 0..400), threads in 1usize..5
+        ) {
+            let sets = SharedSets::new(200);
+            std::thread::scope(|scope| {
+                for thread in 0..threads {
+                    let (edges, sets) = (&edges, &sets);
+                    scope.spawn(move || edges.iter().skip(thread).step_by(threads).for_each(|&(x, y)| sets.union(x, y)));
+                }
+            });
+            let labels = reference(200, &edges);
+            prop_assert_eq!(&sets.labels(), &labels);
+            let again = SharedSets::new(200);
+            sets.forest().for_each(|(x, y)| again.union(x, y));
+            prop_assert_eq!(again.labels(), labels);
         }
 
         #[test]

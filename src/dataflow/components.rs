@@ -1,15 +1,15 @@
-//! Union-find over all workers: spanning forests are merged two by two, never all edges in one place.
+//! Union-find over all workers: those of a process join their edges in the same sets, and spanning forests of processes are
+//! merged two by two, never all edges in one place.
 //!
-//! Each worker joins its own edges and is left with a forest of fewer edges than there are members; log2(peers) rounds
-//! merge forests pairwise, and the labels are shared. One exchange a round, one to share.
+//! log2(processes) rounds merge the forests, of fewer edges than there are members, and the labels are shared. One exchange a
+//! round, one to share.
 //!
 //! # Memory
-//! 4 bytes a member in each worker, and 4 in each process for the labels; a worker that has given its forest away has
-//! forgotten it before the labels are shared.
+//! 4 bytes a member in each process for the sets, and 4 for the labels.
 
 use std::sync::Arc;
 
-use crate::clusters::union_find::UnionFind;
+use crate::clusters::union_find::SharedSets;
 use crate::engine::Net;
 use crate::error::Result;
 
@@ -20,24 +20,21 @@ pub fn components(
     members: usize,
     edges: impl Iterator<Item = (u32, u32)>,
 ) -> Result<Arc<Vec<u32>>> {
-    let mut sets = UnionFind::new(members);
-    edges.for_each(|(x, y)| _ = sets.union(x, y));
-    let (me, peers) = (net.index(), net.peers());
+    let sets = net.once(|| SharedSets::new(members))?;
+    edges.for_each(|(x, y)| sets.union(x, y));
+    net.all_gather(name, ())?;
+    let (process, workers) = (net.process(), net.workers_per_process());
+    let leads = net.index().is_multiple_of(workers);
     let mut distance = 1;
-    while distance < peers {
-        if me % (2 * distance) == distance {
-            let mut forest = sets.forest();
-            let source =
-                |send: &mut dyn FnMut([u32; 2])| forest.by_ref().take(1 << 15).map(|(x, y)| send([x, y])).count() > 0;
-            net.exchange(name, source, move |_| me - distance, |_| {})?;
-            drop(forest);
-            sets = UnionFind::new(0);
-        } else {
-            let joined = |rows: &[[u32; 2]]| rows.iter().for_each(|&[x, y]| _ = sets.union(x, y));
-            net.exchange(name, |_| false, |_| me, joined)?;
-        }
+    while distance < net.processes() {
+        let gives = leads && process % (2 * distance) == distance;
+        let mut forest = sets.forest().take(if gives { members } else { 0 });
+        let source =
+            |send: &mut dyn FnMut([u32; 2])| forest.by_ref().take(1 << 15).map(|(x, y)| send([x, y])).count() > 0;
+        let to = process.saturating_sub(distance) * workers;
+        let joined = |rows: &[[u32; 2]]| rows.iter().for_each(|&[x, y]| sets.union(x, y));
+        net.exchange(name, source, move |_| to, joined)?;
         distance *= 2;
     }
-    let labels = if me == 0 { sets.labels() } else { Vec::new() };
-    net.share(name, labels)
+    net.share(name, if net.index() == 0 { sets.labels() } else { Vec::new() })
 }
