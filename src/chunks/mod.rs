@@ -15,7 +15,7 @@ mod split;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::ids::FPrint;
+use crate::ids::{FPrint, mix};
 use crate::job::{Chunks, Unit};
 
 /// How text is cut and hashed: a named, versioned recipe. Equal names, equal fingerprints.
@@ -135,6 +135,11 @@ impl Recipe {
 /// Fingerprint of a whole text that is long enough to have one.
 pub fn whole(text: &str) -> FPrint {
     xxh3_64(text.as_bytes()).max(1)
+}
+
+/// What tells a page with too little text from others: the fingerprint of its bytes, kept apart from those of texts.
+pub fn instead_of_text(body: FPrint) -> FPrint {
+    if body == 0 { 0 } else { mix(body).max(1) }
 }
 
 /// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for none at all.

@@ -136,6 +136,17 @@ fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
 
 /// Reads the pages that were drawn, and writes sheet and tags file.
 fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()> {
+    let tags = path.with_extension("tsv");
+    if tags == path {
+        return Err(Error::Usage(format!(
+            "{}: name the sheet .html; the tags are in the .tsv beside it",
+            path.display()
+        )));
+    }
+    if let Some(there) = [tags.as_path(), path].into_iter().find(|path| path.exists()) {
+        let there = there.display();
+        return Err(Error::Usage(format!("{there} is there already; what it holds may be a person's work")));
+    }
     let (drawn, doc_ids, urls) = (draw.pairs(), pages.doc_ids()?, pages.urls()?);
     let row = |page: &DocId| doc_ids.binary_search(page).expect("pages of pairs are pages of the run");
     let rows: Vec<usize> = drawn.iter().flat_map(|(_, a, b)| [row(a), row(b)]).collect();
@@ -153,10 +164,6 @@ fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()>
         }
     };
     let judged: Vec<Judged> = drawn.iter().map(judged).collect();
-    let tags = path.with_extension("tsv");
-    if tags.exists() {
-        return Err(Error::Usage(format!("{} is there already; what it holds may be a person's work", tags.display())));
-    }
     for (path, text) in [(path, sheet(&judged)), (&tags, tags_file(&judged))] {
         std::fs::write(path, text).map_err(|cause| Error::storage(path.display().to_string(), cause))?;
     }

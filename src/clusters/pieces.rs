@@ -86,7 +86,7 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
 /// is more than one in five, the two are versions and stay apart. Larger pieces come first.
 ///
 /// # Cost
-/// Links x log links, and for each two pieces that are linked the pages of the smaller.
+/// Links x log links, and for each two pieces that are linked and not joined yet the pages of the smaller.
 pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank, Rank, Rank)>) -> Vec<(Rank, Rank)> {
     let mut pages: Vec<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
@@ -129,10 +129,13 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
         pieces.iter().map(|pages| pages.iter().map(|page| page.1).collect()).collect();
     for (x, y) in pairs {
         let (x, y) = (joined.find(x), joined.find(y));
+        if x == y {
+            continue;
+        }
         let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
         let of_small = &clusters[small as usize];
         let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
-        if x != y && DOUBLED * doubled <= of_small.len() {
+        if DOUBLED * doubled <= of_small.len() {
             joined.union(x, y);
             let of_small = std::mem::take(&mut clusters[small as usize]);
             let mut of_large = std::mem::take(&mut clusters[large as usize]);

@@ -30,7 +30,8 @@
 //! nothing grows with the components of the TCG, which may be one giant under this condition.
 //!
 //! # Cost
-//! Sorts of pages and links. Step 4 looks at the links again for each round in which something is taken out, two or three.
+//! Sorts of pages and links. Step 4 looks at the links of a similar cluster again for each round in which
+//! something is taken out: two or three on the crawls that were tried, as many as it has pieces at worst.
 //!
 //! # Source
 //! \[CSG00\] sections 2.2 and 6 name what a second phase should do (break points, collections of different sizes, pages not

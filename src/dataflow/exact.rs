@@ -19,7 +19,7 @@ struct Whole {
 
 /// Finds the centres and returns (centre, copy) for every other copy, ascending.
 ///
-/// Pages without text are copies of nothing. Pairs lie with the owner of their fingerprint.
+/// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint.
 pub fn fold(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<SimilarPair>> {
     let peers = net.peers() as u64;
     let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {

@@ -20,6 +20,7 @@ pub fn hyperlink_map(
     net: &mut Net<'_>,
     directory: &Directory,
     rp: &[u64],
+    signed: &[bool],
     links: &[(Rank, Rank)],
     settings: &Signatures,
 ) -> Result<Vec<u64>> {
@@ -71,7 +72,11 @@ pub fn hyperlink_map(
         for links in links.chunk_by(|x, y| x.0 == y.0) {
             let of_parent = &places[at..at + links.len()];
             at += links.len();
-            let parent = directory.place(links[0].0) * dims;
+            let parent = directory.place(links[0].0);
+            if !signed[parent] {
+                continue;
+            }
+            let parent = parent * dims;
             for dim in 0..dims {
                 let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
                 next[parent + dim] = step(r[parent + dim], settings, values);

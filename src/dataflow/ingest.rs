@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::resume::{Part, Recorder, Resume};
 use super::shelf::{Capture, Rejection, Shelf};
 use super::turns::Turns;
-use crate::chunks::{Recipe, bytes};
+use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
@@ -196,7 +196,7 @@ impl Reader {
         let text = if document.exact == 0 { "" } else { extracted.text };
         let by_bytes = self.paragraphs.is_none() && self.min_text > extracted.text.len();
         let body = bytes(&page.body);
-        let exact = if by_bytes { body } else { document.exact };
+        let exact = if by_bytes { instead_of_text(body) } else { document.exact };
         let shelf = &mut self.shelf;
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,

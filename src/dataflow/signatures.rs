@@ -57,8 +57,8 @@ pub struct Found {
 /// they lie, and `links` this worker's.
 ///
 /// # Errors
-/// [`Error::Space`] for more pairs than `signatures.max_pairs`, with their number, before they are made; and when the bound on
-/// memory does not suffice.
+/// [`Error::Space`] for more pairs than `signatures.max_pairs`, with their number, before a worker makes more than that; and when
+/// the bound on memory does not suffice.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -71,7 +71,8 @@ pub fn similar_pairs(
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
     hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
-    let hm = hyperlink_map(net, &crawl.directory, &rp, links, settings)?;
+    let signed: Vec<bool> = crawl.pages.iter().map(|(_, page)| !page.projected.is_empty()).collect();
+    let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
     let directory = crawl.directory.clone();
     let mut copies =
         net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;

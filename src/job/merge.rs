@@ -36,6 +36,14 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
         must_be: "of the type that `webtwin check` shows".into(),
     })?;
     if job.kind == Kind::Signatures {
+        if !matches!(job.similar.by, Measure::Overlap | Measure::Signatures) {
+            return Err(Error::Setting {
+                file: file.into(),
+                setting: "similar.by".into(),
+                got: format!("{:?}", job.similar.by).to_lowercase(),
+                must_be: "signatures, or left out, with kind = \"signatures\"".into(),
+            });
+        }
         job.similar.by = Measure::Signatures;
     }
     validate(&job, file)?;

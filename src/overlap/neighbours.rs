@@ -65,7 +65,8 @@ impl Linked {
 /// pages.
 ///
 /// # Cost
-/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes a pair and about 150 a page.
+/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes a pair and about 150 a page, and 16 for
+/// each two clusters that are kept apart, each of which costs the places of the smaller.
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
@@ -76,10 +77,16 @@ pub fn keep_apart(
     let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
     let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
+    // What two clusters were kept apart for stays while they grow.
+    let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Rank, b: Rank, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
         let (few, many) = if places[x as usize].len() < places[y as usize].len() { (x, y) } else { (y, x) };
-        if x == y || (!whatever && !places[few as usize].is_disjoint(&places[many as usize])) {
+        if x == y || (!whatever && refused.contains(&(x.min(y), x.max(y)))) {
+            return;
+        }
+        if !whatever && !places[few as usize].is_disjoint(&places[many as usize]) {
+            refused.insert((x.min(y), x.max(y)));
             return;
         }
         clusters.union(x, y);

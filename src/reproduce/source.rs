@@ -12,7 +12,7 @@ use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::evaluate::TruthRow;
-use crate::job::{Digest, Job, resolve};
+use crate::job::{Digest, Job, Kind, resolve};
 use crate::pages::work_items::Work;
 use crate::results::{self, compared};
 use crate::storage::location::Location;
@@ -126,7 +126,11 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
     };
     let file = truth.display().to_string();
     let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
-    Ok((results::Run::open(run)?.job()?, compared::truth(&file, &text)?))
+    let job = results::Run::open(run)?.job()?;
+    if !matches!(job.kind, Kind::Replicas | Kind::Signatures) {
+        return Err(Error::Usage(format!("--input {run}: its job is not of the kind replicas or signatures")));
+    }
+    Ok((job, compared::truth(&file, &text)?))
 }
 
 /// Clusters of a made-up table of `scale` pages, in 8 GiB.

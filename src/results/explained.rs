@@ -234,11 +234,10 @@ impl Asked {
 
     /// Why the pages are apart.
     fn reasons(&self, overlap: &OverlapSays, hamming: &HammingSays) -> Result<Vec<String>> {
-        let exact = self.pages.0.u64("exact")?;
         let mut reasons = Vec::new();
-        for (side, _) in self.sides.iter().zip(self.rows).filter(|(_, row)| exact[*row] == 0) {
+        for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
-                "{} has {} bytes of text, fewer than chunks.min_text ({}): it says too little to be a copy of anything",
+                "{} has {} bytes of text, fewer than chunks.min_text ({}): only pages with the same HTML are its copies",
                 side.url, side.text_bytes, self.job.chunks.min_text
             ));
         }
@@ -268,14 +267,22 @@ impl Asked {
             if suffices && overlap.better.iter().all(Vec::is_empty) {
                 reasons.push(match (settings.guard, self.known) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
+                    (Guard::Neighbours, known) => {
+                        let unless = match known {
+                            Knowledge::Hosts => ", unless chunks that count here are furniture elsewhere, which --read-crawl tells",
+                            _ => "",
+                        };
+                        format!(
+                            "similar, but the guard `neighbours` kept their clusters apart: pages of one host that link to the \
+                             same pages there would have come together{unless}"
+                        )
+                    }
                     (_, Knowledge::Hosts) => {
                         "similar as far as the pages of the two hosts tell; chunks that count here may be \
                          furniture or too frequent elsewhere, and --read-crawl tells"
                             .into()
                     }
-                    (guard, _) => {
-                        format!("similar, and neither has a better match: the guard ({guard:?}) sees more than that")
-                    }
+                    _ => "similar, and neither has a better match as far as can be told".into(),
                 });
             }
         }
@@ -315,7 +322,10 @@ fn numbered(hosts: &[String]) -> Vec<HostId> {
 fn unknown(run: &Run, url: &str) -> Error {
     let rejected = || -> Result<Option<String>> {
         let table = run.table("rejected")?;
-        let rows = table.text("detail")?.iter().position(|detail| detail.contains(url));
+        let rows = table
+            .text("detail")?
+            .iter()
+            .position(|detail| detail.split_whitespace().any(|word| word.trim_end_matches([',', ';', ':']) == url));
         let Some(row) = rows else { return Ok(None) };
         let (reason, source) = (&table.text("reason")?[row], &table.text("source")?[row]);
         Ok(Some(format!("its record was rejected: {reason}, {source} at offset {}", table.u64("offset")?[row])))

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Run;
-use crate::chunks::{bytes, whole};
+use crate::chunks::{bytes, instead_of_text, whole};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, FPrint};
 use crate::job::Input;
@@ -116,7 +116,7 @@ impl Places<'_> {
                 Form::Html => extractor.html(&page.body, charset, &url).text,
                 Form::Text => extractor.text(&page.body, charset).text,
             };
-            let same = [0, whole(text), bytes(&page.body)].contains(&self.exact[row]);
+            let same = [0, whole(text), instead_of_text(bytes(&page.body))].contains(&self.exact[row]);
             if text.len() as u64 != self.text_bytes[row] || !same {
                 return Ok(());
             }
