@@ -7,9 +7,13 @@ use super::super::{Options, Row, figure};
 use super::{of_the_machine, scaled};
 use crate::build::{memory_bytes, peak_memory_bytes};
 use crate::dataflow::components::components;
-use crate::engine::{Cluster, run as run_on};
+use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
+use crate::overlap::SimilarPair;
 use crate::synth::similar_pairs::PairTable;
+
+/// Stripes of pages that are dealt out to workers.
+const STRIPES: usize = 1024;
 
 /// Bytes that two workers have on their way to each other.
 const ON_THE_WAY: u64 = 40 << 20;
@@ -23,8 +27,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let made = Arc::clone(&table);
     let (making, made) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
-            let pairs = made.pairs(made.part(net.index(), net.peers()));
-            Ok(pairs.fold((0u64, 0u64), |(count, sum), pair| (count + 1, sum + u64::from(pair.b))))
+            Ok(dealt(&made, net).fold((0u64, 0u64), |(count, sum), pair| (count + 1, sum + u64::from(pair.b))))
         })
     });
     let pairs: u64 = made?.iter().map(|part| part.0).sum();
@@ -34,7 +37,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let joined = Arc::clone(&table);
     let (all, labels) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
-            let pairs = joined.pairs(joined.part(net.index(), net.peers()));
+            let pairs = dealt(&joined, net);
             components(net, "trivial clusters", pages as usize, pairs.map(|pair| (pair.a, pair.b)))
         })
     });
@@ -55,6 +58,12 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ];
     rows.extend(spent);
     Ok(rows)
+}
+
+/// A worker's pairs: those of every so-manieth stripe of pages, as pairs lie when they have been counted.
+fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
+    let mine = (net.index()..STRIPES).step_by(net.peers());
+    mine.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
 }
 
 /// Fails unless pages are together that were made so, under their smallest.
