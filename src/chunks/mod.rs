@@ -28,7 +28,7 @@ pub struct Recipe {
 /// The fingerprints of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which only [`bytes`] can tell from others.
+    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which only [`bytes()`] can tell from others.
     /// (A text that happens to hash to 0 gets 1.)
     pub exact: FPrint,
     /// Chunks before duplicates within the page are removed.
