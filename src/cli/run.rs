@@ -64,14 +64,10 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     let queue = queue(&job, &folder)?;
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();
-    let watcher = Watcher::start(queue.progress.clone(), log);
-    let shared = (Arc::new(job), Arc::clone(&queue), folder.clone());
-    let summaries =
-        run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2));
-    drop(watcher);
-    end_of_reading(&queue);
-    let summaries = summaries?;
-    remove_records(&queue);
+    let shared = (job, Arc::clone(&queue), folder.clone());
+    let summaries = reading(&queue, log, || {
+        run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
+    })?;
     if process == 0
         && let Some(summary) = summaries.first()
     {
@@ -116,6 +112,17 @@ fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     Ok(Queue::resuming(work, Some(Resume::new(records))))
 }
 
+/// Does a job that reads a crawl, under the eyes of who waits for it; once it is done its records go.
+fn reading<T>(queue: &Queue, log: Log, run: impl FnOnce() -> Result<Vec<T>>) -> Result<Vec<T>> {
+    let watcher = Watcher::start(queue.progress.clone(), log);
+    let done = run();
+    drop(watcher);
+    end_of_reading(queue);
+    let done = done?;
+    remove_records(queue);
+    Ok(done)
+}
+
 /// Says what the records came to in this process, if there are any.
 fn end_of_reading(queue: &Queue) {
     let Some(resume) = &queue.resume else { return };
@@ -139,14 +146,10 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
         let queue = queue(&job, &folder)?;
-        let watcher = Watcher::start(queue.progress.clone(), log);
         let shared = Arc::clone(&queue);
-        let manifests = run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out));
-        drop(watcher);
-        end_of_reading(&queue);
-        let manifests = manifests?;
-        remove_records(&queue);
-        manifests
+        reading(&queue, log, || {
+            run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
+        })?
     } else {
         let ready = Ready::find(&job)?;
         let _watcher = Watcher::start(ready.progress.clone(), log);
@@ -193,14 +196,10 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
 fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
     let queue = queue(&job, &folder)?;
     let digest = Digest::of(&job).0;
-    let watcher = Watcher::start(queue.progress.clone(), log);
     let shared = (job, Arc::clone(&queue), folder.clone());
-    let summaries =
-        run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2));
-    drop(watcher);
-    end_of_reading(&queue);
-    let summaries = summaries?;
-    remove_records(&queue);
+    let summaries = reading(&queue, log, || {
+        run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))
+    })?;
     if process == 0
         && let Some(summary) = summaries.first()
     {

@@ -47,7 +47,7 @@ use super::link_summary::{ClusterLink, link_summary};
 use super::merge::may_merge;
 use super::nearby::nearby_pages;
 use super::pieces::{grow_pieces, join_pieces};
-use super::union_find::UnionFind;
+use super::union_find::{UnionFind, sizes};
 use crate::ids::{HostId, Rank};
 use crate::job::{Clusters, MergeCondition};
 
@@ -318,13 +318,6 @@ fn mirrors(labels: &[Rank], sizes_of_clusters: &[u32], pieces: &[Rank]) -> Vec<R
         }
     }
     sets.labels()
-}
-
-/// Members of every set, by its name; 0 for what names none.
-pub fn sizes(names: &[Rank]) -> Vec<u32> {
-    let mut sizes = vec![0; names.len()];
-    names.iter().for_each(|&name| sizes[name as usize] += 1);
-    sizes
 }
 
 #[cfg(test)]

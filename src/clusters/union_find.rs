@@ -112,6 +112,13 @@ impl SharedSets {
     }
 }
 
+/// Members of every set, by its name; 0 for what names none.
+pub fn sizes(names: &[u32]) -> Vec<u32> {
+    let mut sizes = vec![0; names.len()];
+    names.iter().for_each(|&name| sizes[name as usize] += 1);
+    sizes
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -48,6 +48,7 @@ use std::sync::Arc;
 use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
+use crate::clusters::union_find::sizes;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{HostId, Rank};
@@ -197,13 +198,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
 fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Rank, Rank)> {
     let merging = link_summary.iter().filter(|row| may_merge(row, merge));
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
-}
-
-/// Pages of every trivial cluster, by its smallest page; 0 for pages that are not the smallest of theirs.
-fn sizes(labels: &[Rank]) -> Vec<u32> {
-    let mut sizes = vec![0; labels.len()];
-    labels.iter().for_each(|&cluster| sizes[cluster as usize] += 1);
-    sizes
 }
 
 fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair>) -> Result<Vec<SimilarPair>> {

@@ -1,7 +1,9 @@
 //! How far a process is: counters that workers raise, for people who watch.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 
 /// Counters of one process.
 #[derive(Debug)]
@@ -41,5 +43,25 @@ impl Progress {
     /// The stage that was entered last.
     pub fn stage(&self) -> &'static str {
         *self.stage.lock().expect("no holder of this lock can panic")
+    }
+}
+
+/// Seconds by stage, in thousandths, as manifests have them.
+pub(super) struct Laps {
+    /// Of the stages that have ended.
+    pub seconds: BTreeMap<String, f64>,
+    start: Instant,
+}
+
+impl Laps {
+    /// The first stage begins.
+    pub fn start() -> Laps {
+        Laps { seconds: BTreeMap::new(), start: Instant::now() }
+    }
+
+    /// A stage ends, and the next begins.
+    pub fn lap(&mut self, stage: &str) {
+        self.seconds.insert(stage.into(), (self.start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
+        self.start = Instant::now();
     }
 }

@@ -1,10 +1,8 @@
 //! The `replicas` job from end to end on one worker: read, find, write, commit.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use super::captures::Crawl;
 use super::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
+use super::progress::Laps;
 use super::shelf::Shelf;
 use super::summary::{Records, Summary};
 use super::{find, write};
@@ -21,25 +19,20 @@ use crate::storage::location::Location;
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    let mut seconds = BTreeMap::new();
-    let mut start = Instant::now();
-    let mut lap = |stage: &str| {
-        seconds.insert(stage.to_string(), (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
-        start = Instant::now();
-    };
+    let mut laps = Laps::start();
     let (mut shelf, floors) = read_crawl(net, job, queue)?;
-    lap("1 read");
+    laps.lap("1 read");
 
     queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors)?;
     found.summary.records = account(net, &shelf, &found.crawl)?;
-    lap("2 find");
+    laps.lap("2 find");
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
     let partitions = job.output.partitions as usize;
     let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
-    lap("3 write");
+    laps.lap("3 write");
 
     let mut recipes = vec![
         ("chunks", Recipe::new(&job.chunks).name()),
@@ -49,7 +42,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     if job.similar.by == Measure::Signatures {
         recipes.push(("signatures", random_projection::Recipe::new(&job.signatures).name()));
     }
-    write::commit(net, job, folder, &counts(&found.summary), &recipes, seconds, files)?;
+    write::commit(net, job, folder, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)
 }
 

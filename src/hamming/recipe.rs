@@ -20,8 +20,7 @@
 
 use crate::ids::SimHash;
 use crate::job::{Simhash, Weights};
-use crate::text::terms::NONE;
-use crate::text::{Feature, Features, weigh};
+use crate::text::{Feature, Features, weigh, weighed};
 
 use super::simhash::Sums;
 
@@ -46,15 +45,9 @@ impl Recipe {
         if *bits == 0 {
             return "none".into();
         }
-        let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
-        let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
-        let weights = match weights {
-            Weights::Count => "count",
-            Weights::Log => "log",
-            Weights::Once => "once",
-        };
+        let weighed = weighed(stop_words, stemming, *weights);
         let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}{stop}{stem}-{weights}{idf}-min{min_features}-xxh3-{bits}-v1")
+        format!("terms-{phrase}{weighed}{idf}-min{min_features}-xxh3-{bits}-v1")
     }
 
     /// The simhash of `text`, all features weighing what they weigh on the page; `None` for a text with fewer features than

@@ -16,8 +16,6 @@ use crate::job::{Digest, Job, Kind, resolve};
 use crate::pages::work_items::Work;
 use crate::results::{self, compared};
 use crate::storage::location::Location;
-use crate::storage::manifest::Manifest;
-use crate::storage::table::{Table, decode};
 use crate::synth::tables::{Chunking, TableParams};
 
 /// What pages are compared by: a column of the papers' Table 1.
@@ -41,11 +39,18 @@ impl By {
     }
 }
 
-/// A finished run.
+/// A finished run with its summary.
 pub(super) struct Run {
-    folder: Location,
-    pub manifest: Manifest,
+    run: results::Run,
     pub summary: Summary,
+}
+
+impl std::ops::Deref for Run {
+    type Target = results::Run;
+
+    fn deref(&self) -> &results::Run {
+        &self.run
+    }
 }
 
 impl Run {
@@ -58,13 +63,12 @@ impl Run {
     }
 
     pub(super) fn read(url: &str) -> Result<Run> {
-        let folder = Location::parse(url)?;
-        let manifest = Manifest::read(&folder)?;
-        let file = manifest.files.iter().find(|file| file.path == "summary.json");
+        let run = results::Run::open(url)?;
+        let file = run.manifest.files.iter().find(|file| file.path == "summary.json");
         let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
-        let summary = serde_json::from_slice(&manifest.read_file(&folder, file)?)
+        let summary = serde_json::from_slice(&run.manifest.read_file(&run.folder, file)?)
             .map_err(|cause| Error::input(url, format!("summary.json: {cause}; run the job again with this build")))?;
-        Ok(Run { folder, manifest, summary })
+        Ok(Run { run, summary })
     }
 
     fn make(options: &Options, job_file: &str, job: &str) -> Result<Run> {
@@ -93,14 +97,6 @@ impl Run {
     /// Bytes of a table on disk.
     pub(super) fn bytes(&self, table: &str) -> u64 {
         self.manifest.table(table).map(|file| file.bytes).sum()
-    }
-
-    pub(super) fn table(&self, name: &str) -> Result<Table> {
-        let mut table = Table::default();
-        for file in self.manifest.table(name) {
-            table.append(decode(&file.path, self.manifest.read_file(&self.folder, file)?)?)?;
-        }
-        Ok(table)
     }
 }
 

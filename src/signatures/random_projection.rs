@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ONE, RpSignature};
 use crate::ids::mix;
-use crate::job::{Signatures, Weights};
-use crate::text::terms::NONE;
-use crate::text::{Feature, Features, weigh};
+use crate::job::Signatures;
+use crate::text::{Feature, Features, weigh, weighed};
 
 /// Entries that one hash gives.
 const OF_ONE_HASH: usize = 4;
@@ -81,15 +80,9 @@ impl Recipe {
     /// Name and version, as written into every manifest.
     pub fn name(&self) -> String {
         let Signatures { dims, seed, stop_words, stemming, weights, unit_length, min_terms, .. } = &self.settings;
-        let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
-        let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
-        let weights = match weights {
-            Weights::Count => "count",
-            Weights::Log => "log",
-            Weights::Once => "once",
-        };
+        let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms{stop}{stem}-{weights}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
+        format!("rp-terms{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
     }
 
     /// `ΠD` of `text`; `None` for a text of fewer than `min_terms` terms, each counted as often as it stands there, and for

@@ -87,11 +87,6 @@ impl Repeating {
         Repeating { documents, keys, starts }
     }
 
-    /// How many documents there are.
-    pub fn documents(&self) -> usize {
-        self.documents.len()
-    }
-
     /// How many counts [`Repeating::count`] needs.
     pub fn keys(&self) -> usize {
         self.keys.len()

@@ -18,8 +18,20 @@ pub mod words;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::Weights;
-use terms::Terms;
+use terms::{NONE, Terms};
 use words::Words;
+
+/// How words become weighted features, as names of recipes have it: `[-stop.LANG][-stem.LANG]-WEIGHTS`.
+pub fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
+    let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
+    let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
+    let weights = match weights {
+        Weights::Count => "count",
+        Weights::Log => "log",
+        Weights::Once => "once",
+    };
+    format!("{stop}{stem}-{weights}")
+}
 
 /// A feature with its weight on a page: more than 0, in sixteenths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

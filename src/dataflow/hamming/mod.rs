@@ -14,12 +14,11 @@ mod scan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::memory::hold_bytes_against_bound;
-use super::progress::Progress;
+use super::progress::{Laps, Progress};
 use super::tables::Part;
 use super::turns::Turns;
 use super::write::{commit, put_tables};
@@ -184,23 +183,6 @@ fn parts(
         parts.push((name, 0, table(&[])));
     }
     Ok((rows, parts))
-}
-
-/// Seconds by stage.
-struct Laps {
-    seconds: BTreeMap<String, f64>,
-    start: Instant,
-}
-
-impl Laps {
-    fn start() -> Laps {
-        Laps { seconds: BTreeMap::new(), start: Instant::now() }
-    }
-
-    fn lap(&mut self, stage: &str) {
-        self.seconds.insert(stage.into(), (self.start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
-        self.start = Instant::now();
-    }
 }
 
 /// Fails unless all processes see the same F and Q.

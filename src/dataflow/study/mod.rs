@@ -10,7 +10,6 @@ mod of_table;
 mod web;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +17,7 @@ use super::captures::Crawl;
 use super::directory::Partitions;
 use super::ingest::Queue;
 use super::memory::{Held, hold_against_bound};
+use super::progress::Laps;
 use super::replicas::{account, read_crawl};
 use super::summary::Records;
 use super::tables::{Part, rejected_table, split};
@@ -78,15 +78,10 @@ pub struct Summary {
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    let mut seconds = BTreeMap::new();
-    let mut start = Instant::now();
-    let mut lap = |stage: &str| {
-        seconds.insert(stage.to_string(), (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
-        start = Instant::now();
-    };
+    let mut laps = Laps::start();
     let reference = reference_growth(net, job)?;
     let (mut shelf, floors) = read_crawl(net, job, queue)?;
-    lap("1 read");
+    laps.lap("1 read");
 
     queue.progress.enter("finding");
     let partitions = Partitions::new(job.output.partitions, net.peers());
@@ -108,7 +103,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let growth = &summary.tables.complete.growth;
     summary.estimates_by_reference =
         PERCENTS.iter().filter_map(|&percent| estimate(growth, &reference, percent)).collect();
-    lap("2 find");
+    laps.lap("2 find");
 
     queue.progress.enter("writing");
     let sources = &queue.work.inputs;
@@ -120,7 +115,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         _ => rejected_table(&[], &[]),
     })?;
     let files = put_tables(net, folder, parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
-    lap("3 write");
+    laps.lap("3 write");
     let complete = &summary.tables.complete;
     let counts = [
         ("records", summary.records.read),
@@ -132,7 +127,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("connected", summary.tables.connected.documents),
     ];
     let recipes = [("chunks", Recipe::new(&job.chunks).name()), ("doc_id", "xxh3-64-v1".into())];
-    commit(net, job, folder, &counts, &recipes, seconds, files)?;
+    commit(net, job, folder, &counts, &recipes, laps.seconds, files)?;
     Ok(summary)
 }
 

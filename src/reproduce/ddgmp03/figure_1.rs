@@ -12,11 +12,9 @@ use super::super::source::{Run, put};
 use super::super::{Options, Row, beside, draw, figure};
 use super::curves::{Cell, Curves, Page, Quality};
 use crate::error::{Error, Result};
-use crate::evaluate::read_truth;
 use crate::ids::{DocId, doc_id};
-use crate::pages::url::CanonicalUrl;
+use crate::results::compared;
 use crate::signatures::parts;
-use crate::synth::Synth;
 
 /// Break-even points of RP alone, and of RP + HM (section 3).
 const PUBLISHED: (f64, f64) = (0.90, 0.93);
@@ -60,30 +58,28 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 
 /// What each page is a copy of, by doc id; `None` for pages of no target. Pages that the truth does not know are not in it.
 fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
-    let (file, text) = match &options.truth {
+    let rows = match &options.truth {
         Some(path) => {
             let file = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|cause| Error::input(&file, cause))?;
-            (file, text)
+            compared::truth(&file, &text)?
         }
         None => {
             let made_up = run.manifest.job["input"]["urls"][0].as_str().filter(|url| url.starts_with("synth://"));
             let url = made_up.ok_or_else(|| {
                 Error::Usage("ddgmp03-figure1 --input RUN: give the truth about its crawl, --truth FILE".into())
             })?;
-            let mut truth = Vec::new();
-            Synth::parse(url)?.truth_tsv(&mut truth).map_err(|cause| Error::storage(url, cause))?;
-            (url.to_string(), String::from_utf8_lossy(&truth).into_owned())
+            compared::planted(url)?
         }
     };
     let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
-    for row in read_truth(&file, &text)? {
-        let url = CanonicalUrl::parse(&row.url).map_err(|why| Error::input(&file, format!("{}: {why}", row.url)))?;
-        let name = (!matches!(row.variant.as_str(), "single" | "hub")).then(|| {
+    for row in rows {
+        let (page, is_of_target) = (doc_id(&row.url), row.is_of_target());
+        let name = is_of_target.then(|| {
             let next = numbers.len() as u32;
             *numbers.entry((row.target, row.page)).or_insert(next)
         });
-        names.entry(doc_id(url.as_str())).or_insert(name);
+        names.entry(page).or_insert(name);
     }
     Ok(names)
 }
