@@ -3,19 +3,18 @@
 //! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
-//! # Layout of a record
-//! `Head`, `Row` for each page, `RejectionRow`; fingerprints, feature hashes, links, projections (8 bytes each), feature
-//! weights (2); then bytes: what was mended, URLs and media types of the pages, details of the rejections; all in the order of reading.
+//! A record is serialised by serde and `bincode`, and framed with its length, checksum, job and build by
+//! [`crate::storage::records`].
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytemuck::{Pod, Zeroable};
+use bincode::Options;
+use serde::{Deserialize, Serialize};
 
 use super::shelf::{Capture, Rejection, Shelf};
-use crate::ids::{FPrint, doc_id};
-use crate::pages::record::Reason;
+use crate::ids::{DocId, FPrint, doc_id};
 use crate::pages::warc::RangeEnd;
 use crate::storage::records::Records;
 
@@ -119,213 +118,70 @@ impl Part {
     }
 }
 
-/// Lengths of what follows, and the end of the item.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Head {
-    pages: u64,
-    rejections: u64,
-    fprints: u64,
-    features: u64,
-    links: u64,
-    /// Whether pages have lists of features, even empty ones.
-    with_features: u64,
-    first_start: u64,
-    last_start: u64,
-    /// Bit 0: there is a first start; bit 1: there is a last one.
-    starts: u64,
-    end: u64,
-    records: u64,
+/// The record of an item, as it is written.
+#[derive(Serialize)]
+struct RecordOf<'a> {
+    captures: &'a [Capture],
+    rejections: &'a [Rejection],
+    fprints: Vec<&'a [FPrint]>,
+    links: Vec<&'a [DocId]>,
+    /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
+    features: Option<Vec<(&'a [u64], &'a [u16])>>,
+    end: RangeEnd,
 }
 
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Row {
-    fetch_time: i64,
-    body_bytes: u64,
-    body: FPrint,
-    text_bytes: u64,
-    exact: u64,
-    simhash: u64,
-    offset: u64,
-    length: u64,
-    fprints: u64,
-    features: u64,
-    links: u64,
-    projected: u64,
-    url: u64,
-    mime: u64,
-    mended: u64,
-    chunks: u32,
-    status: u16,
-    has_simhash: u16,
+/// The same, as it is read.
+#[derive(Deserialize)]
+struct Record {
+    captures: Vec<Capture>,
+    rejections: Vec<Rejection>,
+    fprints: Vec<Vec<FPrint>>,
+    links: Vec<Vec<DocId>>,
+    features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
+    end: RangeEnd,
 }
 
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RejectionRow {
-    offset: u64,
-    reason: u64,
-    detail: u64,
-}
-
-fn put<T: Pod>(record: &mut Vec<u8>, rows: &[T]) {
-    record.extend_from_slice(bytemuck::cast_slice(rows));
+/// Nothing may follow a record.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
 /// Appends the record of an item; its captures must still be on the shelf.
 fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
-    let Part { slots, rejections, end } = part;
-    let (fprints, links) = (shelf.fprints.span(slots.clone()), shelf.links.span(slots.clone()));
-    let (hashes, weights) = shelf.features.span(slots.clone());
-    let captures = &shelf.captures[slots.clone()];
-    let refused = &shelf.rejections[rejections.clone()];
-    put(
-        record,
-        &[Head {
-            pages: slots.len() as u64,
-            rejections: refused.len() as u64,
-            fprints: fprints.len() as u64,
-            features: hashes.len() as u64,
-            links: links.len() as u64,
-            with_features: (shelf.features.slots() > 0).into(),
-            first_start: end.first_start.unwrap_or(0),
-            last_start: end.last_start.unwrap_or(0),
-            starts: u64::from(end.first_start.is_some()) | u64::from(end.last_start.is_some()) << 1,
-            end: end.end,
-            records: end.records,
-        }],
-    );
-    for (slot, page) in slots.clone().zip(captures) {
-        put(
-            record,
-            &[Row {
-                fetch_time: page.fetch_time,
-                body_bytes: page.body_bytes,
-                body: page.body,
-                text_bytes: page.text_bytes,
-                exact: page.exact,
-                simhash: page.simhash.unwrap_or(0),
-                offset: page.offset,
-                length: page.length,
-                fprints: shelf.fprints.get(slot).len() as u64,
-                features: shelf.features.span(slot..slot + 1).0.len() as u64,
-                links: shelf.links.get(slot).len() as u64,
-                projected: page.projected.len() as u64,
-                url: page.url.len() as u64,
-                mime: page.mime.len() as u64,
-                mended: page.mended.len() as u64,
-                chunks: page.chunks,
-                status: page.status,
-                has_simhash: page.simhash.is_some().into(),
-            }],
-        );
-    }
-    for Rejection { offset, reason, detail, .. } in refused {
-        put(record, &[RejectionRow { offset: *offset, reason: *reason as u64, detail: detail.len() as u64 }]);
-    }
-    put(record, fprints);
-    put(record, hashes);
-    put(record, links);
-    captures.iter().for_each(|page| put(record, &page.projected));
-    put(record, weights);
-    captures.iter().flat_map(|page| &page.mended).for_each(|&reason| record.push(reason as u8));
-    captures.iter().for_each(|page| record.extend(page.url.bytes().chain(page.mime.bytes())));
-    refused.iter().for_each(|row| record.extend(row.detail.bytes()));
-}
-
-/// What is left of a list that is taken from the front.
-struct Rest<'a, T>(&'a [T]);
-
-impl<'a, T> Rest<'a, T> {
-    fn take(&mut self, n: u64) -> Option<&'a [T]> {
-        let (taken, rest) = self.0.split_at_checked(usize::try_from(n).ok()?)?;
-        self.0 = rest;
-        Some(taken)
-    }
-}
-
-impl<'a> Rest<'a, u8> {
-    fn rows<T: Pod>(&mut self, n: u64) -> Option<Vec<T>> {
-        Some(bytemuck::pod_collect_to_vec(self.take(n.checked_mul(size_of::<T>() as u64)?)?))
-    }
-
-    fn text(&mut self, n: u64) -> Option<String> {
-        Some(std::str::from_utf8(self.take(n)?).ok()?.to_string())
-    }
-}
-
-fn reason(number: u64) -> Option<Reason> {
-    Reason::ALL.get(usize::try_from(number).ok()?).copied()
+    let slots = || part.slots.clone();
+    let of = RecordOf {
+        captures: &shelf.captures[slots()],
+        rejections: &shelf.rejections[part.rejections.clone()],
+        fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
+        links: slots().map(|slot| shelf.links.get(slot)).collect(),
+        features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
+        end: part.end,
+    };
+    codec().serialize_into(record, &of).expect("plain values go into memory");
 }
 
 /// Puts a record on the shelf as item `(number, input)`; `None`, and the shelf as it was, when it is no such record.
 fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Shelf) -> Option<()> {
-    let mut rest = Rest(record);
-    let head: Head = rest.rows(1)?[0];
-    let rows: Vec<Row> = rest.rows(head.pages)?;
-    let rejection_rows: Vec<RejectionRow> = rest.rows(head.rejections)?;
-    let fprints: Vec<u64> = rest.rows(head.fprints)?;
-    let hashes: Vec<u64> = rest.rows(head.features)?;
-    let links: Vec<u64> = rest.rows(head.links)?;
-    let projected = rows.iter().map(|row| rest.rows(row.projected)).collect::<Option<Vec<Vec<i64>>>>()?;
-    let weights: Vec<u16> = rest.rows(head.features)?;
-    let mut mended = Vec::with_capacity(rows.len());
-    for row in &rows {
-        mended.push(rest.take(row.mended)?.iter().map(|&number| reason(number.into())).collect::<Option<Vec<_>>>()?);
-    }
-    let first_slot = shelf.exact.len();
-    let mut captures = Vec::with_capacity(rows.len());
-    for (at, ((row, mended), projected)) in rows.iter().zip(mended).zip(projected).enumerate() {
-        let url = rest.text(row.url)?;
-        captures.push(Capture {
-            doc_id: doc_id(&url),
-            url,
-            fetch_time: row.fetch_time,
-            status: row.status,
-            mime: rest.text(row.mime)?,
-            body_bytes: row.body_bytes,
-            body: row.body,
-            text_bytes: row.text_bytes,
-            chunks: row.chunks,
-            exact: row.exact,
-            simhash: (row.has_simhash != 0).then_some(row.simhash),
-            projected,
-            source,
-            item,
-            offset: row.offset,
-            length: row.length,
-            mended,
-            worker,
-            slot: (first_slot + at) as u32,
-        });
-    }
-    let mut rejections = Vec::with_capacity(rejection_rows.len());
-    for row in &rejection_rows {
-        let (reason, detail) = (reason(row.reason)?, rest.text(row.detail)?);
-        rejections.push(Rejection { source, offset: row.offset, reason, detail, item });
-    }
-    let sum = |n: fn(&Row) -> u64| rows.iter().try_fold(0u64, |sum, row| sum.checked_add(n(row)));
-    let lists = [sum(|row| row.fprints)?, sum(|row| row.features)?, sum(|row| row.links)?];
-    if lists != [head.fprints, head.features, head.links] || !rest.0.is_empty() {
+    let Record { captures, rejections, fprints, links, features, end } = codec().deserialize(record).ok()?;
+    let pages = captures.len();
+    let features = features.unwrap_or_default();
+    let is_whole = fprints.len() == pages
+        && links.len() == pages
+        && (features.is_empty() || features.len() == pages)
+        && features.iter().all(|(hashes, weights)| hashes.len() == weights.len())
+        && captures.iter().all(|page| page.doc_id == doc_id(&page.url));
+    if !is_whole {
         return None;
     }
-
-    let (mut fprints, mut links) = (Rest(&fprints[..]), Rest(&links[..]));
-    let (mut hashes, mut weights) = (Rest(&hashes[..]), Rest(&weights[..]));
-    for row in &rows {
-        shelf.exact.push(row.exact);
-        shelf.fprints.push(fprints.take(row.fprints)?);
-        shelf.links.push(links.take(row.links)?);
-        if head.with_features != 0 {
-            shelf.features.push_as_kept(hashes.take(row.features)?, weights.take(row.features)?);
-        }
+    for (slot, page) in (shelf.exact.len() as u32..).zip(captures) {
+        shelf.exact.push(page.exact);
+        shelf.captures.push(Capture { source, item, worker, slot, ..page });
     }
-    shelf.captures.append(&mut captures);
-    shelf.rejections.append(&mut rejections);
-    let start = |bit: u64, start: u64| (head.starts & bit != 0).then_some(start);
-    let (first_start, last_start) = (start(1, head.first_start), start(2, head.last_start));
-    shelf.items.push((item, RangeEnd { first_start, last_start, end: head.end, records: head.records }));
+    fprints.iter().for_each(|list| shelf.fprints.push(list));
+    links.iter().for_each(|list| shelf.links.push(list));
+    features.iter().for_each(|(hashes, weights)| shelf.features.push_as_kept(hashes, weights));
+    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
+    shelf.items.push((item, end));
     Some(())
 }
 
@@ -334,6 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pages::record::Reason;
     use crate::text::Feature;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.

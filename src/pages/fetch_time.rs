@@ -1,45 +1,50 @@
 //! When a page was fetched, as crawls write it: seconds since 1970.
 
-/// Reads a date: `2019-04-20`, `2019-04-20T10:00:00Z` (also with a space, a fraction, an offset), `20190420100000`,
-/// `20190420`.
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Timelike};
+
+/// Parses a date as crawls and corpora write it: ISO 8601 from the year down to a fraction of a second (which is dropped),
+/// with `T` or a space before the clock, and `Z`, an offset or nothing behind it; or digits alone, as ARC, CDX and file
+/// names have them: `20190420`, `20190420100000`.
 ///
 /// Without an offset it is UTC. A leap second counts as the second after it.
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
-    let bytes = text.as_bytes();
-    if bytes.iter().all(u8::is_ascii_digit) {
-        return match bytes.len() {
-            8 => civil(digits(&bytes[..4])?, digits(&bytes[4..6])?, digits(&bytes[6..8])?, [0, 0, 0]),
-            14 => civil(
-                digits(&bytes[..4])?,
-                digits(&bytes[4..6])?,
-                digits(&bytes[6..8])?,
-                [digits(&bytes[8..10])?, digits(&bytes[10..12])?, digits(&bytes[12..])?],
-            ),
-            _ => None,
-        };
-    }
-    if bytes.len() < 10 || bytes[4] != b'-' || bytes[7] != b'-' {
-        return None;
-    }
-    let (year, month, day) = (digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..10])?);
-    let Some((&separator, clock)) = bytes[10..].split_first() else {
-        return civil(year, month, day, [0, 0, 0]);
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let at = match text.len() {
+        4 if digits => date(&format!("{text}-01-01"))?,
+        8 if digits => NaiveDate::parse_from_str(text, "%Y%m%d").ok()?.and_hms_opt(0, 0, 0)?,
+        14 if digits => NaiveDateTime::parse_from_str(text, "%Y%m%d%H%M%S").ok()?,
+        7 => date(&format!("{text}-01"))?,
+        10 => date(text)?,
+        _ => return date_and_clock(text),
     };
-    if !matches!(separator, b'T' | b't' | b' ') || clock.len() < 5 || clock[2] != b':' {
-        return None;
-    }
-    let (hour, minute) = (digits(&clock[..2])?, digits(&clock[3..5])?);
-    let (mut second, mut rest) = (0, &clock[5..]);
-    if let [b':', seconds @ ..] = rest {
-        second = digits(seconds.get(..2)?)?;
-        rest = &seconds[2..];
-        if let [b'.' | b',', fraction @ ..] = rest {
-            let length = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            rest = &fraction[length..];
-        }
-    }
-    Some(civil(year, month, day, [hour, minute, second])? - offset(rest)?)
+    Some(seconds(&at.and_utc()))
+}
+
+fn date(text: &str) -> Option<NaiveDateTime> {
+    is_written_out(text).then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0))?
+}
+
+fn date_and_clock(text: &str) -> Option<i64> {
+    let (day, clock) = text.split_at_checked(10)?;
+    let clock = clock.strip_prefix(['T', 't', ' '])?.replace(',', ".");
+    let clock = clock.strip_suffix(" UTC").or(clock.strip_suffix(['Z', 'z'])).unwrap_or(&clock);
+    let has_offset = clock.contains(['+', '-']);
+    let text = format!("{day}T{clock}{}", if has_offset { "" } else { "+00:00" });
+    let formats = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z"];
+    let at = formats.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok())?;
+    is_written_out(day).then(|| seconds(&at))
+}
+
+/// Whether a date has four digits for its year and two for month and day, which chrono does not insist on.
+fn is_written_out(date: &str) -> bool {
+    let is = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+    date.len() == 10 && date.bytes().enumerate().all(is)
+}
+
+/// chrono writes a leap second as the one before, with a thousand milliseconds more.
+fn seconds<Z: chrono::TimeZone>(at: &DateTime<Z>) -> i64 {
+    at.timestamp() + i64::from(at.nanosecond() >= 1_000_000_000)
 }
 
 /// Reads a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size: seconds reach the year
@@ -53,59 +58,10 @@ pub fn of_number(number: i64) -> i64 {
     }
 }
 
-/// Writes a time as `YYYY-MM-DDThh:mm:ssZ`.
+/// Writes a time as `YYYY-MM-DDThh:mm:ssZ`; one beyond the years that chrono knows (262,000 either way) as the last it knows.
 pub fn format(time: i64) -> String {
-    let (days, second) = (time.div_euclid(86_400), time.rem_euclid(86_400));
-    // Howard Hinnant's civil_from_days, with eras of 400 years that begin on the first of March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = year_of_era + 400 * era + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
-}
-
-fn digits(bytes: &[u8]) -> Option<i64> {
-    bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
-}
-
-/// Seconds east of UTC.
-fn offset(text: &[u8]) -> Option<i64> {
-    let (sign, hours, minutes) = match text {
-        b"" | b"Z" | b"z" | b" UTC" => return Some(0),
-        [sign, hours @ ..] if hours.len() == 2 => (*sign, digits(hours)?, 0),
-        [sign, rest @ ..] if rest.len() == 4 => (*sign, digits(&rest[..2])?, digits(&rest[2..])?),
-        [sign, rest @ ..] if rest.len() == 5 && rest[2] == b':' => (*sign, digits(&rest[..2])?, digits(&rest[3..])?),
-        _ => return None,
-    };
-    let seconds = hours * 3600 + minutes * 60;
-    match sign {
-        b'+' => Some(seconds),
-        b'-' => Some(-seconds),
-        _ => None,
-    }
-}
-
-fn civil(year: i64, month: i64, day: i64, [hour, minute, second]: [i64; 3]) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // The inverse of the calculation in `format`.
-    let year = year - i64::from(month <= 2);
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some((era * 146_097 + day_of_era - 719_468) * 86_400 + hour * 3600 + minute * 60 + second)
+    let furthest = if time < 0 { DateTime::<chrono::Utc>::MIN_UTC } else { DateTime::<chrono::Utc>::MAX_UTC };
+    DateTime::from_timestamp(time, 0).unwrap_or(furthest).format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]
@@ -132,9 +88,26 @@ mod tests {
             ("2019-04-20T24:00:00Z", None),
             ("2019-04-20Tnoon", None),
             ("2019-04-20T10:00:00?", None),
+            ("2019-04-20T10:00:00.5+0130", Some(1_555_749_000)),
+            ("2019-04-20t10:00:00,25z", Some(1_555_754_400)),
+            ("2016-12-31T23:59:60Z", Some(1_483_228_800)),
+            ("1969-12-31T23:59:59Z", Some(-1)),
+            ("2099-01-01T00:00:00Z", Some(4_070_908_800)),
+            ("2026-01", Some(1_767_225_600)),
+            ("2026", Some(1_767_225_600)),
+            ("2026-02-29T00:00:00Z", None),
+            ("2026-01-00", None),
+            ("2026-1-1", None),
+            ("26-01-01", None),
+            ("2026-01-01T00:00:00.Z", None),
+            ("2026-01-01-01", None),
+            ("2026-01-01Tx", None),
+            ("2026-01-01T00:00:00+é1", None),
+            ("20261301000000", None),
+            ("+026-01-01", None),
+            ("Thu, 01 Jan 2026 00:00:00 GMT", None),
             ("yesterday", None),
             ("", None),
-            ("2019", None),
             ("ä019-04-20", None),
         ] {
             assert_eq!(parse(text), time, "{text}");
@@ -149,7 +122,7 @@ mod tests {
             assert_eq!(format(time), format!("{:04}-{:02}-{:02}T01:01:01Z", expected.0, expected.1, expected.2));
             assert_eq!(parse(&format(time)), Some(time));
             expected.2 += 1;
-            if civil(expected.0, expected.1, expected.2, [0, 0, 0]).is_none() {
+            if NaiveDate::from_ymd_opt(expected.0, expected.1, expected.2).is_none() {
                 expected = if expected.1 == 12 { (expected.0 + 1, 1, 1) } else { (expected.0, expected.1 + 1, 1) };
             }
         }

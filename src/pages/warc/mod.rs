@@ -8,7 +8,7 @@
 //! | bytes | `blocks`, `window` | what is at this position? |
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
-//! | pages | `page`, `http`, `encodings`, `date` | what does it say? |
+//! | pages | `page`, `http`, `encodings` | what does it say? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -34,7 +34,6 @@ use super::record::{Limits, ReadAt, Reason, Sink};
 use crate::error::Result;
 
 mod blocks;
-mod date;
 mod decoder;
 mod encodings;
 mod fields;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 pub(super) use super::http::Refusal;
-use super::{date::unix_seconds, encodings, http, record_head::Head};
+use super::{encodings, http, record_head::Head};
+use crate::pages::fetch_time;
 use crate::pages::record::{Form, Limits, RawPage, Reason};
 
 /// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
@@ -28,7 +29,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
     };
     page.mended = mended.or(page.mended);
     page.url.clone_from(&head.uri);
-    match unix_seconds(&head.date) {
+    match fetch_time::parse(&head.date) {
         Some(seconds) => page.fetch_time = seconds,
         None if head.date.is_empty() => (),
         None => page.mended = page.mended.or(Some(Reason::BadDate)),
