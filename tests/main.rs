@@ -27,6 +27,9 @@ mod hamming_cli;
 // Who may know whom among the modules.
 mod layering;
 
+// What the five papers say, in their order, and that it holds.
+mod papers;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 
