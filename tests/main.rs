@@ -42,5 +42,8 @@ mod s3;
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 
+// What several of these use.
+mod support;
+
 // Files of the bad-input list through the doors of a run.
 mod storage;
