@@ -129,7 +129,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
 
 #[test]
 fn a_wrong_key_is_refused_on_both_sides() {
-    let ours = with_key(&cluster(2, 1, "4s"), "right");
+    let ours = with_key(&cluster(2, 1, "2s"), "right");
     let first = join(&ours, 0);
     let (code, line) = end(join(&with_key(&ours, "wrong"), 1));
     assert_eq!(code, 2);
@@ -472,7 +472,7 @@ fn child() {
         eprintln!("met");
         match deed.as_str() {
             "fail beside long work" if net.process() == 1 => {
-                std::thread::sleep(Duration::from_secs(1));
+                std::thread::sleep(Duration::from_millis(200));
                 Err(Error::input("a.warc", "missing"))
             }
             "fail beside long work" => {
