@@ -13,10 +13,10 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::nearby::nearby_pages;
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
+use webtwin::job::Limits;
 use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
 use webtwin::overlap::{FPrintDocId, sort_based};
 use webtwin::pages::html::Extractor;
-use webtwin::pages::record::Limits;
 use webtwin::pages::url::CanonicalUrl;
 
 /// A web graph as the figures have it: pages are letters, and pages of one letter are similar; those of one capital letter

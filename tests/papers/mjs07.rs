@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use webtwin::evaluate::{ClusterRow, PageRow, TruthRow, evaluate};
-use webtwin::hamming::coding::{Coder, Decoder, encode, huffman};
+use webtwin::hamming::coding::{Decoder, encode, huffman};
 use webtwin::hamming::design::paper::{binomial, example_3_1, fewest_tables};
 use webtwin::hamming::design::{TableDesign, subsets_of_64};
 use webtwin::hamming::kernels::Level;
@@ -17,7 +17,7 @@ use webtwin::hamming::query_tables::{QueryTables, Scratch};
 use webtwin::hamming::recipe::Recipe;
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::mix;
-use webtwin::job::Job;
+use webtwin::job::{Coder, Job};
 use webtwin::text::Feature;
 
 // Section 2: fingerprinting with simhash.

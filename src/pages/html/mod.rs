@@ -32,8 +32,8 @@ use text::Lines;
 use tokenizer::{Sink, Tag, tokenize};
 
 use crate::ids::{DocId, doc_id};
+use crate::job::Limits;
 use crate::pages::charset::{Decoded, Decoder};
-use crate::pages::record::Limits;
 use crate::pages::url::CanonicalUrl;
 
 /// Extracts one page after another, reusing its buffers.

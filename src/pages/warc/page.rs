@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 pub(super) use super::http::Refusal;
 use super::{date::unix_seconds, encodings, http, record_head::Head};
-use crate::pages::record::{Form, Limits, RawPage, Reason};
+use crate::job::Limits;
+use crate::pages::record::{Form, RawPage, Reason};
 
 /// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
 ///
