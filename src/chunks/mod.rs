@@ -19,6 +19,20 @@ use crate::ids::{FPrint, mix};
 use crate::job::{Chunks, Unit};
 
 /// How text is cut and hashed, as [`Chunks::recipe`] names it: equal names, equal fingerprints.
+///
+/// # Examples
+/// ```
+/// use webtwin::chunks::Recipe;
+/// use webtwin::job::{Chunks, Unit};
+///
+/// let two_lines = Chunks { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+/// let mut recipe = Recipe::new(&two_lines);
+/// let (mut left, mut right) = (Vec::new(), Vec::new());
+/// recipe.fingerprint("one\ntwo\nthree\nfour", &mut left);
+/// recipe.fingerprint("one\ntwo\nthree\nfive", &mut right);
+/// let shared = left.iter().filter(|fprint| right.contains(fprint)).count();
+/// assert_eq!((left.len(), shared), (2, 1));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Recipe {
     chunks: Chunks,

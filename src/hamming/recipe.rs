@@ -25,6 +25,19 @@ use crate::text::{Feature, Features, weigh};
 use super::simhash::Sums;
 
 /// How text becomes a simhash, as [`Simhash::recipe`] names it. Equal names, equal simhashes; but where the job asks for `idf`, in equal crawls only.
+///
+/// # Examples
+/// ```
+/// use webtwin::hamming::recipe::Recipe;
+/// use webtwin::job::Job;
+///
+/// let mut recipe = Recipe::new(&Job::default().simhash);
+/// let page = "A crawler should not visit a page again that it has seen elsewhere under another name. ".repeat(9);
+/// let changed = page.replacen("seen", "met", 1);
+/// let [before, after] = [&page, &changed].map(|text| recipe.simhash(text).unwrap());
+/// assert!((before ^ after).count_ones() <= 8);
+/// assert_eq!(recipe.simhash("too short"), None);
+/// ```
 #[derive(Debug)]
 pub struct Recipe {
     settings: Simhash,

@@ -24,6 +24,17 @@ const PLANES: usize = 60;
 const BLOCK: usize = 16;
 
 /// 64 sums in bit slices, one for each bit of a feature's hash: what the features that have it weigh together.
+///
+/// # Examples
+/// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the lowest.
+/// ```
+/// use webtwin::hamming::simhash::Sums;
+/// use webtwin::text::Feature;
+///
+/// let mut sums = Sums::default();
+/// sums.add_weighted(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)].map(|(hash, weight)| Feature { hash, weight }));
+/// assert_eq!(sums.simhash(4), 0b1010);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sums {
     planes: [u64; PLANES],
