@@ -11,6 +11,7 @@
 pub mod build;
 pub mod error;
 pub mod ids;
+pub mod read_at;
 
 // The road: crawl input becomes pages with text and links,
 pub mod pages;

@@ -1,59 +1,6 @@
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Child;
 
-pub(crate) fn webtwin(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-pub(crate) fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-pub(crate) fn succeed(arguments: &[&str]) -> String {
-    let output = webtwin(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
-    let output = webtwin(arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
-    assert_eq!(output.stdout, b"", "{arguments:?}");
-    said(&output)
-}
-
-/// Every file below a folder but the manifest, which tells times.
-pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
-            let name = entry.strip_prefix(folder).unwrap().to_str().unwrap().to_string();
-            if entry.is_dir() {
-                folders.push(entry);
-            } else if name != "manifest.json" {
-                found.insert(name, std::fs::read(entry).unwrap());
-            }
-        }
-    }
-    found
-}
-
-/// Addresses on loopback that were free a moment ago.
-pub(crate) fn free_addresses<const N: usize>() -> [String; N] {
-    let listeners = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().to_string())
-}
-
-pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) -> String {
-    let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
-    let path = folder.join("cluster.toml");
-    std::fs::write(&path, format!("workers = {workers}\ndeadline = \"20s\"\n{processes}")).unwrap();
-    path.to_str().unwrap().to_string()
-}
+use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=800&seed=7";
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::cli::{fail, succeed};
+use crate::support::program::{fail, succeed};
 
 /// A crawl in files, its truth, and a run on it.
 struct Compared {

@@ -1,17 +1,17 @@
 use proptest::prelude::*;
-use webtwin::clusters::tolerant;
+use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::captures::{Crawl, settle};
 use webtwin::dataflow::components::components;
 use webtwin::dataflow::directory::Partitions;
 use webtwin::dataflow::giants::Giant;
 use webtwin::dataflow::report::{ATTACHED, MemberRow};
-use webtwin::dataflow::shelf::{Capture, Shelf};
+use webtwin::dataflow::shelf::Shelf;
 use webtwin::dataflow::{exact, find, hamming_pairs, idf, links, overlap, servers, signatures};
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
-use webtwin::ids::{Rank, doc_id, mix};
+use webtwin::ids::{Rank, doc_id};
 use webtwin::job::{
     Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar,
 };
@@ -23,67 +23,7 @@ use webtwin::signatures::random_projection::Bounds;
 use webtwin::signatures::{distance, number};
 use webtwin::text::{Feature, inverse_document_frequency};
 
-/// A page of a test crawl: host, path, chunks, links by URL.
-#[derive(Debug, Clone)]
-struct TestPage {
-    url: String,
-    time: i64,
-    fprints: Vec<u64>,
-    simhash: Option<u64>,
-    links: Vec<String>,
-}
-
-/// The features of a test page: one for each chunk, the weightier the larger the chunk's number.
-fn features(page: &TestPage) -> Vec<Feature> {
-    let of = |&fprint: &u64| Feature { hash: mix(fprint), weight: 16 * fprint as u32 };
-    let mut features: Vec<Feature> = page.fprints.iter().map(of).collect();
-    features.sort_unstable();
-    features.dedup();
-    features
-}
-
-/// What stands for the projection of a test page: two small sums of its chunks; none where it has one chunk or none.
-fn projected(page: &TestPage) -> Vec<i64> {
-    let sum = |modulus: u64| page.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
-    if page.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }
-}
-
-/// Puts every `peers`-th page on the shelf of worker `me`.
-fn shelf(pages: &[TestPage], me: usize, peers: usize) -> Shelf {
-    let mut shelf = Shelf::default();
-    for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
-        let mut fprints = page.fprints.clone();
-        fprints.sort_unstable();
-        fprints.dedup();
-        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| mix(hash ^ fprint));
-        shelf.captures.push(Capture {
-            doc_id: doc_id(&page.url),
-            url: page.url.clone(),
-            fetch_time: page.time,
-            status: 200,
-            mime: "text/html".into(),
-            body_bytes: 100,
-            body: 0,
-            text_bytes: 50,
-            chunks: fprints.len() as u32,
-            exact,
-            simhash: page.simhash,
-            projected: projected(page),
-            source: 0,
-            item: 0,
-            offset: number as u64,
-            length: 1,
-            mended: Vec::new(),
-            worker: me as u32,
-            slot: shelf.exact.len() as u32,
-        });
-        shelf.exact.push(exact);
-        shelf.fprints.push(&fprints);
-        shelf.features.push(&features(page));
-        shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>());
-    }
-    shelf
-}
+use crate::support::crawl::{Page, shelf};
 
 fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static) -> Vec<T> {
     run(&Cluster::local(workers), 0, [0; 32], program).unwrap()
@@ -95,7 +35,7 @@ fn crawl_of(net: &mut Net, shelf: &mut Shelf) -> Result<Crawl> {
 }
 
 /// A crawl of a few hosts whose pages share chunks and link to each other.
-fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
+fn crawl() -> impl Strategy<Value = Vec<Page>> {
     let page = (
         0u32..4,
         0u32..12,
@@ -108,12 +48,9 @@ fn crawl() -> impl Strategy<Value = Vec<TestPage>> {
         let url = |host: u32, path: u32| format!("http://h{host}.example/{path}");
         pages
             .into_iter()
-            .map(|(host, path, time, fprints, links, simhash)| TestPage {
-                url: url(host, path),
-                time,
-                fprints,
-                simhash,
-                links: links.into_iter().map(|(host, path)| url(host, path)).collect(),
+            .map(|(host, path, time, fprints, links, simhash)| {
+                let links = links.into_iter().map(|(host, path)| url(host, path));
+                Page { time, simhash, ..Page::at(url(host, path)).chunks(fprints).links(links) }
             })
             .collect()
     })
@@ -134,7 +71,7 @@ fn settings() -> impl Strategy<Value = Overlap> {
 }
 
 /// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed, or linked otherwise.
-fn mirrors() -> impl Strategy<Value = Vec<TestPage>> {
+fn mirrors() -> impl Strategy<Value = Vec<Page>> {
     let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
     let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
     (site, prop::collection::vec(copy, 2..5), prop::collection::vec((0u32..40, 0u32..40), 0..4)).prop_map(
@@ -146,13 +83,8 @@ fn mirrors() -> impl Strategy<Value = Vec<TestPage>> {
                     let text = if changed.contains(&path) { 10 + 10 * number + path } else { path };
                     let own = site.iter().filter(|link| link.0 == path).map(|link| url(link.1));
                     let other = more.iter().filter(|link| link.0 == 10 * number + path).map(|link| url(link.1));
-                    pages.push(TestPage {
-                        url: url(path),
-                        time: 0,
-                        fprints: (0..8).map(|chunk| u64::from(text) * 100 + chunk).collect(),
-                        simhash: None,
-                        links: own.chain(other).collect(),
-                    });
+                    let chunks = (0..8).map(|chunk| u64::from(text) * 100 + chunk);
+                    pages.push(Page::at(url(path)).chunks(chunks).links(own.chain(other)));
                 }
             }
             pages
@@ -188,6 +120,43 @@ proptest! {
             for collection in &cluster.collections {
                 let attached = collection.nearby.iter().map(|&page| (ATTACHED, page));
                 want.extend(collection.members.iter().copied().chain(attached).map(|(trivial, page)| MemberRow {
+                    similar_cluster: cluster.id(),
+                    collection: collection.first_page(),
+                    cluster: trivial,
+                    page,
+                }));
+            }
+        }
+        want.sort_unstable();
+        let mut got: Vec<MemberRow> = parts.iter().flat_map(|part| part.2.clone()).collect();
+        got.sort_unstable();
+        prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn growth_over_all_workers_equals_that_in_one_place(
+        pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, single_site: bool,
+        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
+    ) {
+        let clusters = Clusters { merge, single_site, min_size: 2, min_hosts: 1, attach: Attach::None };
+        let overlap = Overlap { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
+        let job = Job { clusters, overlap, ..Job::default() };
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&pages, net.index(), net.peers());
+            let found = find(net, &job, &mut shelf, &[0])?;
+            Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+        });
+        let hosts = &parts[0].3;
+        let mut labels: Vec<Rank> = (0..hosts.len() as Rank).collect();
+        for verdict in parts.iter().flat_map(|part| &part.1) {
+            labels[verdict.page as usize] = verdict.cluster;
+        }
+        let mut links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        links.sort_unstable();
+        let mut want = Vec::new();
+        for cluster in growth::similar_clusters(&labels, hosts, &links, &clusters) {
+            for collection in &cluster.collections {
+                want.extend(collection.members.iter().map(|&(trivial, page)| MemberRow {
                     similar_cluster: cluster.id(),
                     collection: collection.first_page(),
                     cluster: trivial,
@@ -355,7 +324,7 @@ proptest! {
             Ok(crawl.pages.into_iter().map(|(_, page)| (page.url, page.offset, page.simhash)).collect::<Vec<_>>())
         });
         let got: Vec<_> = parts.into_iter().flatten().collect();
-        let kept: Vec<Vec<Feature>> = got.iter().map(|(_, number, _)| features(&pages[*number as usize])).collect();
+        let kept: Vec<Vec<Feature>> = got.iter().map(|(_, number, _)| pages[*number as usize].features()).collect();
         let with_features = kept.iter().filter(|features| !features.is_empty()).count() as u64;
         for ((url, _, simhash), features) in got.iter().zip(&kept) {
             let mut sums = Sums::default();
@@ -464,7 +433,7 @@ proptest! {
 }
 
 /// Rows of the `server_pairs` table, and what the summary says of servers.
-fn server_pairs(pages: Vec<TestPage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, servers::Counts) {
+fn server_pairs(pages: Vec<Page>, servers: Servers, workers: usize) -> (Vec<ServerRow>, servers::Counts) {
     let parts = on(workers, move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };
@@ -495,13 +464,9 @@ type ServerRow = ((String, u64), (String, u64), u64, u64, String);
 
 #[test]
 fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
-    let page = |host: &str, path: String, text: u64| TestPage {
-        url: format!("http://{host}.example/{path}"),
-        time: 0,
-        // Chunks of its own, so that only pages of one text are similar.
-        fprints: (0..8).map(|chunk| text * 100 + chunk).collect(),
-        simhash: None,
-        links: Vec::new(),
+    // Chunks of its own, so that only pages of one text are similar.
+    let page = |host: &str, path: String, text: u64| {
+        Page::at(format!("http://{host}.example/{path}")).chunks((0..8).map(|chunk| text * 100 + chunk))
     };
     let mut pages = Vec::new();
     for text in 0..20 {
@@ -547,13 +512,8 @@ proptest! {
         pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
         min_shared in 1u32..4, workers in 1usize..4
     ) {
-        let crawl: Vec<TestPage> = pages.iter().map(|(&(host, path), &text)| TestPage {
-            url: format!("http://h{host}.example/{path}"),
-            time: 0,
-            fprints: vec![text],
-            simhash: None,
-            links: Vec::new(),
-        }).collect();
+        let page = |(&(host, path), &text)| Page::at(format!("http://h{host}.example/{path}")).chunks([text]);
+        let crawl: Vec<Page> = pages.iter().map(page).collect();
         let servers = Servers { min_shared, nearly_all: 0.75, max_hosts: 5 };
         let of = |host: u32| pages.iter().filter(move |(page, _)| page.0 == host);
         let mut want = Vec::new();
@@ -582,7 +542,7 @@ proptest! {
 }
 
 /// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
-fn trivial_clusters(pages: &[TestPage], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
+fn trivial_clusters(pages: &[Page], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
             let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
@@ -602,8 +562,8 @@ fn trivial_clusters(pages: &[TestPage], overlap: Overlap) -> (Vec<usize>, Vec<Gi
     results[0].clone()
 }
 
-fn document(host: usize, path: usize, fprints: Vec<u64>) -> TestPage {
-    TestPage { url: format!("http://h{host}.example/{path}"), time: 0, fprints, simhash: None, links: Vec::new() }
+fn document(host: usize, path: usize, fprints: Vec<u64>) -> Page {
+    Page::at(format!("http://h{host}.example/{path}")).chunks(fprints)
 }
 
 const PAPER: Overlap =
@@ -617,7 +577,7 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
         let own = (0..30).map(|chunk| (number as u64 + 1) * 1000 + chunk);
         document(number % 60, number, template.iter().copied().chain(own).collect())
     };
-    let pages: Vec<TestPage> = (0..1500).map(page).collect();
+    let pages: Vec<Page> = (0..1500).map(page).collect();
     let (sizes, giants) = trivial_clusters(&pages, PAPER);
     assert_eq!(sizes, [1500]);
     assert_eq!((giants[0].pages, giants[0].hosts), (1500, 60));
@@ -630,7 +590,7 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
 #[test]
 fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
     let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
-    let mut pages: Vec<TestPage> = (0..400).map(page).collect();
+    let mut pages: Vec<Page> = (0..400).map(page).collect();
     // One pair in the middle is weaker than all others.
     pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
     let single_link = Overlap { min_shared: 10, min_resemblance: 0.0, ..PAPER };
@@ -648,7 +608,7 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
 
 #[test]
 fn more_collisions_than_are_allowed_are_refused_with_their_number() {
-    let pages: Vec<TestPage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
+    let pages: Vec<Page> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
     let mut job = Job { similar: Similar { by: Measure::Signatures }, ..Job::default() };
     job.signatures = Signatures { dims: 2, max_pairs: 1000, ..job.signatures };
     let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {

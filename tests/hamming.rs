@@ -1,6 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use webtwin::dataflow::hamming::all_pairs::within;
@@ -11,24 +10,7 @@ use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
 use webtwin::storage::table::{Table, decode};
 
-fn start(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn succeed(arguments: &[&str]) -> String {
-    let output = start(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn fail(arguments: &[&str], code: i32) -> String {
-    let output = start(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    said
-}
+use crate::support::program::{fail, files, succeed, webtwin};
 
 fn table(folder: &str, name: &str) -> Table {
     let folder = Location::parse(folder).unwrap();
@@ -38,23 +20,6 @@ fn table(folder: &str, name: &str) -> Table {
         all.append(decode(&file.path, manifest.read_file(&folder, file).unwrap()).unwrap()).unwrap();
     }
     all
-}
-
-/// Every file below a folder but the manifest, which tells times.
-fn files(folder: &str) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![Path::new(folder).to_path_buf()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
-            let name = entry.strip_prefix(folder).unwrap().display().to_string();
-            if entry.is_dir() {
-                folders.push(entry);
-            } else if name != "manifest.json" {
-                found.insert(name, std::fs::read(entry).unwrap());
-            }
-        }
-    }
-    found
 }
 
 /// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are their places.
@@ -163,7 +128,7 @@ fn two_by_two_processes_write_the_bytes_of_one() {
     let both = |arguments: &[&str]| {
         let cluster = at("cluster.toml");
         let running = ["0", "1"].map(|process| {
-            start(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
+            webtwin(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
         });
         for process in running {
             let output = process.wait_with_output().unwrap();

@@ -1,28 +1,6 @@
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-fn webtwin(arguments: &[&str], stdin: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // A program that ends before it reads is what some tests are about.
-    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn succeed(arguments: &[&str], stdin: &str) -> String {
-    let output = webtwin(arguments, stdin);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn fail(arguments: &[&str], stdin: &str, code: i32) -> String {
-    let output = webtwin(arguments, stdin);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    said
-}
+use crate::support::program::{answer, fail_with, succeed_with};
 
 fn at(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_string()
@@ -33,7 +11,7 @@ fn fingerprints(folder: &Path) -> String {
     let (text, set) = (at(folder, "x.txt"), at(folder, "f"));
     let lines = ["00000000000000ff 10", "00000000000000ff 11", "00000000000000fe 12", "00000000000f00ff 13"];
     std::fs::write(&text, lines.join("\n") + "\nffffffffffffffff 14\n").unwrap();
-    succeed(&["hamming", "build", "--from", &text, "--output", &set], "");
+    succeed_with(&["hamming", "build", "--from", &text, "--output", &set], "");
     set
 }
 
@@ -43,9 +21,9 @@ const HEAD: &str = "query\tfingerprint\tdistance\tdoc_ids\n";
 fn queries_find_what_is_equal_and_near_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
-    succeed(&["hamming", "index", "--fingerprints", &set], "");
+    succeed_with(&["hamming", "index", "--fingerprints", &set], "");
     let query = |arguments: &[&str], stdin: &str| {
-        succeed(&[&["hamming", "query", "--fingerprints", &set], arguments].concat(), stdin)
+        succeed_with(&[&["hamming", "query", "--fingerprints", &set], arguments].concat(), stdin)
     };
     // 0xfd is one bit from 0xff and two from 0xfe; 0xf00ff is four bits from 0xff.
     let near_fd = "00000000000000fd\t00000000000000ff\t1\t10,11\n00000000000000fd\t00000000000000fe\t2\t12\n";
@@ -78,12 +56,12 @@ fn queries_that_cannot_be_answered_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
     let query = ["hamming", "query", "--fingerprints", &set];
-    let asked = |arguments: &[&str], stdin: &str, code| fail(&[&query[..], arguments].concat(), stdin, code);
+    let asked = |arguments: &[&str], stdin: &str, code| fail_with(&[&query[..], arguments].concat(), stdin, code);
     let missing = asked(&["7"], "", 3);
     assert!(missing.contains(&format!("webtwin hamming index --fingerprints {set}")), "{missing}");
-    fail(&["hamming", "query", "--fingerprints", "/no/such/folder", "7"], "", 3);
-    fail(&["hamming", "index", "--fingerprints", "/no/such/folder"], "", 3);
-    succeed(&["hamming", "index", "--fingerprints", &set], "");
+    fail_with(&["hamming", "query", "--fingerprints", "/no/such/folder", "7"], "", 3);
+    fail_with(&["hamming", "index", "--fingerprints", "/no/such/folder"], "", 3);
+    succeed_with(&["hamming", "index", "--fingerprints", &set], "");
     for wrong in ["x", "0xg", "18446744073709551616", "1f"] {
         assert!(asked(&[wrong], "", 2).contains("is no fingerprint"));
         assert!(asked(&["-"], wrong, 2).contains("is no fingerprint"));
@@ -97,7 +75,7 @@ fn queries_that_cannot_be_answered_say_why() {
 fn an_index_is_replaced_only_when_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
-    let index = |arguments: &[&str]| webtwin(&[&["hamming", "index", "--fingerprints", &set], arguments].concat(), "");
+    let index = |arguments: &[&str]| answer(&[&["hamming", "index", "--fingerprints", &set], arguments].concat(), "");
     let tables = || {
         let names = std::fs::read_dir(&set).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.starts_with("table-")).count()
@@ -110,7 +88,7 @@ fn an_index_is_replaced_only_when_that_is_asked_for() {
     assert_eq!(tables(), 14);
     assert!(index(&["--tables", "4", "--k", "3", "--no-doc-ids", "--replace"]).status.success());
     assert_eq!(tables(), 4);
-    let answer = succeed(&["hamming", "query", "--fingerprints", &set, "254"], "");
+    let answer = succeed_with(&["hamming", "query", "--fingerprints", &set, "254"], "");
     assert!(answer.starts_with(&format!("{HEAD}00000000000000fe\t00000000000000fe\t0\t\n")), "{answer}");
     assert_eq!(index(&["--replace", "--tables", "7"]).status.code(), Some(2));
     let small = index(&["--replace", "--memory", "10"]);
@@ -122,16 +100,16 @@ fn an_index_is_replaced_only_when_that_is_asked_for() {
 
 #[test]
 fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
-    let told = succeed(&["hamming", "plan", "--documents", "1e8", "--k", "3"], "");
+    let told = succeed_with(&["hamming", "plan", "--documents", "1e8", "--k", "3"], "");
     for shown in ["MJS07 Example 3.1", "covering of 8 blocks", "2.40 GB", "24.0", "73.8 MB", "39.5 bits a fingerprint"]
     {
         assert!(told.contains(shown), "{shown}: {told}");
     }
     assert_eq!(told.lines().filter(|line| line.starts_with("*  ")).count(), 1);
-    let refused = fail(&["hamming", "plan", "--documents", "100M", "--memory", "1GB"], "", 9);
+    let refused = fail_with(&["hamming", "plan", "--documents", "100M", "--memory", "1GB"], "", 9);
     assert!(refused.contains("needs 2401048592 bytes, but 1000000000 are allowed"), "{refused}");
     let fits = ["hamming", "plan", "--documents", "100M", "--memory", "2401048592", "--json"];
-    let plan: serde_json::Value = serde_json::from_str(&succeed(&fits, "")).unwrap();
+    let plan: serde_json::Value = serde_json::from_str(&succeed_with(&fits, "")).unwrap();
     let designs = plan["online"]["designs"].as_array().unwrap();
     let picked: Vec<_> = designs.iter().filter(|design| design["picked"] == true).collect();
     assert_eq!(
@@ -141,8 +119,8 @@ fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
     assert!(designs.iter().filter(|design| design["fits"] == true).count() == 1 && designs.len() > 5);
     assert_eq!(plan["batch"]["tables"]["conditions"], 4);
     for wrong in [&["--k", "64"][..], &["--k", "40"], &["--f", "65"], &["--memory", "much"], &["--queries", "1e12"]] {
-        fail(&[&["hamming", "plan", "--documents", "1e6"], wrong].concat(), "", 2);
+        fail_with(&[&["hamming", "plan", "--documents", "1e6"], wrong].concat(), "", 2);
     }
-    let none = succeed(&["hamming", "plan", "--documents", "0", "--queries", "0", "--k", "7", "--f", "32"], "");
+    let none = succeed_with(&["hamming", "plan", "--documents", "0", "--queries", "0", "--k", "7", "--f", "32"], "");
     assert!(none.contains("no tables for k = 7"), "{none}");
 }

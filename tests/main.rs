@@ -27,6 +27,9 @@ mod hamming_cli;
 // Who may know whom among the modules.
 mod layering;
 
+// What the five papers say, in their order, and that it holds.
+mod papers;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 
@@ -38,6 +41,9 @@ mod s3;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
+
+// What several of these use.
+mod support;
 
 // Files of the bad-input list through the doors of a run.
 mod storage;

@@ -106,11 +106,10 @@ fn strangers_are_counted_and_delay_nobody() {
     gone.write_all(b"x").unwrap();
     drop(gone);
 
-    let began = Instant::now();
+    // One after the other the silent ones would take 80 times the patience with one, far more than the deadline.
     let second = join(&cluster, 1);
     assert!(second.join().unwrap().is_ok());
     let meeting = first.join().unwrap().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert!(meeting.strangers >= 18, "{}", meeting.strangers);
 }
 
@@ -130,7 +129,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
 
 #[test]
 fn a_wrong_key_is_refused_on_both_sides() {
-    let ours = with_key(&cluster(2, 1, "4s"), "right");
+    let ours = with_key(&cluster(2, 1, "2s"), "right");
     let first = join(&ours, 0);
     let (code, line) = end(join(&with_key(&ours, "wrong"), 1));
     assert_eq!(code, 2);
@@ -230,9 +229,7 @@ fn a_number_started_twice_is_refused_the_second_time() {
 #[test]
 fn an_absent_process_is_named_at_the_deadline_by_all() {
     let ours = cluster(3, 1, "500ms");
-    let began = Instant::now();
     let ends = [0, 1].map(|process| join(&ours, process)).map(end);
-    assert!(began.elapsed() < Duration::from_secs(3));
     for (code, line) in ends {
         assert_eq!(code, 7);
         assert!(line.contains(&format!("process 2 at {}", ours.addresses[2])), "{line}");
@@ -441,7 +438,6 @@ fn numbers_of_all_workers_are_added_and_compared() {
 #[test]
 fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
     for (processes, workers) in [(1, 2), (2, 2), (3, 1)] {
-        let began = Instant::now();
         let ends = errors(&cluster(processes, workers, "20s"), |net| {
             if net.index() == 1 {
                 return Err(Error::storage("s3://bucket", "no such bucket"));
@@ -449,7 +445,6 @@ fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
             net.all_gather("never complete", ()).map(drop)
         });
         assert_eq!(ends, vec![(8, "storage s3://bucket: no such bucket".to_string()); processes]);
-        assert!(began.elapsed() < Duration::from_secs(5));
     }
 }
 
@@ -513,11 +508,12 @@ fn child() {
         eprintln!("met");
         match deed.as_str() {
             "fail beside long work" if net.process() == 1 => {
-                std::thread::sleep(Duration::from_secs(1));
+                std::thread::sleep(Duration::from_millis(200));
                 Err(Error::input("a.warc", "missing"))
             }
             "fail beside long work" => {
                 std::thread::sleep(Duration::from_secs(60));
+                eprintln!("came to the end of its work");
                 Ok(())
             }
             seconds => {
@@ -579,14 +575,13 @@ fn outcome(child: Child) -> (Option<i32>, String) {
 
 #[cfg(unix)]
 #[test]
-fn a_killed_process_ends_the_other_at_once_with_7() {
+fn a_killed_process_ends_the_other_with_7_before_it_is_missed() {
     let (_folder, [first, mut second]) = start_two("30s", "60");
-    let began = Instant::now();
     second.kill().unwrap();
     let (code, line) = outcome(first);
     assert_eq!(code, Some(7), "{line}");
     assert!(line.starts_with("error: peer lost: process 1 at 127.0.0.1") && !line.contains('\n'), "{line}");
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(!line.contains("silent"), "the deadline ended it, not the broken connection: {line}");
     second.wait().unwrap();
 }
 
@@ -595,11 +590,9 @@ fn a_killed_process_ends_the_other_at_once_with_7() {
 fn a_frozen_process_is_given_up_at_the_deadline_and_gives_up_itself_when_it_wakes() {
     let (_folder, [first, second]) = start_two("2s", "60");
     signal(&second, "-STOP");
-    let began = Instant::now();
     let (code, line) = outcome(first);
     assert_eq!(code, Some(7), "{line}");
     assert!(line.contains("process 1 at 127.0.0.1") && line.contains("silent for 2 s"), "{line}");
-    assert!(began.elapsed() < Duration::from_secs(10));
     signal(&second, "-CONT");
     let (code, line) = outcome(second);
     assert_eq!(code, Some(7), "{line}");
@@ -621,11 +614,9 @@ fn a_process_that_is_frozen_for_less_than_the_deadline_does_no_harm() {
 
 #[cfg(unix)]
 #[test]
-fn a_process_at_long_work_of_its_own_ends_within_seconds_of_the_run() {
+fn a_process_at_long_work_of_its_own_ends_with_the_run_and_not_with_its_work() {
     let (_folder, children) = start_two("30s", "fail beside long work");
-    let began = Instant::now();
     for child in children {
         assert_eq!(outcome(child), (Some(3), "error: input a.warc: missing".to_string()));
     }
-    assert!(began.elapsed() < Duration::from_secs(10));
 }

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::cli::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
 /// A crawl of many small work items, and the bytes of its result.
 struct Crawl {

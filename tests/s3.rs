@@ -7,7 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use webtwin::pages::record::ReadAt;
+use webtwin::pages::detect::is_html;
+use webtwin::read_at::ReadAt;
 use webtwin::storage::expand::expand_with;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::{FileEntry, Manifest};
@@ -99,8 +100,7 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     let Some(moto) = Moto::start() else { return };
     moto.create_bucket("crawls");
     let webtwin = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_webtwin"))
-            .args(arguments)
+        let output = crate::support::program::webtwin(arguments)
             .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", moto.port))
             .env("AWS_ALLOW_HTTP", "true")
             .env("AWS_ACCESS_KEY_ID", "canary-key-id")
@@ -147,7 +147,7 @@ fn storage_works_the_same_on_s3() {
     // Globs, folders and lists.
     let names = |inputs: &[&str]| -> Result<Vec<String>, webtwin::error::Error> {
         let inputs: Vec<String> = inputs.iter().map(|input| input.to_string()).collect();
-        Ok(expand_with(&inputs, &stores)?.iter().map(|location| location.name().to_string()).collect())
+        Ok(expand_with(&inputs, is_html, &stores)?.iter().map(|location| location.name().to_string()).collect())
     };
     assert_eq!(names(&["s3://crawls/in/*.jsonl"]).unwrap().len(), 5);
     assert_eq!(names(&["s3://crawls/in/**/*.jsonl"]).unwrap().len(), 6);

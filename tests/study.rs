@@ -12,7 +12,7 @@ use webtwin::study::matches::Match;
 use webtwin::study::paragraphs::{mark, whole};
 use webtwin::study::report::{Found, NEAR, near, tables};
 
-use crate::cli::{fail, files, succeed};
+use crate::support::program::{fail, files, succeed};
 
 /// Names of the shingle paragraphs of a page, none for a page that is no document.
 type Text = Vec<u64>;

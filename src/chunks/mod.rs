@@ -18,7 +18,21 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::ids::{FPrint, mix};
 use crate::job::{Chunks, Unit};
 
-/// How text is cut and hashed: a named, versioned recipe. Equal names, equal fingerprints.
+/// How text is cut and hashed, as [`Chunks::recipe`] names it: equal names, equal fingerprints.
+///
+/// # Examples
+/// ```
+/// use webtwin::chunks::Recipe;
+/// use webtwin::job::{Chunks, Unit};
+///
+/// let two_lines = Chunks { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+/// let mut recipe = Recipe::new(&two_lines);
+/// let (mut left, mut right) = (Vec::new(), Vec::new());
+/// recipe.fingerprint("one\ntwo\nthree\nfour", &mut left);
+/// recipe.fingerprint("one\ntwo\nthree\nfive", &mut right);
+/// let shared = left.iter().filter(|fprint| right.contains(fprint)).count();
+/// assert_eq!((left.len(), shared), (2, 1));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Recipe {
     chunks: Chunks,
@@ -39,23 +53,6 @@ impl Recipe {
     /// The recipe of a job's `[chunks]`.
     pub fn new(chunks: &Chunks) -> Recipe {
         Recipe { chunks: *chunks, units: Vec::new() }
-    }
-
-    /// Name and version, as written into every manifest.
-    pub fn name(&self) -> String {
-        let Chunks { unit, count, sliding, wrap, bits, min_text } = self.chunks;
-        let unit = match unit {
-            Unit::Document => "document",
-            Unit::Lines => "lines",
-            Unit::Sentences => "sentences",
-            Unit::Paragraphs => "paragraphs",
-            Unit::Words => "words",
-            Unit::ShingleParagraphs => "shingle-paragraphs",
-        };
-        let sliding = if sliding { "-sliding" } else { "" };
-        let wrap = if wrap > 0 && self.chunks.unit == Unit::Lines { format!("-wrap{wrap}") } else { String::new() };
-        let min_text = if min_text > 0 { format!("-min{min_text}-or-bytes") } else { String::new() };
-        format!("{unit}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
     }
 
     /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
@@ -200,12 +197,6 @@ mod tests {
         let mut fprints = Vec::new();
         let document = recipe(Unit::Lines, 1, false).fingerprint("x\ny\nx", &mut fprints);
         assert_eq!((document.chunks, fprints.len()), (3, 2));
-    }
-
-    #[test]
-    fn names_tell_every_setting_that_changes_a_fingerprint() {
-        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
-        assert_eq!(Recipe::new(&chunks).name(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v1");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
     println!("# digest {}", Digest::of(&job).hex());
-    println!("# chunks {}", crate::chunks::Recipe::new(&job.chunks).name());
+    println!("# chunks {}", job.chunks.recipe());
     print!("{}", toml::to_string(&job).expect("a job is plain values"));
     if let Some(path) = args.cluster {
         let cluster = Cluster::load(&path)?;

@@ -113,35 +113,34 @@ fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
 }
 
-/// Definition 5 in the paper's words, pair by pair: the reference for what growth reports.
-#[cfg(test)]
-pub(super) fn is_similar_cluster(
+/// Definitions 5 and 8 in the paper's words, pair by pair: the reference for what growth reports.
+///
+/// `labels[page]` is the trivial cluster of a page, `links` are all that there are. Under `Extended` sizes may differ and
+/// parents be virtual, see above.
+///
+/// # Cost
+/// All links for every page of every two collections.
+pub fn is_similar_cluster(
     collections: &[PageCollection],
-    parents: impl Fn(&PageCollection, Rank) -> BTreeSet<Rank>,
+    labels: &[Rank],
+    links: &[(Rank, Rank)],
     merge: MergeCondition,
 ) -> bool {
+    let extended = merge == MergeCondition::Extended;
+    let parents = |collection: &PageCollection, page: Rank| -> BTreeSet<Rank> {
+        let inside = |src: Rank| collection.members.iter().any(|member| member.1 == src);
+        links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src as usize]).collect()
+    };
     let similar = |c1: &PageCollection, c2: &PageCollection| {
         let clusters = |c: &PageCollection| c.members.iter().map(|member| member.0).collect::<Vec<_>>();
-        let equi_sized = merge == MergeCondition::Extended || clusters(c1) == clusters(c2);
+        let equi_sized = extended || clusters(c1) == clusters(c2);
         let one_to_one = clusters(c1).windows(2).all(|pair| pair[0] < pair[1]);
         let links = c1.members.iter().filter_map(|&(cluster, p)| c2.page_of(cluster).map(|q| (p, q))).all(|(p, q)| {
             let (p1, p2) = (parents(c1, p), parents(c2, q));
-            let virtual_parents = merge == MergeCondition::Extended && (p1.is_empty() || p2.is_empty());
+            let virtual_parents = extended && (p1.is_empty() || p2.is_empty());
             (p1.is_empty() && p2.is_empty()) || virtual_parents || !p1.is_disjoint(&p2)
         });
         equi_sized && one_to_one && links
     };
     collections.iter().all(|c1| collections.iter().all(|c2| similar(c1, c2)))
-}
-
-/// Trivial clusters of the pages of `collection` that link to `page`.
-#[cfg(test)]
-pub(super) fn parents_in(
-    collection: &PageCollection,
-    page: Rank,
-    links: &[(Rank, Rank)],
-    labels: &[Rank],
-) -> BTreeSet<Rank> {
-    let inside = |src: Rank| collection.members.iter().any(|member| member.1 == src);
-    links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src as usize]).collect()
 }

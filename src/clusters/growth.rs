@@ -23,7 +23,10 @@ use std::collections::VecDeque;
 use bytemuck::{Pod, Zeroable};
 
 use super::collection::{PageCollection, SimilarCluster, take_out_what_fails};
+use super::link_summary::{cluster_links, link_summary};
 use super::matching::{Candidate, one_to_one};
+use super::merge::may_merge;
+use super::union_find::{UnionFind, sizes};
 use crate::ids::{HostId, Rank};
 use crate::job::{Clusters, MergeCondition};
 
@@ -225,139 +228,74 @@ fn position_of(position: &[(Rank, u32)], page: Rank) -> u32 {
     position[position.partition_point(|&(rank, _)| rank < page)].1
 }
 
+/// Algorithm 3.1 in one place, from TRIVIAL and LINK to similar clusters: the reference for the wiring.
+///
+/// `labels[page]` is a page's trivial cluster, `hosts[page]` its host; `links` are ascending, each once, none from a page to
+/// itself. Similar clusters come ascending by smallest page.
+pub fn similar_clusters(
+    labels: &[Rank],
+    hosts: &[HostId],
+    links: &[(Rank, Rank)],
+    settings: &Clusters,
+) -> Vec<SimilarCluster> {
+    let pages_of = sizes(labels);
+    let mut between = cluster_links(labels, hosts, links, settings.single_site);
+    let rows = link_summary(&mut between, |cluster| pages_of[cluster as usize]);
+    let merging = rows.iter().filter(|row| may_merge(row, settings.merge));
+    let edges: Vec<(Rank, Rank)> = merging.map(|row| (row.src_cluster, row.dst_cluster)).collect();
+    let mut components = UnionFind::new(labels.len());
+    edges.iter().for_each(|&(ri, rj)| _ = components.union(ri, rj));
+    let component = components.labels();
+    let component_of = |page: Rank| component[labels[page as usize] as usize];
+    let merged = sizes(&component);
+
+    let mut links_from_elsewhere = vec![0; labels.len()];
+    for link in links.iter().filter(|link| hosts[link.0 as usize] != hosts[link.1 as usize]) {
+        links_from_elsewhere[link.1 as usize] += 1;
+    }
+    let mut pages: Vec<ClusterPage> = (0..labels.len() as Rank)
+        .filter(|&page| merged[component_of(page) as usize] > 1)
+        .map(|page| ClusterPage {
+            component: component_of(page),
+            cluster: labels[page as usize],
+            page,
+            host: hosts[page as usize],
+            links_from_elsewhere: links_from_elsewhere[page as usize],
+        })
+        .collect();
+    pages.sort_unstable();
+    let mut found = Vec::new();
+    for pages in pages.chunk_by(|x, y| x.component == y.component) {
+        let here = |page: Rank| component_of(page) == pages[0].component;
+        let links: Vec<_> = links.iter().copied().filter(|&(src, dst)| here(src) && here(dst)).collect();
+        let edges: Vec<_> =
+            edges.iter().copied().filter(|&(ri, _)| component[ri as usize] == pages[0].component).collect();
+        found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+    }
+    found.sort_unstable_by_key(SimilarCluster::id);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::collection::{is_similar_cluster, parents_in};
-    use super::super::link_summary::{ClusterLink, link_summary};
-    use super::super::merge::may_merge;
-    use super::super::union_find::UnionFind;
+    use super::super::collection::is_similar_cluster;
     use super::*;
     use crate::job::Job;
-
-    /// Runs section 3 on a small web graph: `labels[page]` is its trivial cluster, `hosts[page]` its host.
-    fn similar_clusters(
-        labels: &[u32],
-        hosts: &[u32],
-        links: &[(u32, u32)],
-        settings: &Clusters,
-    ) -> Vec<SimilarCluster> {
-        let size = |cluster| labels.iter().filter(|&&label| label == cluster).count() as u32;
-        let counts = |&(src, dst): &(u32, u32)| {
-            let (ri, rj) = (labels[src as usize], labels[dst as usize]);
-            let one_site = !settings.single_site || hosts[src as usize] == hosts[dst as usize];
-            let copied = size(ri) > 1 && (size(rj) > 1 || !settings.single_site);
-            (ri != rj && copied && one_site).then_some(ClusterLink { src_cluster: ri, dst_cluster: rj, src, dst })
-        };
-        let mut rows: Vec<ClusterLink> = links.iter().filter_map(counts).collect();
-        let mut edges: Vec<(u32, u32)> = link_summary(&mut rows, size)
-            .iter()
-            .filter(|row| may_merge(row, settings.merge))
-            .map(|row| (row.src_cluster, row.dst_cluster))
-            .collect();
-        edges.sort_unstable();
-        let mut components = UnionFind::new(labels.len());
-        edges.iter().for_each(|&(ri, rj)| _ = components.union(ri, rj));
-        let component = components.labels();
-        let mut found = Vec::new();
-        for id in 0..labels.len() as u32 {
-            let merges = component.iter().filter(|&&c| c == id).count() > 1;
-            let member = |page: u32| merges && component[labels[page as usize] as usize] == id;
-            let mut pages: Vec<ClusterPage> = (0..labels.len() as u32)
-                .filter(|&page| member(page))
-                .map(|page| ClusterPage {
-                    component: id,
-                    cluster: labels[page as usize],
-                    page,
-                    host: hosts[page as usize],
-                    links_from_elsewhere: 0,
-                })
-                .collect();
-            pages.sort_unstable();
-            let mut inside: Vec<_> = links.iter().copied().filter(|&(src, dst)| member(src) && member(dst)).collect();
-            inside.sort_unstable();
-            let edges: Vec<_> = edges.iter().copied().filter(|(ri, _)| component[*ri as usize] == id).collect();
-            found.extend(grow(&Component { pages: &pages, edges: &edges, links: &inside }, settings));
-        }
-        found
-    }
 
     fn exact() -> Clusters {
         Clusters { merge: MergeCondition::Exact, min_size: 2, ..Job::default().clusters }
     }
 
-    fn sizes(found: &[SimilarCluster]) -> Vec<(usize, usize)> {
-        let mut sizes: Vec<_> =
-            found.iter().map(|cluster| (cluster.collections.len(), cluster.collections[0].members.len())).collect();
-        sizes.sort_unstable();
-        sizes
-    }
-
-    /// Three copies of a tree a -> b -> {c, d}, as \[CSG00\] Figure 6 has them; t stands on two of the hosts, unlinked
-    /// from the third, and s and q are linked with nothing that merges.
-    #[test]
-    fn figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
-        let labels = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 12, 12];
-        let hosts = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 1];
-        let mut links: Vec<(u32, u32)> =
-            (0..3).flat_map(|h| [(0, 1), (1, 2), (1, 3)].map(|(x, y)| (x + 4 * h, y + 4 * h))).collect();
-        links.extend([(0, 12), (4, 13)]);
-        let found = similar_clusters(&labels, &hosts, &links, &exact());
-        assert_eq!(sizes(&found), [(3, 4)]);
-        assert_eq!(found[0].collections[1].members, [(0, 4), (1, 5), (2, 6), (3, 7)]);
-    }
-
-    /// \[CSG00\] Figures 4 and 5: of the clusters possible in one graph, growth prefers cardinality over collection size.
-    #[test]
-    fn figure_5_the_cluster_of_larger_cardinality_is_found() {
-        // p -> q -> r on three hosts; on two of them r -> s -> t follows.
-        let labels = [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2];
-        let hosts = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2];
-        let links = [(0, 1), (1, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8), (8, 9), (10, 11), (11, 12)];
-        assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &exact())), [(2, 2), (3, 3)]);
-    }
-
-    /// \[CSG00\] Figure 7: a and b link to each other; growth may start at either, and finds the two pages of each site.
-    #[test]
-    fn figure_7_a_cycle_of_two_trivial_clusters_is_one_cluster() {
-        let (labels, hosts) = ([0, 1, 0, 1], [0, 0, 1, 1]);
-        let links = [(0, 1), (1, 0), (2, 3), (3, 2)];
-        assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &exact())), [(2, 2)]);
-    }
-
-    /// \[CSG00\] section 2.2: a page whose counterpart differs breaks a collection in two.
-    #[test]
-    fn a_break_point_splits_a_collection() {
-        // p -> q -> r -> s on both hosts, but the second q differs (cluster 5).
-        let (labels, hosts) = ([0, 1, 2, 3, 0, 5, 2, 3], [0, 0, 0, 0, 1, 1, 1, 1]);
-        let links = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)];
-        assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &exact())), [(2, 2)]);
-    }
-
-    /// \[CSG00\] Figure 10: a partial mirror carries a, b, c and links to d and e, which only the first site has. The
-    /// extended condition gives them to the first site's collection.
-    #[test]
-    fn figure_10_pages_that_are_not_mirrored_extend_the_collection_they_stand_with() {
-        let (labels, hosts) = ([0, 1, 2, 3, 4, 0, 1, 2], [0, 0, 0, 0, 0, 1, 1, 1]);
-        let links = [(0, 1), (0, 2), (1, 3), (2, 4), (5, 6), (5, 7), (6, 3), (7, 4)];
-        let free = Clusters { single_site: false, ..exact() };
-        let found = similar_clusters(&labels, &hosts, &links, &free);
-        assert_eq!(sizes(&found), [(2, 3)]);
-        let extended = Clusters { merge: MergeCondition::Extended, ..free };
-        let found = similar_clusters(&labels, &hosts, &links, &extended);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].collections[0].members, [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
-        assert_eq!(found[0].collections[1].members, [(0, 5), (1, 6), (2, 7)]);
-    }
-
     #[test]
     fn collections_across_sites_are_found_only_when_they_are_free() {
-        let (labels, hosts) = ([0, 1, 0, 1], [0, 1, 2, 3]);
-        let links = [(0, 1), (2, 3)];
-        assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &exact())), []);
+        let (labels, hosts, links) = ([0, 1, 0, 1], [0, 1, 2, 3], [(0, 1), (2, 3)]);
+        assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = Clusters { single_site: false, ..exact() };
-        assert_eq!(sizes(&similar_clusters(&labels, &hosts, &links, &free)), [(2, 2)]);
+        let found = similar_clusters(&labels, &hosts, &links, &free);
+        let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
+        assert_eq!(members, [[(0, 0), (1, 1)], [(0, 2), (1, 3)]]);
     }
 
     proptest! {
@@ -382,8 +320,7 @@ mod tests {
                     let site = |page: u32| hosts[page as usize];
                     prop_assert!(!single_site || collection.members.iter().all(|m| site(m.1) == collection.host));
                 }
-                let parents = |collection: &PageCollection, page| parents_in(collection, page, &links, &labels);
-                prop_assert!(is_similar_cluster(&cluster.collections, parents, merge));
+                prop_assert!(is_similar_cluster(&cluster.collections, &labels, &links, merge));
             }
         }
     }

@@ -20,7 +20,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::Rank;
+use super::union_find::sizes;
+use crate::ids::{HostId, Rank};
 
 /// A link between pages of two trivial clusters. Rows order by clusters, then pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -81,6 +82,22 @@ pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(Rank) -> u32) -> V
             }
         })
         .collect()
+}
+
+/// The links that `LinkSummary` counts: those from a trivial cluster of two pages or more to another cluster. With
+/// `single_site` both pages stand on one host, and the other has copies, too.
+///
+/// `labels[page]` is a page's trivial cluster, `hosts[page]` its host. Links come in the order of `links`.
+pub fn cluster_links(labels: &[Rank], hosts: &[HostId], links: &[(Rank, Rank)], single_site: bool) -> Vec<ClusterLink> {
+    let sizes = sizes(labels);
+    let has_copies = |cluster: Rank| sizes[cluster as usize] > 1;
+    let link = |&(src, dst): &(Rank, Rank)| {
+        let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
+        let here = hosts[src as usize] == hosts[dst as usize] && has_copies(dst_cluster);
+        let counts = src_cluster != dst_cluster && has_copies(src_cluster) && (here || !single_site);
+        counts.then_some(ClusterLink { src_cluster, dst_cluster, src, dst })
+    };
+    links.iter().filter_map(link).collect()
 }
 
 #[cfg(test)]

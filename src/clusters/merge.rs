@@ -36,12 +36,4 @@ mod tests {
             prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Tolerant));
         }
     }
-
-    /// \[CSG00\] Figure 10: two collections {a, b, c}; the pages d..g stand in one only, and both link to them.
-    #[test]
-    fn figure_10_a_partial_mirror_merges_under_the_extended_condition_only() {
-        let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a: 2, b: 1, s: 2, d: 1 };
-        assert!(!may_merge(&row, MergeCondition::Exact));
-        assert!(may_merge(&row, MergeCondition::Extended));
-    }
 }

@@ -12,6 +12,9 @@
 //!   what only one site has, and all that hangs on it, is no replicated collection.
 //! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and none
 //!   in another. Every cluster is held against Definition 5, and what fails is taken out and counted.
+//! - Definitions 3 and 7: identical collections are similar ones here, and not told from others.
+//! - A trivial cluster that nothing joins is a similar cluster of collections of one page in the paper (Figure 3c). Here it
+//!   stays a trivial cluster: a similar cluster has merged at least two.
 
 pub mod collection;
 pub mod growth;

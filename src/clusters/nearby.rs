@@ -140,23 +140,6 @@ mod tests {
         }
     }
 
-    /// \[CSG00\] Figure 3(a): s stands in one collection only, and p links to it.
-    #[test]
-    fn figure_3a_a_page_that_the_mirror_lacks_is_near_the_collection_that_links_to_it() {
-        let [p, q, r, s] = [0, 1, 2, 3];
-        let (links, of) = ([(p, q), (q, r), (p, s)], |page| (page != s).then_some(7));
-        assert_eq!(nearby_pages(&links, of, Attach::Nearby), [(s, 7)]);
-        assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), []);
-    }
-
-    /// \[CSG00\] Figure 3(c): q differs from its counterpart, and stands between p and r.
-    #[test]
-    fn figure_3c_a_break_point_stands_between_the_parts_of_a_collection() {
-        let [p, q, r, s] = [0, 1, 2, 3];
-        let (links, of) = ([(p, q), (q, r), (r, s)], |page| (page != q).then_some(7));
-        assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), [(q, 7)]);
-    }
-
     #[test]
     fn a_page_that_belongs_to_the_rest_of_the_site_is_not_near() {
         // h is the host's home page: it links to a page of the collection, and to two that are not.

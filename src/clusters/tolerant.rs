@@ -403,50 +403,6 @@ mod tests {
         assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde", "abcde+d"]]);
     }
 
-    /// \[CSG00\] Figure 3(c), section 6: "join together clusters that are separated by small web segments".
-    #[test]
-    fn parts_with_a_break_point_between_them_are_one_collection() {
-        // Q on the second host is q on the first: changed too much to be similar.
-        let crawl = Drawn::default()
-            .host("abcqdefg", "ab ac bc cq qd de df eg")
-            .host("abcQdefg", "ab ac bc cQ Qd de df eg")
-            .host("abcqdefg", "ab ac bc cq qd de df eg");
-        assert_eq!(crawl.grown(&SETTINGS), [["abcdefgq", "abcdefg", "abcdefgq"]]);
-        assert_eq!(crawl.grown(&attaching(Attach::BreakPoints)), [["abcdefgq", "abcdefg+Q", "abcdefgq"]]);
-    }
-
-    #[test]
-    fn nearby_pages_are_attached_and_told_apart() {
-        let crawl = Drawn::default().host("abcdeN", "ab ac bd ce aN").host("abcde", TREE);
-        assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
-        assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde+N", "abcde"]]);
-    }
-
-    /// \[CSG00\] Figure 6: a, b, c and d grow into one cluster; t is on two of the hosts, and here in two of the collections.
-    #[test]
-    fn figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
-        let links = "ab bc bd";
-        let crawl = Drawn::default().host("abcdt", "ab bc bd at").host("abcdt", "ab bc bd at").host("abcd", links);
-        assert_eq!(crawl.grown(&SETTINGS), [["abcdt", "abcdt", "abcd"]]);
-    }
-
-    /// \[CSG00\] Figure 7: a cycle may be entered anywhere; with two pages only it says too little here.
-    #[test]
-    fn figure_7_a_cycle_is_one_cluster() {
-        let crawl = Drawn::default().host("abc", "ab bc ca").host("abc", "ab bc ca");
-        assert_eq!(crawl.grown(&SETTINGS), [["abc", "abc"]]);
-        assert!(Drawn::default().host("ab", "ab ba").host("ab", "ab ba").grown(&SETTINGS).is_empty());
-    }
-
-    /// \[CSG00\] Figure 10: the first site alone has d and e; the partial mirror links to them there.
-    #[test]
-    fn figure_10_what_only_one_site_has_is_nearby_there() {
-        let mut crawl = Drawn::default().host("abcDE", "ab ac bD cE").host("abc", "ab ac");
-        crawl.links.extend([(6, 3), (7, 4)]);
-        assert_eq!(crawl.grown(&SETTINGS), [["abc", "abc"]]);
-        assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abc+DE", "abc"]]);
-    }
-
     #[test]
     fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
         let mut crawl = Drawn::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");

@@ -6,12 +6,9 @@ use super::progress::Laps;
 use super::shelf::Shelf;
 use super::summary::{Records, Summary};
 use super::{find, write};
-use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::hamming;
 use crate::job::{Job, Measure};
-use crate::signatures::random_projection;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
@@ -34,13 +31,10 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
     laps.lap("3 write");
 
-    let mut recipes = vec![
-        ("chunks", Recipe::new(&job.chunks).name()),
-        ("doc_id", "xxh3-64-v1".into()),
-        ("simhash", hamming::recipe::Recipe::new(&job.simhash).name()),
-    ];
+    let mut recipes =
+        vec![("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into()), ("simhash", job.simhash.recipe())];
     if job.similar.by == Measure::Signatures {
-        recipes.push(("signatures", random_projection::Recipe::new(&job.signatures).name()));
+        recipes.push(("signatures", job.signatures.recipe()));
     }
     write::commit(net, job, folder, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)

@@ -1,4 +1,4 @@
-//! From the text of a page to its simhash: a named, versioned recipe.
+//! From the text of a page to its simhash.
 //!
 //! Which features tell near-duplicates, on the real crawl of `scripts/real-crawl` (105,623 pages, 229,328 true pairs):
 //! `webtwin run` with `similar.by=hamming`, then `webtwin evaluate`, pair precision / recall of the trivial clusters:
@@ -20,11 +20,24 @@
 
 use crate::ids::SimHash;
 use crate::job::{Simhash, Weights};
-use crate::text::{Feature, Features, weigh, weighed};
+use crate::text::{Feature, Features, weigh};
 
 use super::simhash::Sums;
 
-/// How text becomes a simhash. Equal names, equal simhashes; but where the job asks for `idf`, in equal crawls only.
+/// How text becomes a simhash, as [`Simhash::recipe`] names it. Equal names, equal simhashes; but where the job asks for `idf`, in equal crawls only.
+///
+/// # Examples
+/// ```
+/// use webtwin::hamming::recipe::Recipe;
+/// use webtwin::job::Job;
+///
+/// let mut recipe = Recipe::new(&Job::default().simhash);
+/// let page = "A crawler should not visit a page again that it has seen elsewhere under another name. ".repeat(9);
+/// let changed = page.replacen("seen", "met", 1);
+/// let [before, after] = [&page, &changed].map(|text| recipe.simhash(text).unwrap());
+/// assert!((before ^ after).count_ones() <= 8);
+/// assert_eq!(recipe.simhash("too short"), None);
+/// ```
 #[derive(Debug)]
 pub struct Recipe {
     settings: Simhash,
@@ -37,17 +50,6 @@ impl Recipe {
     pub fn new(settings: &Simhash) -> Recipe {
         let features = Features::new(settings.phrase, &settings.stop_words, &settings.stemming);
         Recipe { settings: settings.clone(), features, weighted: Vec::new() }
-    }
-
-    /// Name and version, as written into every manifest.
-    pub fn name(&self) -> String {
-        let Simhash { bits, phrase, stop_words, stemming, weights, idf, min_features } = &self.settings;
-        if *bits == 0 {
-            return "none".into();
-        }
-        let weighed = weighed(stop_words, stemming, *weights);
-        let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}{weighed}{idf}-min{min_features}-xxh3-{bits}-v1")
     }
 
     /// The simhash of `text`, all features weighing what they weigh on the page; `None` for a text with fewer features than
@@ -91,16 +93,6 @@ mod tests {
         let mut settings = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
         change(&mut settings);
         Recipe::new(&settings)
-    }
-
-    #[test]
-    fn names_tell_every_setting_that_changes_a_simhash() {
-        assert_eq!(recipe(|_| ()).name(), "terms-2-count-min4-xxh3-64-v1");
-        let all = recipe(|settings| {
-            (settings.bits, settings.phrase, settings.idf, settings.weights) = (32, 3, true, Weights::Log);
-            (settings.stop_words, settings.stemming) = ("en".into(), "de".into());
-        });
-        assert_eq!(all.name(), "terms-3-stop.en-stem.de-log-idf-min4-xxh3-32-v1");
     }
 
     #[test]

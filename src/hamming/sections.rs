@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
-use crate::pages::record::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Magic, format and length.
 const FIXED: usize = 16;

@@ -24,6 +24,17 @@ const PLANES: usize = 60;
 const BLOCK: usize = 16;
 
 /// 64 sums in bit slices, one for each bit of a feature's hash: what the features that have it weigh together.
+///
+/// # Examples
+/// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the lowest.
+/// ```
+/// use webtwin::hamming::simhash::Sums;
+/// use webtwin::text::Feature;
+///
+/// let mut sums = Sums::default();
+/// sums.add_weighted(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)].map(|(hash, weight)| Feature { hash, weight }));
+/// assert_eq!(sums.simhash(4), 0b1010);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sums {
     planes: [u64; PLANES],
@@ -133,22 +144,6 @@ mod tests {
         let mut sums = Sums::default();
         sums.add_weighted(features);
         sums.simhash(f)
-    }
-
-    /// \[MJS07\] section 2, with f = 4 and three features. Components from bit 3 down to bit 0:
-    /// 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1 -1 +1.
-    /// Together +2 -2 +4 -4, and so 1010.
-    #[test]
-    fn three_features_worked_by_hand() {
-        let features = [(0b1010, 3), (0b0110, 2), (0b1001, 1)].map(|(hash, weight)| Feature { hash, weight });
-        assert_eq!(of(&features, 4), 0b1010);
-    }
-
-    #[test]
-    fn a_component_of_zero_gives_the_bit_zero() {
-        let features = [(0b01, 5), (0b10, 5)].map(|(hash, weight)| Feature { hash, weight });
-        assert_eq!(of(&features, 2), 0);
-        assert_eq!(of(&[], 64), 0);
     }
 
     fn text(sentences: std::ops::Range<u32>) -> Vec<u64> {

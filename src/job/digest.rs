@@ -17,8 +17,8 @@ impl Digest {
         top["output"].as_object_mut().expect("output is a table").remove("url");
         let mut hash = Sha256::new();
         hash.update(tree.to_string());
-        hash.update(crate::chunks::Recipe::new(&job.chunks).name());
-        hash.update(crate::hamming::recipe::Recipe::new(&job.simhash).name());
+        hash.update(job.chunks.recipe());
+        hash.update(job.simhash.recipe());
         Digest(hash.finalize().into())
     }
 

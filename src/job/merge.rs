@@ -2,9 +2,9 @@
 
 use toml::{Table, Value};
 
+use super::languages::{NONE, stemmer, stop_words};
 use super::settings::{Guard, Job, Kind, Measure, MergeCondition, Unit};
 use crate::error::{Error, Result};
-use crate::text::terms::{NONE, has_stemmer, has_stop_words};
 
 /// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings laid over it, in order.
 ///
@@ -171,15 +171,15 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(1..=16).contains(&job.simhash.phrase) {
         return refuse("simhash.phrase", job.simhash.phrase.to_string(), "1 to 16 terms");
     }
-    for (section, stop_words, stemming) in [
+    for (section, stopped, stemming) in [
         ("simhash", &job.simhash.stop_words, &job.simhash.stemming),
         ("signatures", &job.signatures.stop_words, &job.signatures.stemming),
     ] {
-        if stop_words != NONE && !has_stop_words(stop_words) {
+        if stopped != NONE && stop_words(stopped).is_none() {
             let must_be = "none, or a code of ISO 639-1 such as en";
-            return refuse(&format!("{section}.stop_words"), stop_words.clone(), must_be);
+            return refuse(&format!("{section}.stop_words"), stopped.clone(), must_be);
         }
-        if stemming != NONE && !has_stemmer(stemming) {
+        if stemming != NONE && stemmer(stemming).is_none() {
             let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
             return refuse(&format!("{section}.stemming"), stemming.clone(), must_be);
         }

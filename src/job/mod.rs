@@ -4,7 +4,9 @@
 //! cluster gives the same bytes.
 
 mod digest;
+pub mod languages;
 mod merge;
+mod recipes;
 mod settings;
 
 pub use digest::Digest;

@@ -4,9 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hamming::coding::Coder;
-use crate::pages::record::Limits;
-
 /// A job with every setting resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -49,6 +46,33 @@ pub struct Fingerprints {
     pub from: Vec<String>,
     /// How they are written.
     pub coder: Coder,
+}
+
+/// How the fingerprints of a file or table are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coder {
+    /// Low bits in place, high bits in unary ([`crate::hamming::coding::elias_fano`]).
+    EliasFano,
+    /// Position of the first differing bit in a Huffman code, then the bits below it ([`crate::hamming::coding::huffman`]).
+    Huffman,
+    /// Eight bytes each.
+    Raw,
+}
+
+impl Coder {
+    /// Every coder; the place of one in this list is its number in files.
+    pub const ALL: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
+
+    /// Number in files.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// Name in settings and manifests.
+    pub fn name(self) -> &'static str {
+        ["elias-fano", "huffman", "raw"][self as usize]
+    }
 }
 
 /// The batch of queries that a fingerprint file is joined with (\[MJS07\] section 3.3).
@@ -120,6 +144,27 @@ impl Default for Fields {
     }
 }
 
+/// Bounds that keep a hostile record from costing more than a fixed time and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Largest record payload, bytes, before and after each decoding.
+    pub record_bytes: u64,
+    /// Largest head (WARC or HTTP), bytes.
+    pub head_bytes: u64,
+    /// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded.
+    pub ratio: u64,
+    /// Content encodings that may be stacked.
+    pub encodings: u32,
+    /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
+    pub links: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { record_bytes: 16 << 20, head_bytes: 64 << 10, ratio: 1000, encodings: 3, links: 10_000 }
+    }
+}
+
 /// Where the result goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
@@ -149,7 +194,7 @@ pub enum Unit {
     ShingleParagraphs,
 }
 
-/// How text is cut in chunks; together a named recipe, see [`crate::chunks::Recipe`].
+/// How text is cut in chunks; together a recipe with a name ([`Chunks::recipe`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
     /// What is counted.
@@ -234,7 +279,7 @@ pub enum Weights {
     Once,
 }
 
-/// What a page's simhash is made of; together a named recipe, see [`crate::hamming::recipe::Recipe`].
+/// What a page's simhash is made of; together a recipe with a name ([`Simhash::recipe`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Simhash {
     /// f: width of a simhash, 1 to 64; 0 for no simhash at all.

@@ -101,16 +101,6 @@ pub(super) mod tests {
         pages.iter().enumerate().flat_map(rows).collect()
     }
 
-    /// \[SGM98\] section 2: "<di, dj, F>, if documents di and dj share F fingerprints in common", F >= T.
-    #[test]
-    fn overlap_holds_the_pairs_with_at_least_t_shared_fingerprints() {
-        let pages = table(&[&[1, 2, 3], &[2, 3, 4], &[3, 4, 5], &[9]]);
-        let pair = |a, b, value| SimilarPair { a, b, value };
-        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(2)), [pair(0, 1, 2), pair(1, 2, 2)]);
-        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(1)).len(), 3);
-        assert_eq!(similar_pairs(&pages, &[0; 4], &[], &paper(3)), []);
-    }
-
     #[test]
     fn resemblance_is_held_against_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);

@@ -2,8 +2,10 @@
 
 use std::io::{self, BufReader, Read};
 
-use super::record::{Limits, ReadAt, Reason};
+use super::record::Reason;
 use crate::error::Error;
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 
 /// How a file as a whole is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

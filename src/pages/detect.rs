@@ -3,8 +3,9 @@
 use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
-use super::record::{Limits, ReadAt};
 use crate::error::{Error, Result};
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 
 /// Bytes of a file, and decoded bytes, that are looked at.
 const HEAD: usize = 64 << 10;

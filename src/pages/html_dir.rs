@@ -4,8 +4,10 @@
 use url::{Position, Url};
 
 use super::detect::is_html;
-use super::record::{Form, Found, Limits, RawPage, ReadAt, Reason, Refused, Sink};
+use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
 use crate::error::{Error, Result};
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 use crate::storage::expand::has_page_ending;
 use crate::storage::location::{Listed, Location};
 use crate::storage::open::open_pinned;

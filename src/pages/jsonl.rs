@@ -12,9 +12,11 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::decoded::{Compression, Decoded, FileReader, sort_out};
 use super::fetch_time;
-use super::record::{Form, Found, Limits, RawPage, ReadAt, Reason, Refused, Sink};
+use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
 use crate::error::Result;
 use crate::job::Fields;
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 
 /// Bytes read at once.
 const BUFFER: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! A file in memory, for tests of readers.
 
-use super::record::ReadAt;
 use crate::error::Result;
+use crate::read_at::ReadAt;
 
 pub(crate) struct Memory(pub(crate) Vec<u8>);
 

@@ -10,9 +10,11 @@ use parquet::file::reader::FileReader;
 use parquet::schema::types::{ColumnDescPtr, Type};
 
 use super::fetch_time;
-use super::record::{Form, Found, Limits, RawPage, ReadAt, Reason, Refused, Sink};
+use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
 use crate::error::{Error, Result};
 use crate::job::Fields;
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 use crate::storage::parquet_file::{Fault, ParquetFile, next_values, rows_of, ticks};
 
 /// Rows decoded at once: enough to amortise the calls, few enough that large pages do not pile up.

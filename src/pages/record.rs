@@ -2,23 +2,6 @@
 
 use crate::error::Result;
 
-/// Random access to the bytes of one input file; the only thing a reader knows of storage.
-pub trait ReadAt: Send + Sync {
-    /// Length of the file in bytes.
-    fn len(&self) -> u64;
-
-    /// Returns `length` bytes from `offset`, fewer only at the end of the file.
-    ///
-    /// # Errors
-    /// [`crate::error::Error::Storage`] when the store fails, never for content.
-    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>>;
-
-    /// Whether the file has no bytes.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// The form in which a page came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -75,27 +58,6 @@ pub enum Found {
 
 /// Takes what a reader finds. An error (of storage, or of the run) ends the reading.
 pub type Sink<'a> = dyn FnMut(Found) -> Result<()> + 'a;
-
-/// Bounds that keep a hostile record from costing more than a fixed time and memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Limits {
-    /// Largest record payload, bytes, before and after each decoding.
-    pub record_bytes: u64,
-    /// Largest head (WARC or HTTP), bytes.
-    pub head_bytes: u64,
-    /// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded.
-    pub ratio: u64,
-    /// Content encodings that may be stacked.
-    pub encodings: u32,
-    /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
-    pub links: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { record_bytes: 16 << 20, head_bytes: 64 << 10, ratio: 1000, encodings: 3, links: 10_000 }
-    }
-}
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $class:ident;)*) => {

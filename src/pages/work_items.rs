@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::decoded::Compression;
-use super::detect::{Kind, detect};
+use super::detect::{Kind, detect, is_html};
 use super::parquet_rows::ParquetRows;
 use super::record::{Form, Found, RawPage, Sink};
 use super::warc::{self, RangeEnd};
@@ -82,7 +82,7 @@ impl Work {
         let mut work = Work { inputs: Vec::new(), items: Vec::new(), sources: Vec::new() };
         let (synthetic, files): (Vec<String>, Vec<String>) =
             input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
-        let locations = if files.is_empty() { Vec::new() } else { expand(&files)? };
+        let locations = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
         for (location, looked) in locations.iter().zip(in_parallel(&locations, |location| look(location, input))) {
             let Looked { source, units, units_a_piece, bytes } = looked?;
             let piece = units_a_piece.unwrap_or(shard_bytes);

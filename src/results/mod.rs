@@ -1,7 +1,9 @@
-//! A finished run, read again: its job, its tables, and what its pages said.
+//! A finished run, read again: its job, its tables, what its pages said; and folders of fingerprints and of their indexes.
 
 pub mod compared;
 pub mod explained;
+pub mod fingerprints;
+pub mod online_index;
 pub mod pages;
 
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ONE, RpSignature};
 use crate::ids::mix;
 use crate::job::Signatures;
-use crate::text::{Feature, Features, weigh, weighed};
+use crate::text::{Feature, Features, weigh};
 
 /// Entries that one hash gives.
 const OF_ONE_HASH: usize = 4;
@@ -57,7 +57,7 @@ fn entry(bits: u16) -> i64 {
     2 * i64::from(bits) - 65_535
 }
 
-/// From text to `ΠD`: a named, versioned recipe.
+/// From text to `ΠD`, as [`Signatures::recipe`] names it.
 #[derive(Debug)]
 pub struct Recipe {
     settings: Signatures,
@@ -75,14 +75,6 @@ impl Recipe {
             features: Features::new(1, &settings.stop_words, &settings.stemming),
             bag: Vec::new(),
         }
-    }
-
-    /// Name and version, as written into every manifest.
-    pub fn name(&self) -> String {
-        let Signatures { dims, seed, stop_words, stemming, weights, unit_length, min_terms, .. } = &self.settings;
-        let weighed = weighed(stop_words, stemming, *weights);
-        let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
     }
 
     /// `ΠD` of `text`; `None` for a text of fewer than `min_terms` terms, each counted as often as it stands there, and for
@@ -164,16 +156,6 @@ mod tests {
         assert_ne!(recipe.project("a b c a"), recipe.project("a b c"));
         assert_eq!(recipe.project(" - "), None);
         assert_eq!(self::recipe(|settings| settings.min_terms = 5).project("a b c a"), None);
-    }
-
-    #[test]
-    fn names_tell_every_setting_that_changes_a_signature() {
-        assert_eq!(recipe(|_| ()).name(), "rp-terms-count-min1-xxh3-5-seed0-splitmix64-v1");
-        let all = recipe(|settings| {
-            (settings.dims, settings.seed, settings.weights, settings.unit_length) = (8, 3, Weights::Log, true);
-            (settings.stop_words, settings.stemming) = ("en".into(), "de".into());
-        });
-        assert_eq!(all.name(), "rp-terms-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v1");
     }
 
     #[test]

@@ -19,13 +19,16 @@ use super::location::{Listed, Location};
 use super::open::open;
 use super::stores::Stores;
 use crate::error::{Error, Result};
-use crate::pages::record::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Endings of files that make their folder a folder of pages.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
 
 /// Most bytes of a list once unpacked: some ten million entries.
 const LIST_BYTES: u64 = 1 << 30;
+
+/// Tells by the first bytes of a file whether it is a page.
+pub type IsPage = fn(&[u8]) -> bool;
 
 /// Returns what the inputs stand for, in ascending order of name, each once.
 ///
@@ -35,17 +38,17 @@ const LIST_BYTES: u64 = 1 << 30;
 ///
 /// # Cost
 /// One listing for each glob or folder, one request for each other input.
-pub fn expand(inputs: &[String]) -> Result<Vec<Location>> {
-    expand_with(inputs, Stores::of_env())
+pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Location>> {
+    expand_with(inputs, is_page, Stores::of_env())
 }
 
 /// As [`expand`], with explicit stores.
-pub fn expand_with(inputs: &[String], stores: &Stores) -> Result<Vec<Location>> {
+pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Result<Vec<Location>> {
     let mut locations = Vec::new();
     for input in inputs {
         match input.strip_prefix('@') {
             Some(list) => read_list(&Location::parse_with(list, stores)?, stores, &mut locations)?,
-            None => expand_one(input, stores, &mut locations)?,
+            None => expand_one(input, is_page, stores, &mut locations)?,
         }
     }
     locations.sort_unstable();
@@ -53,7 +56,7 @@ pub fn expand_with(inputs: &[String], stores: &Stores) -> Result<Vec<Location>> 
     Ok(locations)
 }
 
-fn expand_one(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
+fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let is_glob = input.contains(['*', '?', '[']);
     // A glob need be no valid key of a store (`**`), so it is looked at as a location only if it parses.
     let location = match Location::parse_with(input, stores) {
@@ -67,7 +70,7 @@ fn expand_one(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Re
         }
         let files = if is_glob { Vec::new() } else { location.list(None)? };
         if !files.is_empty() {
-            return expand_folder(location, files, locations);
+            return expand_folder(location, files, is_page, locations);
         }
         if !is_glob {
             let reason = match location.path().is_some_and(|path| path.is_dir()) {
@@ -102,8 +105,8 @@ fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> R
     }
 }
 
-fn expand_folder(folder: Location, files: Vec<Listed>, locations: &mut Vec<Location>) -> Result<()> {
-    if is_page_folder(&files)? {
+fn expand_folder(folder: Location, files: Vec<Listed>, is_page: IsPage, locations: &mut Vec<Location>) -> Result<()> {
+    if is_page_folder(&files, is_page)? {
         locations.push(folder.into_folder());
         return Ok(());
     }
@@ -119,12 +122,12 @@ fn expand_folder(folder: Location, files: Vec<Listed>, locations: &mut Vec<Locat
     }
 }
 
-fn is_page_folder(files: &[Listed]) -> Result<bool> {
+fn is_page_folder(files: &[Listed], is_page: IsPage) -> Result<bool> {
     if files.iter().any(|file| has_page_ending(file.location.name())) {
         return Ok(true);
     }
     match files.iter().find(|file| file.stamp.bytes > 0 && !file.location.file_name().starts_with('.')) {
-        Some(file) => Ok(crate::pages::detect::is_html(&open(&file.location)?.read_at(0, 1024)?)),
+        Some(file) => Ok(is_page(&open(&file.location)?.read_at(0, 1024)?)),
         None => Ok(false),
     }
 }
@@ -200,7 +203,7 @@ mod tests {
             };
             let root = self.path("");
             let inputs: Vec<String> = inputs.iter().map(absolute).collect();
-            let found = expand(&inputs)?;
+            let found = expand(&inputs, |head| head.starts_with(b"<!doctype html"))?;
             Ok(found.iter().map(|location| location.name().replacen(&root, "", 1)).collect())
         }
     }

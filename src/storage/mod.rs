@@ -29,7 +29,3 @@ pub mod records;
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
-
-// Fingerprints, in the forms in which people have them.
-pub mod fingerprints;
-pub mod online_index;

@@ -15,7 +15,7 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 use super::blocking::wait;
 use super::location::{Location, Place};
 use crate::error::{Error, Result};
-use crate::pages::record::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Least bytes asked of a store at once: a smaller answer costs as much as this one.
 const FIRST_WINDOW: u64 = 64 << 10;

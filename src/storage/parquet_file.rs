@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 
 use crate::error::Error;
-use crate::pages::record::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Largest footer that is read. One of this size describes some hundred thousand column chunks.
 const FOOTER_BYTES: u64 = 64 << 20;

@@ -98,27 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_has_more_than_450_characters() {
-        assert_eq!(marks_of(&"ü".repeat(450), true).0.exact, 0);
-        let (document, marks) = marks_of(&"ü".repeat(451), true);
-        assert!(document.exact != 0 && document.chunks == 2 && marks.len() == 2);
-    }
-
-    /// Definition 1: six sentences are two shingle paragraphs, s1 s2 s3 and s4 s5 s6.
-    #[test]
-    fn six_sentences_are_two_shingle_paragraphs_without_overlap() {
+    fn a_sentence_more_at_the_beginning_changes_all_paragraphs_and_another_one_only_its_own() {
         let (document, marks) = marks_of(&sentences("abcdef"), true);
         assert_eq!(document.chunks, 2);
         let (_, shifted) = marks_of(&sentences("xabcdef"), true);
         assert!(!shifted.iter().any(|mark| marks.contains(mark)));
         let (_, replaced) = marks_of(&sentences("xbcdef"), true);
         assert_eq!(replaced.iter().filter(|mark| marks.contains(mark)).count(), 1);
-    }
-
-    #[test]
-    fn last_sentences_fewer_than_three_are_a_paragraph_or_none() {
-        assert_eq!(marks_of(&sentences("abcdefgh"), true).0.chunks, 3);
-        assert_eq!(marks_of(&sentences("abcdefgh"), false).0, marks_of(&sentences("abcdef"), false).0);
     }
 
     #[test]

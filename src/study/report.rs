@@ -210,28 +210,18 @@ pub fn near(labels: &[Rank], documents: &PageSet, percent_shared: u32) -> (Near,
 mod tests {
     use super::*;
 
-    /// Section 4.1: "only clusters with two documents can disappear. Other clusters, when divided, become two smaller clusters
-    /// or one cluster with one less documents."
     #[test]
-    fn clusters_of_two_disappear_between_the_parts_and_larger_ones_are_divided() {
-        // Two documents, one in each part; four, two in each; three in the connected part; unique 9 and 10; 11 is no document.
-        let same = [0, 0, 2, 2, 2, 2, 6, 6, 6, 9, 10, 11];
-        let documents = PageSet::new(12, |page| page != 11);
-        let reached = PageSet::new(12, |page| [0, 2, 3, 6, 7, 8, 9, 11].contains(&page));
-        let found = Found { same: &same, matches: &[], documents: &documents, reached: &reached, steps: 3 };
+    fn pages_that_are_no_documents_count_nowhere() {
+        let same = [0, 0, 2, 2, 4];
+        let documents = PageSet::new(5, |page| page < 3);
+        let found = Found { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
         let (tables, clusters) = tables(&found);
-        assert_eq!(clusters.labels, same);
-        let row = |part: &Part| (part.documents, part.clusters, part.duplicates, part.unique, part.useful);
-        assert_eq!(row(&tables.complete), (11, 3, 6, 2, 5));
-        assert_eq!(row(&tables.connected), (7, 2, 3, 2, 4));
-        assert_eq!(row(&tables.disconnected), (4, 1, 1, 2, 3));
-        assert_eq!(tables.complete.documents_per_cluster, BTreeMap::from([(2, 1), (3, 1), (4, 1)]));
-        assert_eq!((tables.clusters_in_connected.all, tables.clusters_in_connected.connected), (3, 3));
-        assert_eq!((tables.unique_in_connected.all, tables.unique_in_connected.connected), (2, 1));
-        assert_eq!(tables.useful_in_connected.percent, 80.0);
-        let (near, with_another) = near(&same, &documents, 90);
-        assert_eq!((near.near_duplicates, near.with_another), (6, 9));
-        assert!(with_another.contains(8) && !with_another.contains(9) && !with_another.contains(11));
+        assert_eq!(clusters.labels, [0, 0, 2, 3, 4]);
+        let all = &tables.complete;
+        assert_eq!((all.documents, all.clusters, all.duplicates, all.unique, all.useful), (3, 1, 1, 1, 2));
+        let (near, with_another) = near(&[0, 0, 2, 3, 4], &documents, 90);
+        assert_eq!((near.near_duplicates, near.with_another), (1, 2));
+        assert!(with_another.contains(1) && !with_another.contains(2));
     }
 
     #[test]

@@ -53,35 +53,3 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
     let labels: Vec<Rank> = sets.labels();
     Clusters { labels, growth }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Figure 1: 20 documents in 10 subcollections; letters are shingle paragraphs. The figure is not in our copy of the
-    /// paper: the text gives document 1, that 19 is a duplicate of 2, and that 2 has `e` and `d`.
-    #[test]
-    fn figure_1_document_19_is_a_duplicate_of_2_and_3_a_false_match() {
-        let mut texts: Vec<String> = (0..20u8).map(|n| format!("{0}{0}{0}{0}", (b'A' + n) as char)).collect();
-        texts[0] = "abcd".into();
-        texts[1] = "bedf".into();
-        texts[2] = "eded".into();
-        texts[18] = "bedf".into();
-        let documents = |texts: &[String]| -> Vec<Vec<FPrint>> {
-            texts.iter().map(|text| text.bytes().map(u64::from).collect()).collect()
-        };
-        let found = by_steps(&documents(&texts), 10);
-        let cluster: Vec<usize> = (0..20).filter(|&at| found.labels[at] == 1).map(|at| at + 1).collect();
-        assert_eq!(cluster, [2, 3, 19]);
-        assert_eq!(found.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
-        assert_eq!(found.growth[9], Step { documents: 20, clusters: 1, duplicates: 2 });
-
-        // "The subcollection S_i is excluded from C": were document 3 before 2, and not in its subcollection, it would not be
-        // looked for in 2, nor 2 be found in it.
-        texts.swap(0, 2);
-        texts.swap(1, 3);
-        let found = by_steps(&documents(&texts), 10);
-        assert_eq!((found.labels[0], found.labels[3], found.labels[18]), (0, 3, 3));
-        assert_eq!(by_steps(&documents(&texts), 1).labels[3], 0);
-    }
-}

@@ -18,20 +18,8 @@ pub mod words;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::Weights;
-use terms::{NONE, Terms};
+use terms::Terms;
 use words::Words;
-
-/// How words become weighted features, as names of recipes have it: `[-stop.LANG][-stem.LANG]-WEIGHTS`.
-pub fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
-    let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
-    let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
-    let weights = match weights {
-        Weights::Count => "count",
-        Weights::Log => "log",
-        Weights::Once => "once",
-    };
-    format!("{stop}{stem}-{weights}")
-}
 
 /// A feature with its weight on a page: more than 0, in sixteenths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,8 +114,8 @@ pub fn log2(number: u64) -> u32 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::terms::NONE;
     use super::*;
+    use crate::job::languages::NONE;
 
     fn features(phrase: u32, text: &str) -> Vec<u64> {
         Features::new(phrase, NONE, NONE).of(text).to_vec()

@@ -5,43 +5,10 @@
 
 use std::collections::HashSet;
 
-use rust_stemmers::{Algorithm, Stemmer};
+use rust_stemmers::Stemmer;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Languages that have a stemmer, by the codes of ISO 639-1.
-const STEMMERS: [(&str, Algorithm); 18] = [
-    ("ar", Algorithm::Arabic),
-    ("da", Algorithm::Danish),
-    ("de", Algorithm::German),
-    ("el", Algorithm::Greek),
-    ("en", Algorithm::English),
-    ("es", Algorithm::Spanish),
-    ("fi", Algorithm::Finnish),
-    ("fr", Algorithm::French),
-    ("hu", Algorithm::Hungarian),
-    ("it", Algorithm::Italian),
-    ("nl", Algorithm::Dutch),
-    ("no", Algorithm::Norwegian),
-    ("pt", Algorithm::Portuguese),
-    ("ro", Algorithm::Romanian),
-    ("ru", Algorithm::Russian),
-    ("sv", Algorithm::Swedish),
-    ("ta", Algorithm::Tamil),
-    ("tr", Algorithm::Turkish),
-];
-
-/// Name of the setting that turns stop words or stemming off.
-pub const NONE: &str = "none";
-
-/// Whether there is a stemmer for a language.
-pub fn has_stemmer(language: &str) -> bool {
-    STEMMERS.iter().any(|(code, _)| *code == language)
-}
-
-/// Whether there is a list of stop words for a language.
-pub fn has_stop_words(language: &str) -> bool {
-    stop_words::lookup(language).is_some()
-}
+use crate::job::languages::{stemmer, stop_words};
 
 /// Words that are remembered with their terms, a power of two.
 const MEMO: usize = 1 << 13;
@@ -64,11 +31,10 @@ impl std::fmt::Debug for Terms {
 }
 
 impl Terms {
-    /// Terms by the stop words of one language and the stemmer of one, each a code or [`NONE`].
+    /// Terms by the stop words of one language and the stemmer of one, each a code or [`crate::job::languages::NONE`].
     pub fn new(stop_words: &str, stemming: &str) -> Terms {
-        let stemmer =
-            STEMMERS.iter().find(|(code, _)| *code == stemming).map(|&(_, algorithm)| Stemmer::create(algorithm));
-        let stop_words: HashSet<&str> = stop_words::lookup(stop_words).unwrap_or_default().iter().copied().collect();
+        let stemmer = stemmer(stemming).map(Stemmer::create);
+        let stop_words: HashSet<&str> = self::stop_words(stop_words).unwrap_or_default().iter().copied().collect();
         let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); MEMO] } else { Vec::new() };
         Terms { stop_words, stemmer, memo }
     }
@@ -103,6 +69,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::languages::NONE;
 
     #[test]
     fn stop_words_have_no_term_and_inflections_have_one() {
@@ -119,11 +86,5 @@ mod tests {
         let mut terms = Terms::new("en", "en");
         let words: Vec<String> = (0..4 * MEMO).map(|n| format!("{}ing", n % (2 * MEMO + 7))).collect();
         assert!(words.iter().all(|word| terms.term(word.as_bytes()) == Terms::look_up(&terms, word.as_bytes(), 0)));
-    }
-
-    #[test]
-    fn languages_are_known_by_their_codes() {
-        assert!(has_stemmer("en") && has_stop_words("en") && has_stop_words("ja"));
-        assert!(!has_stemmer(NONE) && !has_stop_words(NONE) && !has_stemmer("english"));
     }
 }

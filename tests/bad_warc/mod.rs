@@ -13,10 +13,12 @@ use std::{
 
 use webtwin::{
     error::Result,
+    job::Limits,
     pages::{
-        record::{Found, Limits, ReadAt},
+        record::Found,
         warc::{Compression, looks_like, probe, read_range, settle},
     },
+    read_at::ReadAt,
 };
 
 use cases::Case;

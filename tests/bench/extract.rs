@@ -9,9 +9,10 @@ use std::time::Instant;
 use webtwin::chunks::Recipe;
 use webtwin::job::Job;
 use webtwin::pages::html::Extractor;
-use webtwin::pages::record::{Found, ReadAt};
+use webtwin::pages::record::Found;
 use webtwin::pages::url::CanonicalUrl;
 use webtwin::pages::warc::read_range;
+use webtwin::read_at::ReadAt;
 use webtwin::storage::location::Location;
 use webtwin::storage::open::open;
 

@@ -9,9 +9,9 @@ use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
 use crate::hamming::design::machine::Costs;
 use crate::hamming::online::{self, Builder};
 use crate::job::Job;
-use crate::storage::fingerprints::FingerprintSet;
+use crate::results::fingerprints::FingerprintSet;
+use crate::results::online_index::{remove_index, write_index};
 use crate::storage::location::Location;
-use crate::storage::online_index::{remove_index, write_index};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

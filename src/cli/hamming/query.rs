@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
 use crate::hamming::online::{self, OnlineIndex};
 use crate::ids::DocId;
+use crate::results::online_index::open_index;
 use crate::storage::location::Location;
 use crate::storage::mapped::{FileBytes, Residence};
-use crate::storage::online_index::open_index;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

@@ -17,10 +17,9 @@ use crate::dataflow::{captures, idf};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, Manifest, NAME};
-use crate::hamming::recipe::Recipe;
 use crate::ids::{DocId, SimHash};
 use crate::job::Job;
-use crate::storage::fingerprints::Sources;
+use crate::results::fingerprints::Sources;
 use crate::storage::location::Location;
 
 /// Leading bits by which rows are counted.
@@ -89,7 +88,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         idf::simhashes(net, &mut shelf, &mut crawl, job.simhash.bits)?;
     }
     let rows = crawl.pages.iter().filter_map(|(_, page)| Some([page.simhash?, page.doc_id])).collect();
-    let made = Made { f: job.simhash.bits, recipe: Recipe::new(&job.simhash).name() };
+    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe() };
     write(net, job, &made, rows, folder)
 }
 

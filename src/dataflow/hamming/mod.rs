@@ -26,7 +26,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::postings::Postings;
 use crate::job::Job;
-use crate::storage::fingerprints::{FingerprintSet, Sources};
+use crate::results::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
 use crate::storage::table::Table;
 

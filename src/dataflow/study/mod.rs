@@ -23,7 +23,6 @@ use super::summary::Records;
 use super::tables::{Part, rejected_table, split};
 use super::write::{commit, put_tables, rejected, with_empty};
 use super::{captures, links};
-use crate::chunks::Recipe;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{Rank, doc_id};
@@ -126,7 +125,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("duplicates", complete.duplicates),
         ("connected", summary.tables.connected.documents),
     ];
-    let recipes = [("chunks", Recipe::new(&job.chunks).name()), ("doc_id", "xxh3-64-v1".into())];
+    let recipes = [("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into())];
     commit(net, job, folder, &counts, &recipes, laps.seconds, files)?;
     Ok(summary)
 }

@@ -19,32 +19,7 @@
 pub mod elias_fano;
 pub mod huffman;
 
-/// How the fingerprints of a file or table are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Coder {
-    /// Low bits in place, high bits in unary ([`elias_fano`]).
-    EliasFano,
-    /// Position of the first differing bit in a Huffman code, then the bits below it ([`huffman`]).
-    Huffman,
-    /// Eight bytes each.
-    Raw,
-}
-
-impl Coder {
-    /// Every coder; the place of one in this list is its number in files.
-    pub const ALL: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
-
-    /// Number in files.
-    pub fn number(self) -> u32 {
-        self as u32
-    }
-
-    /// Name in settings and manifests.
-    pub fn name(self) -> &'static str {
-        ["elias-fano", "huffman", "raw"][self as usize]
-    }
-}
+use crate::job::Coder;
 
 /// Where a block ends and what it ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,6 +60,18 @@ impl BlockDesign {
 }
 
 /// A design for fingerprints of `f` bits and distances up to `k`.
+///
+/// # Examples
+/// 64 bits in four blocks of 16, of which one must be equal: whatever three bits differ, some block has none of them.
+/// ```
+/// use webtwin::hamming::design::{BlockDesign, TableDesign};
+///
+/// let design = TableDesign::new(64, 3, &BlockDesign { blocks: 4, keys: vec![0b0001, 0b0010, 0b0100, 0b1000] });
+/// assert_eq!((design.keys.len(), design.top_bits()), (4, 16));
+/// assert!(design.survives_exhaustively());
+/// // A probe of one table in 2^34 random fingerprints looks at 2^18.
+/// assert_eq!(design.matches_a_probe(2f64.powi(34)), 262_144.0);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TableDesign {
     /// Width of a fingerprint, in bits.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::coding::Coder;
 use super::super::sections::{checksum, read_list};
 use crate::error::{Error, Result};
+use crate::job::Coder;
 
 /// Format of the manifest that this build writes and reads.
 pub(super) const FORMAT: u32 = 1;

@@ -30,8 +30,8 @@ pub use write::{ChunkWriter, Written, chunk};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::coding::Coder;
 use super::sections::Kind;
+use crate::job::Coder;
 
 /// Fingerprints in a chunk: 64 MB of eight bytes each.
 pub const CHUNK_ROWS: usize = 1 << 23;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::ids::DocId;
-use crate::pages::record::ReadAt;
+use crate::read_at::ReadAt;
 
 /// Bytes of blocks that are read at once when all are.
 const WINDOW: usize = 1 << 20;

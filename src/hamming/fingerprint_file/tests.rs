@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::coding::Coder;
 use super::super::coding::tests::fingerprints;
 use super::super::sections::Bytes;
 use super::*;
 use crate::error::{Error, Result};
-use crate::pages::record::ReadAt;
+use crate::job::Coder;
+use crate::read_at::ReadAt;
 
 fn open(bytes: &[u8]) -> Result<FingerprintFile> {
     FingerprintFile::open("part-00000.wtf", Arc::new(Bytes(bytes.to_vec())))

@@ -1,11 +1,12 @@
 //! Writing chunks, and sets of them.
 
-use super::super::coding::{Coder, encode};
+use super::super::coding::encode;
 use super::super::sections;
 use super::manifest::{self, Chunk, Manifest};
 use super::{About, CHUNK_ROWS, DOC_IDS, KIND, short_checksum};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
+use crate::job::Coder;
 
 /// The bytes of a chunk with these fingerprints, sorted, and their doc ids, if any.
 ///

@@ -42,6 +42,24 @@ fn home(f: u32, keys: &[u64]) -> usize {
 }
 
 /// An index over bytes in memory, or mapped there; threads may share it.
+///
+/// # Examples
+/// ```
+/// use webtwin::hamming::design::paper::example_3_1;
+/// use webtwin::hamming::online::{Builder, Near, OnlineIndex};
+///
+/// // Four tables, for fingerprints of 64 bits and up to 3 that differ. Documents 10 and 11 have the same fingerprint.
+/// let [.., design] = example_3_1();
+/// let (mut builder, doc_ids) = Builder::new(&design, "mine-v1", vec![0xfe, 0xff, 0xff], Some(vec![12, 10, 11]))?;
+/// let files: Vec<_> = doc_ids.into_iter().chain(std::iter::from_fn(|| builder.next_table())).collect();
+/// let bytes = |name: &str| files.iter().find(|file| file.name == name).unwrap().parts.concat();
+/// let index = OnlineIndex::open(builder.finish(), |file| Ok(bytes(&file.name)))?;
+///
+/// let near = index.near(0xfd, 1);
+/// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
+/// assert_eq!(index.doc_ids(0xff).collect::<Vec<_>>(), [10, 11]);
+/// # Ok::<(), webtwin::error::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct OnlineIndex<B> {
     manifest: Manifest,

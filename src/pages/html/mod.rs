@@ -32,11 +32,26 @@ use text::Lines;
 use tokenizer::{Sink, Tag, tokenize};
 
 use crate::ids::{DocId, doc_id};
+use crate::job::Limits;
 use crate::pages::charset::{Decoded, Decoder};
-use crate::pages::record::Limits;
 use crate::pages::url::CanonicalUrl;
 
 /// Extracts one page after another, reusing its buffers.
+///
+/// # Examples
+/// ```
+/// use webtwin::ids::doc_id;
+/// use webtwin::job::Limits;
+/// use webtwin::pages::html::Extractor;
+/// use webtwin::pages::url::CanonicalUrl;
+///
+/// let url = CanonicalUrl::parse("http://a.example/manual/").unwrap();
+/// let page = b"<title>Manual</title><h1>Chapter 1</h1><p>See <a href=two.html#top>the next one</a>.";
+/// let mut extractor = Extractor::new(&Limits::default());
+/// let extracted = extractor.html(page, Some("utf-8"), &url);
+/// assert_eq!(extracted.text, "Manual\n\nChapter 1\n\nSee the next one.");
+/// assert_eq!(extracted.links, [doc_id("http://a.example/manual/two.html")]);
+/// ```
 #[derive(Debug)]
 pub struct Extractor {
     decoder: Decoder,

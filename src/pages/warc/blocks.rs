@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use crate::{error::Result, pages::record::ReadAt};
+use crate::{error::Result, read_at::ReadAt};
 
 /// Bytes asked of the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;

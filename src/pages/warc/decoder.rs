@@ -7,10 +7,7 @@ use super::{
     blocks::Blocks,
     window::{Buffer, Ending},
 };
-use crate::{
-    error::Result,
-    pages::record::{Limits, Reason},
-};
+use crate::{error::Result, job::Limits, pages::record::Reason};
 
 /// Longest file name or comment in the head of a gzip member.
 const GZIP_TEXT_BYTES: usize = 1024;

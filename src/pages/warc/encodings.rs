@@ -8,7 +8,8 @@ use std::{
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::http::Refusal;
-use crate::pages::record::{Limits, Reason};
+use crate::job::Limits;
+use crate::pages::record::Reason;
 
 /// Largest window of a zstd body, as a power of two: what RFC 9659 allows.
 const ZSTD_WINDOW_LOG: u32 = 23;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::fields::{Line, lines, media_type, next_line, text};
-use crate::pages::record::{Limits, Reason};
+use crate::job::Limits;
+use crate::pages::record::Reason;
 
 /// Why something is refused, and its particulars.
 pub(super) type Refusal = (Reason, String);

@@ -12,10 +12,7 @@ use super::{
     records::{Out, Records},
     window::{Buffer, Ending, Source, Window},
 };
-use crate::{
-    error::Result,
-    pages::record::{Limits, Reason},
-};
+use crate::{error::Result, job::Limits, pages::record::Reason};
 
 /// Decoded bytes asked for at a time; members are mostly smaller and then need one call.
 const CHUNK_BYTES: usize = 256 << 10;

@@ -30,8 +30,10 @@
 
 use std::ops::Range;
 
-use super::record::{Limits, ReadAt, Reason, Sink};
+use super::record::{Reason, Sink};
 use crate::error::Result;
+use crate::job::Limits;
+use crate::read_at::ReadAt;
 
 mod blocks;
 mod decoder;

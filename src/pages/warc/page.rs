@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 pub(super) use super::http::Refusal;
 use super::{encodings, http, record_head::Head};
+use crate::job::Limits;
 use crate::pages::fetch_time;
-use crate::pages::record::{Form, Limits, RawPage, Reason};
+use crate::pages::record::{Form, RawPage, Reason};
 
 /// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
 ///

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     error::Result,
-    pages::record::{Found, Limits, RawPage, Reason, Refused, Sink},
+    job::Limits,
+    pages::record::{Found, RawPage, Reason, Refused, Sink},
 };
 
 /// Bytes of line ends between two records that [`landing`] looks through.

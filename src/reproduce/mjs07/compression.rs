@@ -3,8 +3,9 @@
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
 use crate::error::{Error, Result};
-use crate::hamming::coding::{Coder, Decoder, encode};
+use crate::hamming::coding::{Decoder, encode};
 use crate::hamming::sample;
+use crate::job::Coder;
 
 /// Passes of which the median counts.
 const PASSES: usize = 7;

@@ -8,7 +8,7 @@ use crate::hamming::recipe::Recipe;
 use crate::job::Job;
 use crate::pages::html::Extractor;
 use crate::pages::url::CanonicalUrl;
-use crate::storage::fingerprints::Sources;
+use crate::results::fingerprints::Sources;
 use crate::synth::{Params, Synth};
 
 /// Buckets of Figure 2(b).

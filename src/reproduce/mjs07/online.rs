@@ -10,9 +10,9 @@ use crate::hamming::design::TableDesign;
 use crate::hamming::design::covering::block_designs;
 use crate::hamming::online::Builder;
 use crate::hamming::sample;
+use crate::results::online_index::{open_index, write_index};
 use crate::storage::location::Location;
 use crate::storage::mapped::Residence;
-use crate::storage::online_index::{open_index, write_index};
 
 /// Queries that are timed.
 const TIMED: usize = 40_000;

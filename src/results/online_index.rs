@@ -1,9 +1,9 @@
 //! Folders of online indexes of fingerprints ([`crate::hamming::online`]); the list of files is written last.
 
-use super::location::Location;
-use super::mapped::{FileBytes, Residence, file_bytes};
 use crate::error::{Error, Result};
 use crate::hamming::online::{self, Builder, Built, OnlineIndex};
+use crate::storage::location::Location;
+use crate::storage::mapped::{FileBytes, Residence, file_bytes};
 
 /// Writes an index, of which `Builder::new` gave the doc ids' file, into a folder.
 ///

@@ -12,13 +12,15 @@
 
 use std::sync::Arc;
 
-use super::location::Location;
-use super::open::open;
-use super::table::decode;
 use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
 use crate::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
 use crate::ids::{DocId, SimHash};
+use crate::read_at::ReadAt;
+use crate::storage::location::Location;
+use crate::storage::manifest;
+use crate::storage::open::open;
+use crate::storage::table::decode;
 
 /// Bytes of a raw file that are read as one item.
 const RAW_ITEM_BYTES: u64 = 64 << 20;
@@ -184,8 +186,7 @@ impl Sources {
                 sources.items.extend((0..set.manifest.chunks.len()).map(|chunk| Item::Chunk(set.clone(), chunk)));
                 continue;
             }
-            let location =
-                if location.join(super::manifest::NAME)?.exists()? { location.join("pages")? } else { location };
+            let location = if location.join(manifest::NAME)?.exists()? { location.join("pages")? } else { location };
             let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
             if listed.is_empty() {
                 return Err(Error::input(location.name(), "there is no such file, and no file below it"));
@@ -260,7 +261,7 @@ impl Item {
             }
             Item::Pages(location) => (location.name(), pages(location)?),
             Item::Raw { location, offset, bytes, document } => {
-                let bytes = crate::pages::record::ReadAt::read_at(&*open(location)?, *offset, *bytes as usize)?;
+                let bytes = open(location)?.read_at(*offset, *bytes as usize)?;
                 let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
                 (location.name(), values.zip(*document..).collect())
             }

@@ -1,0 +1,93 @@
+//! Names of recipes: how text is hashed, with a version. Equal names, equal fingerprints, simhashes and projections.
+//!
+//! They enter the digest of a job and every manifest. Who changes what a recipe gives changes its version here.
+
+use super::languages::NONE;
+use super::settings::{Chunks, Signatures, Simhash, Unit, Weights};
+
+impl Chunks {
+    /// Name and version, as written into every manifest.
+    pub fn recipe(&self) -> String {
+        let Chunks { unit, count, sliding, wrap, bits, min_text } = *self;
+        let named = match unit {
+            Unit::Document => "document",
+            Unit::Lines => "lines",
+            Unit::Sentences => "sentences",
+            Unit::Paragraphs => "paragraphs",
+            Unit::Words => "words",
+            Unit::ShingleParagraphs => "shingle-paragraphs",
+        };
+        let sliding = if sliding { "-sliding" } else { "" };
+        let wrap = if wrap > 0 && unit == Unit::Lines { format!("-wrap{wrap}") } else { String::new() };
+        let min_text = if min_text > 0 { format!("-min{min_text}-or-bytes") } else { String::new() };
+        format!("{named}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
+    }
+}
+
+impl Simhash {
+    /// Name and version, as written into every manifest.
+    pub fn recipe(&self) -> String {
+        let Simhash { bits, phrase, stop_words, stemming, weights, idf, min_features } = self;
+        if *bits == 0 {
+            return "none".into();
+        }
+        let weighed = weighed(stop_words, stemming, *weights);
+        let idf = if *idf { "-idf" } else { "" };
+        format!("terms-{phrase}{weighed}{idf}-min{min_features}-xxh3-{bits}-v1")
+    }
+}
+
+impl Signatures {
+    /// Name and version, as written into every manifest.
+    pub fn recipe(&self) -> String {
+        let Signatures { dims, seed, stop_words, stemming, weights, unit_length, min_terms, .. } = self;
+        let weighed = weighed(stop_words, stemming, *weights);
+        let unit = if *unit_length { "-unit" } else { "" };
+        format!("rp-terms{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
+    }
+}
+
+/// How words become weighted features: `[-stop.LANG][-stem.LANG]-WEIGHTS`.
+fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
+    let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
+    let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
+    let weights = match weights {
+        Weights::Count => "count",
+        Weights::Log => "log",
+        Weights::Once => "once",
+    };
+    format!("{stop}{stem}-{weights}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Job;
+
+    #[test]
+    fn names_of_chunks_tell_every_setting_that_changes_a_fingerprint() {
+        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
+        assert_eq!(chunks.recipe(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v1");
+    }
+
+    #[test]
+    fn names_of_simhashes_tell_every_setting_that_changes_one() {
+        let plain = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
+        assert_eq!(plain.recipe(), "terms-2-count-min4-xxh3-64-v1");
+        let (stop_words, stemming) = ("en".into(), "de".into());
+        let all = Simhash { bits: 32, phrase: 3, idf: true, weights: Weights::Log, stop_words, stemming, ..plain };
+        assert_eq!(all.recipe(), "terms-3-stop.en-stem.de-log-idf-min4-xxh3-32-v1");
+        assert_eq!(Simhash { bits: 0, ..all }.recipe(), "none");
+    }
+
+    #[test]
+    fn names_of_signatures_tell_every_setting_that_changes_a_projection() {
+        let paper = Signatures { dims: 5, seed: 0, weights: Weights::Count, min_terms: 1, ..Job::default().signatures };
+        let plain = Signatures { unit_length: false, ..paper };
+        assert_eq!(plain.recipe(), "rp-terms-count-min1-xxh3-5-seed0-splitmix64-v1");
+        let (stop_words, stemming) = ("en".into(), "de".into());
+        let of_terms = Signatures { stop_words, stemming, weights: Weights::Log, unit_length: true, ..plain };
+        let all = Signatures { dims: 8, seed: 3, ..of_terms };
+        assert_eq!(all.recipe(), "rp-terms-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v1");
+    }
+}

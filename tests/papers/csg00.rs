@@ -1,0 +1,524 @@
+//! Cho, Shivakumar, Garcia-Molina: *Finding replicated web collections*.
+//!
+//! The figures are not in our copy of the paper; they are drawn here from its text. Not built: the roll-up of search results
+//! (section 5.2, Figures 13 and 14). Measured, not held: section 4 and Figures 11 and 12 (`webtwin reproduce csg00-...`).
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use webtwin::applications::keep::{PageCopy, keeper};
+use webtwin::clusters::collection::{PageCollection, SimilarCluster, is_similar_cluster};
+use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
+use webtwin::clusters::merge::may_merge;
+use webtwin::clusters::nearby::nearby_pages;
+use webtwin::clusters::union_find::{UnionFind, sizes};
+use webtwin::clusters::{growth, tolerant};
+use webtwin::job::Limits;
+use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
+use webtwin::overlap::{FPrintDocId, sort_based};
+use webtwin::pages::html::Extractor;
+use webtwin::pages::url::CanonicalUrl;
+
+/// A web graph as the figures have it: pages are letters, and pages of one letter are similar; those of one capital letter
+/// have no copy anywhere. Pages are numbered in the order in which they are drawn.
+#[derive(Default)]
+struct Web {
+    names: Vec<char>,
+    sites: Vec<u32>,
+    links: BTreeSet<(u32, u32)>,
+}
+
+impl Web {
+    /// Adds a web site; a link "pq" leads from the site's first page p to its first page q.
+    fn site(mut self, pages: &str, links: &str) -> Web {
+        let (first, site) = (self.names.len(), self.sites.last().map_or(0, |site| site + 1));
+        self.names.extend(pages.chars());
+        self.sites.resize(self.names.len(), site);
+        let page = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as u32;
+        for link in links.split_whitespace() {
+            let ends: Vec<u32> = link.chars().map(page).collect();
+            self.links.insert((ends[0], ends[1]));
+        }
+        self
+    }
+
+    /// Adds a link by the numbers of its pages.
+    fn link(mut self, src: u32, dst: u32) -> Web {
+        self.links.insert((src, dst));
+        self
+    }
+
+    /// The trivial cluster of every page.
+    fn labels(&self) -> Vec<u32> {
+        let label = |at: usize| {
+            let similar = |other: &char| other.is_lowercase() && *other == self.names[at];
+            self.names.iter().position(similar).unwrap_or(at) as u32
+        };
+        (0..self.names.len()).map(label).collect()
+    }
+
+    fn all_links(&self) -> Vec<(u32, u32)> {
+        self.links.iter().copied().collect()
+    }
+
+    /// `LinkSummary` with letters for the clusters: (Ri, Rj, a, b, s, d).
+    fn link_summary(&self, settings: &Clusters) -> Vec<(char, char, [u32; 4])> {
+        let name = |cluster: u32| self.names[cluster as usize];
+        self.rows(settings).iter().map(|r| (name(r.src_cluster), name(r.dst_cluster), [r.a, r.b, r.s, r.d])).collect()
+    }
+
+    fn rows(&self, settings: &Clusters) -> Vec<LinkSummary> {
+        let labels = self.labels();
+        let pages = sizes(&labels);
+        let mut links = cluster_links(&labels, &self.sites, &self.all_links(), settings.single_site);
+        link_summary(&mut links, |cluster| pages[cluster as usize])
+    }
+
+    /// The edges of the TCG, with letters for the clusters.
+    fn tcg(&self, settings: &Clusters) -> Vec<String> {
+        let merging = |row: &LinkSummary| {
+            let name = |cluster: u32| self.names[cluster as usize];
+            may_merge(row, settings.merge).then(|| format!("{}{}", name(row.src_cluster), name(row.dst_cluster)))
+        };
+        self.rows(settings).iter().filter_map(merging).collect()
+    }
+
+    fn similar_clusters(&self, settings: &Clusters) -> Vec<SimilarCluster> {
+        let grow = match settings.merge {
+            MergeCondition::Tolerant => tolerant::similar_clusters,
+            MergeCondition::Exact | MergeCondition::Extended => growth::similar_clusters,
+        };
+        grow(&self.labels(), &self.sites, &self.all_links(), settings)
+    }
+
+    /// The collections of each similar cluster by the letters of their pages; those attached stand behind a plus.
+    fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
+        let letters = |pages: &mut dyn Iterator<Item = u32>| {
+            let mut letters: Vec<char> = pages.map(|page| self.names[page as usize]).collect();
+            letters.sort_unstable();
+            letters.into_iter().collect::<String>()
+        };
+        let text = |collection: &PageCollection| {
+            let members = letters(&mut collection.members.iter().map(|member| member.1));
+            let nearby = letters(&mut collection.nearby.iter().copied());
+            if nearby.is_empty() { members } else { format!("{members}+{nearby}") }
+        };
+        self.similar_clusters(settings).iter().map(|cluster| cluster.collections.iter().map(text).collect()).collect()
+    }
+
+    /// The collections of the only similar cluster by the numbers of their pages.
+    fn pages(&self, settings: &Clusters) -> Vec<Vec<u32>> {
+        let found = self.similar_clusters(settings);
+        assert_eq!(found.len(), 1);
+        let pages = |collection: &PageCollection| {
+            let mut pages: Vec<u32> = collection.members.iter().map(|member| member.1).collect();
+            pages.sort_unstable();
+            pages
+        };
+        found[0].collections.iter().map(pages).collect()
+    }
+
+    /// Definition 5, of two collections given by the numbers of their pages.
+    fn are_similar(&self, left: impl IntoIterator<Item = u32>, right: impl IntoIterator<Item = u32>) -> bool {
+        let labels = self.labels();
+        let mut collections = [PageCollection::default(), PageCollection::default()];
+        collections[0].members = left.into_iter().map(|page| (labels[page as usize], page)).collect();
+        collections[1].members = right.into_iter().map(|page| (labels[page as usize], page)).collect();
+        collections.iter_mut().for_each(|collection| collection.members.sort_unstable());
+        is_similar_cluster(&collections, &labels, &self.all_links(), MergeCondition::Exact)
+    }
+}
+
+/// Collections wherever they stand, as the definitions have them.
+const FREE: Clusters =
+    Clusters { merge: MergeCondition::Exact, single_site: false, min_size: 2, min_hosts: 1, attach: Attach::None };
+
+/// Collections at a single site, as section 5.1 has them.
+const SINGLE_SITE: Clusters = Clusters { single_site: true, ..FREE };
+
+/// The second phase that sections 2.2 and 6 leave open, as `src/clusters/tolerant.rs` defines it.
+fn second_phase(attach: Attach) -> Clusters {
+    Clusters { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
+}
+
+fn none() -> Vec<Vec<String>> {
+    Vec::new()
+}
+
+// Section 2: similarity of collections.
+
+#[test]
+fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
+    // "Our model does not distinguish between two pages with identical text and identical hyperlinks that are located in
+    // different places on the page."
+    let mut extractor = Extractor::new(&Limits::default());
+    let url = CanonicalUrl::parse("http://a.example/p.html").unwrap();
+    let mut extract = |html: &str| {
+        let page = extractor.html(html.as_bytes(), None, &url);
+        (page.text.to_string(), page.links.to_vec())
+    };
+    let first = extract("<p><a href=q.html>one</a> two <a href='http://b.example/r'>three</a>");
+    let second = extract("<p><a href='//b.example/r'>one</a> two <a href='/q.html#top'>three</a>");
+    assert_eq!(first, second);
+    let mut links = ["http://a.example/q.html", "http://b.example/r"].map(webtwin::ids::doc_id);
+    links.sort_unstable();
+    assert_eq!(first, ("one two three".to_string(), links.to_vec()));
+}
+
+#[test]
+fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_pages() {
+    // A link from outside the collection is no link of it: with it, and without it, Definition 5 holds.
+    let web = Web::default().site("abX", "ab Xb").site("ab", "ab");
+    assert!(web.are_similar([0, 1], [3, 4]));
+    let found = web.similar_clusters(&FREE);
+    assert_eq!(found[0].collections[0].members.len(), 2);
+}
+
+#[test]
+fn definition_3_identical_collections_are_similar_ones() {
+    // Definition 7 with it. The program does not tell identical collections from others: "Deviations" in
+    // `src/clusters/mod.rs`.
+    let links = "pq pr qs rs sp";
+    let web = Web::default().site("pqrs", links).site("pqrs", links);
+    assert!(web.are_similar(0..4, 4..8));
+    assert_eq!(web.grown(&FREE), [["pqrs", "pqrs"]]);
+}
+
+/// The chunks of pages as a table.
+fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
+    let rows = |(page, chunks): (u32, &&[u64])| -> Vec<FPrintDocId> {
+        chunks.iter().map(|&chunk| FPrintDocId::new(chunk, page)).collect()
+    };
+    (0..).zip(pages).flat_map(rows).collect()
+}
+
+/// The trivial clusters of pages that are similar when they share `min_shared` chunks.
+fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
+    let job = resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap();
+    let hosts: Vec<u32> = (0..pages.len() as u32).collect();
+    let pairs = sort_based::similar_pairs(&fprint_docid(pages), &hosts, &[], &job.overlap);
+    let pairs: Vec<(u32, u32)> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+    let mut sets = UnionFind::new(pages.len());
+    pairs.iter().for_each(|&(a, b)| _ = sets.union(a, b));
+    (pairs, sets.labels())
+}
+
+#[test]
+fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_collections_are_similar() {
+    // p, p', p'' and below each of them q and r, on three sites. p' shares two chunks with p and two others with p''.
+    let [p, p1, p2]: [&[u64]; 3] = [&[1, 2, 9], &[1, 2, 3, 4], &[3, 4, 8]];
+    let (q, r): (&[u64], &[u64]) = (&[21, 22], &[31, 32]);
+    let (pairs, labels) = trivial_clusters(&[p, q, r, p1, q, r, p2, q, r], 2);
+    assert!(pairs.contains(&(0, 3)) && pairs.contains(&(3, 6)) && !pairs.contains(&(0, 6)));
+    assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    let links = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)];
+    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2], &links, &FREE);
+    assert_eq!(found.len(), 1);
+    let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
+    assert_eq!(members, [[(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 4), (2, 5)], [(0, 6), (1, 7), (2, 8)]]);
+}
+
+proptest! {
+    #[test]
+    fn definition_4_pages_are_similar_when_a_sequence_of_similar_pairs_leads_from_one_to_the_other(
+        pairs in prop::collection::vec((0usize..12, 0usize..12), 0..14)
+    ) {
+        let mut similar = [[false; 12]; 12];
+        (0..12).for_each(|page| similar[page][page] = true);
+        pairs.iter().for_each(|&(i, j)| (similar[i][j], similar[j][i]) = (true, true));
+        for via in 0..12 {
+            for i in 0..12 {
+                for j in 0..12 {
+                    similar[i][j] |= similar[i][via] && similar[via][j];
+                }
+            }
+        }
+        let mut sets = UnionFind::new(12);
+        pairs.iter().for_each(|&(i, j)| _ = sets.union(i as u32, j as u32));
+        let labels = sets.labels();
+        for i in 0..12 {
+            for j in 0..12 {
+                prop_assert_eq!(labels[i] == labels[j], similar[i][j]);
+            }
+        }
+    }
+}
+
+#[test]
+fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_more() {
+    let web = Web::default().site("pqr", "pq pr").site("pqrS", "pq pr pS");
+    assert!(!web.are_similar(0..3, 3..7), "\"we will require similar collections to be equi-sized\"");
+    assert!(web.are_similar(0..3, 3..6));
+    // "We would first identify the core similar collections. Then the second phase would search for pages (like s) that
+    // could be added to one or the other collection."
+    assert_eq!(web.grown(&FREE), [["pqr", "pqr"]]);
+    assert_eq!(web.grown(&second_phase(Attach::Nearby)), [["pqr", "pqr+S"]]);
+    let of = |page| (page != 6).then_some(7);
+    assert_eq!(nearby_pages(&[(3, 4), (3, 5), (3, 6)], of, Attach::Nearby), [(6, 7)]);
+    assert_eq!(nearby_pages(&[(3, 4), (3, 5), (3, 6)], of, Attach::BreakPoints), []);
+}
+
+#[test]
+fn section_2_2_figure_3b_collections_with_copies_inside_are_dissimilar() {
+    // [ii].p points to two copies of q, [i].r to two of s.
+    let web = Web::default().site("pqrss", "pq pr rs").link(2, 4).site("pqqrs", "pq pr rs").link(5, 7);
+    assert!(!web.are_similar(0..5, 5..10));
+    assert_eq!(web.grown(&FREE), [["pr", "pr"]], "only what is one to one");
+}
+
+#[test]
+fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
+    // p -> q -> r -> s, but [ii] has t in place of q.
+    let web = Web::default().site("pQrs", "pQ Qr rs").site("pTrs", "pT Tr rs");
+    assert!(!web.are_similar(0..4, 4..8));
+    assert!(web.are_similar([0], [4]), "\"pages [i].p and [ii].p would be identified as similar collections\"");
+    // They are a trivial cluster, and so no row of `collections`, whatever `clusters.min_size` is.
+    assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
+    assert_eq!(web.grown(&Clusters { min_size: 1, ..FREE }), [["rs", "rs"]]);
+    let of = |page| (page != 1).then_some(7);
+    assert_eq!(nearby_pages(&[(0, 1), (1, 2), (2, 3)], of, Attach::BreakPoints), [(1, 7)]);
+}
+
+#[test]
+fn section_2_2_figure_3d_one_matching_link_is_enough() {
+    // [i].r has incoming links from p and q, [ii].r from q.
+    let web = Web::default().site("pqr", "pr qr").site("pqr", "qr");
+    assert!(web.are_similar(0..3, 3..6));
+    assert!(!web.are_similar([0, 2], [3, 5]), "[i].r has a parent there, [ii].r has none");
+    // Growth goes along links, so what nothing leads to from the rest is no part of a collection (section 3).
+    assert_eq!(web.grown(&FREE), [["qr", "qr"]]);
+}
+
+#[test]
+fn definition_5_parents_must_be_similar_pages() {
+    // Both r have a parent, but not a similar one.
+    let web = Web::default().site("pqr", "pq pr").site("pqr", "pq qr");
+    assert!(!web.are_similar(0..3, 3..6));
+    assert_eq!(web.grown(&FREE), [["pq", "pq"]]);
+}
+
+proptest! {
+    /// Section 2.2: "having at least one link ensures that if one collection is a tree, then any similar collection must
+    /// have the same tree structure".
+    #[test]
+    fn section_2_2_what_is_similar_to_a_tree_has_that_tree(
+        tree in prop::collection::vec(any::<prop::sample::Index>(), 1..7),
+        more in prop::collection::btree_set((0u32..8, 0u32..8), 0..4),
+        lost in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let pages = tree.len() as u32 + 1;
+        let edges: BTreeSet<(u32, u32)> = (1..pages).map(|page| (tree[page as usize - 1].index(page as usize) as u32, page)).collect();
+        let mut other: BTreeSet<(u32, u32)> = edges.clone();
+        if let Some(lost) = lost {
+            other.remove(&(tree[lost.index(tree.len())].index(lost.index(tree.len()) + 1) as u32, lost.index(tree.len()) as u32 + 1));
+        }
+        other.extend(more.iter().filter(|(x, y)| x != y && *x < pages && *y < pages));
+        let names: String = "abcdefgh".chars().take(pages as usize).collect();
+        let mut web = Web::default().site(&names, "").site(&names, "");
+        web.links = edges.iter().copied().chain(other.iter().map(|&(x, y)| (x + pages, y + pages))).collect();
+        let same_tree = edges.is_subset(&other) && other.iter().all(|edge| edge.1 != 0);
+        prop_assert_eq!(web.are_similar(0..pages, pages..2 * pages), same_tree);
+    }
+}
+
+// Section 3: computing similar clusters.
+
+#[test]
+fn section_3_figures_4_and_5_growth_prefers_cardinality_to_collection_size() {
+    // Figure 4: cardinality 2, collections of 5 pages. Figure 5, in the same graph: cardinality 3, collections of 3.
+    let web = Web::default().site("pqrst", "pq qr rs st").site("pqrst", "pq qr rs st").site("pqr", "pq qr");
+    assert!(web.are_similar(0..5, 5..10), "Figure 4 is possible");
+    assert_eq!(web.grown(&FREE), [vec!["pqr", "pqr", "pqr"], vec!["st", "st"]]);
+}
+
+/// Figure 6(a): three copies of a, b, c and d; t on two of the sites; s and g apart.
+fn figure_6() -> Web {
+    Web::default()
+        .site("abcdt", "ab bc bd at dc")
+        .site("abcdtg", "ab bc bd at")
+        .site("abcdsg", "ab bc bd")
+        .site("s", "")
+}
+
+#[test]
+fn section_3_figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
+    // (b) the TCG. t is not joined, for it stands on fewer sites; s and g are not, for nothing links them.
+    assert_eq!(figure_6().tcg(&FREE), ["ab", "bc", "bd"]);
+    // (c) the similar cluster. Definition 6: its cardinality is 3, its size 4.
+    assert_eq!(figure_6().grown(&FREE), [["abcd", "abcd", "abcd"]]);
+    assert_eq!(figure_6().pages(&FREE), [[0, 1, 2, 3], [5, 6, 7, 8], [11, 12, 13, 14]]);
+    // The second phase lets collections differ in size.
+    assert_eq!(figure_6().grown(&second_phase(Attach::None)), [["abcdt", "abcdt", "abcd"]]);
+}
+
+#[test]
+fn section_3_1_s_and_d_count_pages_not_links() {
+    // Of three p two link to q, one of them to both q; of three q two are linked to.
+    let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(1, 4);
+    assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 2, 2])]);
+    assert!(web.tcg(&FREE).is_empty());
+}
+
+#[test]
+fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
+    let row = |a, b, s, d| LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+    assert!(may_merge(&row(3, 3, 3, 3), MergeCondition::Exact));
+    for other in [row(3, 3, 2, 2), row(3, 2, 2, 2), row(2, 3, 2, 2), row(3, 3, 3, 2), row(3, 3, 2, 3)] {
+        assert!(!may_merge(&other, MergeCondition::Exact), "{other:?}");
+    }
+}
+
+#[test]
+fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
+    // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does not, and then no
+    // one-to-one mapping M is there to be found: "Deviations" in `src/clusters/mod.rs`.
+    let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(0, 5).link(1, 3).link(2, 3);
+    assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 3, 3])]);
+    assert_eq!(web.tcg(&FREE), ["pq"]);
+    assert_eq!(web.grown(&FREE), none());
+}
+
+#[test]
+fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
+    // a -> b -> a -> b -> a, a cycle of four pages on one site: pages 0 to 3.
+    let cycle = || Web::default().site("abab", "").link(0, 1).link(1, 2).link(2, 3).link(3, 0).site("X", "");
+    assert_eq!(cycle().tcg(&FREE), ["ab", "ba"]);
+    // (c) from a: each a takes the b it links to. (d) from b: each b takes the a it links to.
+    let (from_a, from_b) = (cycle().link(4, 0), cycle().link(4, 1));
+    assert_eq!(from_a.pages(&FREE), [[0, 1], [2, 3]]);
+    assert_eq!(from_b.pages(&FREE), [[0, 3], [1, 2]]);
+    // The page most linked from other sites is the root of its collection, too.
+    let roots = |web: &Web| web.similar_clusters(&FREE)[0].collections.iter().map(|c| c.root).collect::<Vec<_>>();
+    assert_eq!((roots(&from_a)[0], roots(&from_b)[1]), (0, 1));
+}
+
+#[test]
+fn section_3_1_a_cycle_may_be_entered_anywhere() {
+    let cycle = Web::default().site("ab", "ab ba").site("ab", "ab ba");
+    assert_eq!(cycle.grown(&FREE), [["ab", "ab"]]);
+    // Two pages say too little for the second phase.
+    assert_eq!(cycle.grown(&second_phase(Attach::None)), none());
+    let longer = Web::default().site("abc", "ab bc ca").site("abc", "ab bc ca");
+    assert_eq!(longer.grown(&second_phase(Attach::None)), [["abc", "abc"]]);
+}
+
+#[test]
+fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
+    // "It can be shown that our clustering algorithm yields similar clusters." But a has a parent on the first site, and none
+    // on the others: "Deviations" in `src/clusters/mod.rs`.
+    let web = Web::default().site("acd", "ac cd ca").site("acd", "ac cd").site("acd", "ac cd");
+    assert_eq!(web.tcg(&FREE), ["ac", "cd"]);
+    let all = web.similar_clusters(&FREE);
+    assert!(all.iter().all(|c| is_similar_cluster(&c.collections, &web.labels(), &web.all_links(), FREE.merge)));
+    assert_eq!(web.grown(&FREE), [["cd", "cd", "cd"]]);
+    assert_eq!(all[0].taken_out, 3);
+}
+
+#[test]
+fn section_3_2_algorithm_3_1_on_its_two_tables() {
+    // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 become LinkSummary <Ts.RID, Td.RID, a, b, s, d>.
+    let web = figure_6();
+    let found = web.link_summary(&FREE);
+    let step_1 = [
+        ('a', 'b', [3, 3, 3, 3]),
+        ('a', 't', [3, 2, 2, 2]),
+        ('b', 'c', [3, 3, 3, 3]),
+        ('b', 'd', [3, 3, 3, 3]),
+        ('d', 'c', [3, 3, 1, 1]),
+    ];
+    assert_eq!(found, step_1);
+    // Steps 2 to 4: rows with a = s = d = b; step 5: UNION-FIND.
+    let equal = found.iter().filter(|(_, _, [a, b, s, d])| a == s && s == d && d == b);
+    let edges: Vec<String> = equal.map(|(ri, rj, _)| format!("{ri}{rj}")).collect();
+    assert_eq!(edges, web.tcg(&FREE));
+}
+
+// Section 4: quality.
+
+/// Figure 10(a): [i] has a to g, [ii] a, b and c; both b link to [i].d and [i].e, both c to [i].f and [i].g.
+fn figure_10() -> Web {
+    let web = Web::default().site("abcDEFG", "ab ac bD bE cF cG").site("abc", "ab ac");
+    web.link(8, 3).link(8, 4).link(9, 5).link(9, 6)
+}
+
+#[test]
+fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extended_one() {
+    // (a) the others are left as "problem collections".
+    assert_eq!(figure_10().grown(&FREE), [["abc", "abc"]]);
+    // |Ri| = s >= d = |Rj|, but with equality for those that have one.
+    let extended = Clusters { merge: MergeCondition::Extended, ..FREE };
+    assert_eq!(figure_10().link_summary(&extended)[2], ('b', 'D', [2, 1, 2, 1]));
+    assert_eq!(figure_10().tcg(&extended), ["ab", "ac", "bD", "bE", "cF", "cG"]);
+    // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where it stands:
+    // `src/clusters/collection.rs`.
+    assert_eq!(figure_10().grown(&extended), [["DEFGabc", "abc"]]);
+}
+
+#[test]
+fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
+    // Links from one site to another do not count then, and what has no copy joins nothing: `src/clusters/mod.rs`.
+    let extended = Clusters { merge: MergeCondition::Extended, ..SINGLE_SITE };
+    assert_eq!(figure_10().grown(&extended), [["abc", "abc"]]);
+    assert_eq!(figure_10().grown(&second_phase(Attach::None)), [["abc", "abc"]]);
+    assert_eq!(figure_10().grown(&second_phase(Attach::Nearby)), [["abc+DEFG", "abc"]]);
+}
+
+proptest! {
+    #[test]
+    fn section_4_the_extended_condition_is_the_weaker_one(a in 1u32..5, b in 1u32..5, s in 1u32..5, d in 1u32..5) {
+        let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+        prop_assert_eq!(may_merge(&row, MergeCondition::Extended), a == s && s >= d && d == b);
+        prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));
+    }
+}
+
+// Section 5: exploiting similar clusters.
+
+#[test]
+fn section_5_1_the_three_chunkings_with_their_thresholds_are_presets() {
+    let chunking = |name: &str| {
+        let job = resolve("", &format!("preset = {name:?}"), &[]).unwrap();
+        (job.chunks.unit, job.chunks.count, job.chunks.bits, job.overlap.min_shared, job.overlap.guard)
+    };
+    assert_eq!(chunking("document"), (Unit::Document, 1, 32, 1, Guard::None));
+    assert_eq!(chunking("four-line"), (Unit::Lines, 4, 32, 15, Guard::None));
+    assert_eq!(chunking("two-line"), (Unit::Lines, 2, 32, 25, Guard::None));
+}
+
+#[test]
+fn section_5_1_only_collections_at_a_single_web_site_are_considered() {
+    // "The algorithm was modified to consider only collections at a single web site."
+    let web = Web::default().site("a", "").site("b", "").site("a", "").site("b", "").link(0, 1).link(2, 3);
+    assert_eq!(web.grown(&FREE), [["ab", "ab"]]);
+    assert_eq!(web.grown(&SINGLE_SITE), none());
+    assert!(Job::default().clusters.single_site);
+}
+
+#[test]
+fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_others() {
+    let copy = |page| PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere: 0, links_to_host: 0, url_length: 9 };
+    let copies: Vec<PageCopy> = (0..10).map(copy).collect();
+    let stays = keeper(&copies, |_| None).page;
+    assert_eq!(copies.iter().filter(|copy| copy.page != stays).count(), 9);
+    // Of a collection that is kept every page stays.
+    assert!((0..10).all(|kept| keeper(&copies, |page| Some(page == kept)).page == kept));
+}
+
+// Section 6: what a second phase should do.
+
+#[test]
+fn section_6_clusters_that_are_separated_by_a_small_segment_are_joined() {
+    // Q on the second site is q on the others, changed too much to be similar.
+    let links = |q: &str| "ab ac bc cq qd de df eg".replace('q', q);
+    let site = |web: Web, q: &str| web.site(&"abcqdefg".replace('q', q), &links(q));
+    let web = site(site(site(Web::default(), "q"), "Q"), "q");
+    assert_eq!(web.grown(&second_phase(Attach::None)), [["abcdefgq", "abcdefg", "abcdefgq"]]);
+    assert_eq!(web.grown(&second_phase(Attach::BreakPoints)), [["abcdefgq", "abcdefg+Q", "abcdefgq"]]);
+}
+
+#[test]
+fn section_6_collections_are_extended_by_nearby_pages() {
+    let web = Web::default().site("abcdeN", "ab ac bd ce aN").site("abcde", "ab ac bd ce");
+    assert_eq!(web.grown(&second_phase(Attach::None)), [["abcde", "abcde"]]);
+    assert_eq!(web.grown(&second_phase(Attach::Nearby)), [["abcde+N", "abcde"]]);
+}

@@ -1,0 +1,175 @@
+//! Di Iorio, Diligenti, Gori, Maggini, Pucci: *Detecting near-replicas on the web by content and hyperlink analysis*.
+//!
+//! Measured, not held: Figure 1 (`webtwin reproduce ddgmp03-figure1`).
+
+use proptest::prelude::*;
+use webtwin::ids::mix;
+use webtwin::job::{Children, Job, Signatures, Weights};
+use webtwin::signatures::collide::{Points, collisions};
+use webtwin::signatures::hyperlink_map::hyperlink_map;
+use webtwin::signatures::random_projection::{Bounds, Projection, Recipe};
+use webtwin::signatures::{ONE, distance, parts};
+use webtwin::text::Feature;
+
+/// The paper's settings: plain counts, and the sum over children.
+fn settings(damping: f64, iterations: u32) -> Signatures {
+    let paper =
+        Signatures { dims: 5, weights: Weights::Count, unit_length: false, min_terms: 1, ..Job::default().signatures };
+    Signatures { children: Children::Sum, damping, iterations, ..paper }
+}
+
+// Section 2.1: the random projection signature.
+
+fn bag(words: &[(u64, u32)]) -> Vec<Feature> {
+    words.iter().map(|&(word, weight)| Feature { hash: mix(word), weight }).collect()
+}
+
+proptest! {
+    #[test]
+    fn section_2_1_entries_of_the_matrix_are_in_minus_one_to_one_and_a_bag_is_projected_by_them(
+        words in prop::collection::vec((0u64..1000, 1u32..50), 1..40), dims in 1usize..9
+    ) {
+        let projection = Projection::new(dims, 1);
+        let mut want = vec![0i64; dims];
+        for &(word, weight) in &words {
+            // A column of the matrix: what a bag of this one word gives, in 65,535ths.
+            let column = projection.project(&bag(&[(word, 1)]));
+            prop_assert!(column.iter().all(|entry| (-65_535..=65_535).contains(entry)));
+            want.iter_mut().zip(column).for_each(|(sum, entry)| *sum += i64::from(weight) * entry);
+        }
+        prop_assert_eq!(projection.project(&bag(&words)), want);
+    }
+}
+
+#[test]
+fn section_2_1_a_page_is_its_bag_of_words() {
+    // Section 3: messages "ordered by date, by subject, by thread or by author" have the same informative content.
+    let mut recipe = Recipe::new(&settings(0.1, 3));
+    let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
+    let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
+    assert_eq!(by_date, by_author);
+    assert_ne!(by_date, recipe.project("Re: mirrors, Anna. Copies, Bert."));
+}
+
+#[test]
+fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zero_to_one() {
+    let projected = [vec![-4, 10], vec![0, 10], vec![4, 30]];
+    let mut bounds = Bounds::default();
+    projected.iter().for_each(|page| bounds.extend(page));
+    let signatures = projected.map(|page| bounds.signature(&page));
+    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in `src/signatures/mod.rs`.
+    assert_eq!(signatures, [vec![0, 0], vec![ONE / 2, 0], vec![ONE, ONE]]);
+}
+
+// Section 2.2: the hyperlink map signature.
+
+#[test]
+fn section_2_2_equation_1_worked_by_hand() {
+    // Page 0 links to 1, and 1 to 2; r = 1, 1/2 and 1/4; gamma = 1/2.
+    let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4]];
+    let x = |iterations| hyperlink_map(&rp, &[(0, 1), (1, 2)], &settings(0.5, iterations));
+    // All are multiplied by 1 / xM, xM the largest component.
+    let over = |x: f64, largest: f64| vec![(x / largest * ONE as f64) as u64];
+    // x(0) = r.
+    assert_eq!(x(0), [vec![ONE], vec![ONE / 2], vec![ONE / 4]]);
+    // x(1): 1 + 1/2 (1/2 1/2) = 1.125, and 1/2 + 1/2 (1/4 1/4) = 0.53125.
+    assert_eq!(x(1), [vec![ONE], over(0.53125, 1.125), over(0.25, 1.125)]);
+    // x(2): 1 + 1/2 (0.53125 1/2) = 1.1328125; what stands two links away has arrived.
+    assert_eq!(x(2), [vec![ONE], over(0.53125, 1.1328125), over(0.25, 1.1328125)]);
+}
+
+/// x(t) by the letter of equation (1), before the division.
+fn equation_1(r: &[f64], links: &[(u32, u32)], gamma: f64, iterations: u32) -> Vec<f64> {
+    let mut x = r.to_vec();
+    for _ in 0..iterations {
+        let children = |p: u32| links.iter().filter(move |link| link.0 == p).map(|link| link.1 as usize);
+        x = (0..r.len() as u32)
+            .map(|p| r[p as usize] + gamma * children(p).map(|q| x[q] * r[q]).sum::<f64>())
+            .collect();
+    }
+    x
+}
+
+proptest! {
+    #[test]
+    fn section_2_2_signatures_come_from_the_equation_and_span_up_to_one(
+        r in prop::collection::vec(0u64..=1000, 6),
+        links in prop::collection::btree_set((0u32..6, 0u32..6), 0..15),
+        gamma in 0.0f64..1.0, iterations in 0u32..6,
+    ) {
+        let links: Vec<(u32, u32)> = links.into_iter().filter(|(p, q)| p != q).collect();
+        let rp: Vec<Vec<u64>> = r.iter().map(|&r| vec![r * (ONE / 1000)]).collect();
+        let found = hyperlink_map(&rp, &links, &settings(gamma, iterations));
+        let r: Vec<f64> = r.iter().map(|&r| r as f64 / 1000.0).collect();
+        let x = equation_1(&r, &links, gamma, iterations);
+        let largest = x.iter().copied().fold(0.0, f64::max);
+        for (found, x) in found.iter().zip(x) {
+            let want = if largest > 0.0 { x / largest * ONE as f64 } else { 0.0 };
+            prop_assert!((found[0] as f64 - want).abs() <= 2.0, "{} for {want}", found[0]);
+            prop_assert!(found[0] <= ONE);
+        }
+    }
+
+    #[test]
+    fn section_2_2_s_iterations_include_the_descendants_that_are_s_links_away(steps in 1u32..6) {
+        // A chain of pages; only the last of them is changed, between 1/2 and 1, and one other page has the largest of all.
+        let last = 5usize;
+        let links: Vec<(u32, u32)> = (0..5).map(|page| (page, page + 1)).chain([(6, 7)]).collect();
+        let first = |r_of_last: u64| {
+            let mut rp = vec![vec![ONE / 2]; 8];
+            rp[last] = vec![r_of_last];
+            (rp[6], rp[7]) = (vec![ONE], vec![ONE]);
+            hyperlink_map(&rp, &links, &settings(1.0, steps))
+        };
+        let (before, after) = (first(ONE / 2), first(ONE));
+        for page in 0..last {
+            let links_away = (last - page) as u32;
+            prop_assert_eq!(before[page] != after[page], links_away <= steps, "page {}", page);
+        }
+    }
+}
+
+// Section 3: experimental results.
+
+/// The pairs of documents, given by (HM, RP), that collide with (C, D) tolerance.
+fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
+    let mut points = Points::new(2);
+    documents.iter().for_each(|document| points.push(&document.map(parts)));
+    let mut found = Vec::new();
+    collisions(&points, documents.len(), &[parts(c), parts(d)], |block| {
+        block.each(|x, y| found.push((x.min(y), x.max(y))));
+    });
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn section_3_documents_collide_when_both_signatures_are_nearer_than_their_tolerances() {
+    let documents = [[0.50, 0.50], [0.55, 0.52], [0.60, 0.50], [0.50, 0.60]];
+    assert_eq!(colliding(&documents, 0.1, 0.1), [(0, 1), (1, 2), (1, 3)], "< C and < D, not equal to them");
+    assert_eq!(colliding(&documents, 0.2, 0.1), [(0, 1), (0, 2), (1, 2), (1, 3)]);
+    assert_eq!(colliding(&documents, 0.1, 0.2), [(0, 1), (0, 3), (1, 2), (1, 3)]);
+    // "The fourth curve (C = 1) reports the behavior of the algorithm when using only the RP signature."
+    assert_eq!(colliding(&documents, 1.0, 0.1), colliding(&documents, 0.2, 0.1));
+    // The maximum norm: the component in which two differ most.
+    assert_eq!(distance(&[5, 9, 2], &[4, 1, 2]), 8);
+}
+
+proptest! {
+    #[test]
+    fn section_3_all_pairs_within_both_tolerances_and_no_others(
+        documents in prop::collection::vec((0u32..20, 0u32..20), 0..60), c in 1u32..6, d in 1u32..6
+    ) {
+        let at = |n: u32| f64::from(n) / 20.0;
+        let points: Vec<[f64; 2]> = documents.iter().map(|&(hm, rp)| [at(hm), at(rp)]).collect();
+        let mut want = Vec::new();
+        for (x, left) in (0u32..).zip(&documents) {
+            for (y, right) in (0u32..).zip(&documents).skip(x as usize + 1) {
+                if left.0.abs_diff(right.0) < c && left.1.abs_diff(right.1) < d {
+                    want.push((x, y));
+                }
+            }
+        }
+        prop_assert_eq!(colliding(&points, at(c), at(d)), want);
+    }
+}

@@ -1,0 +1,285 @@
+//! Manku, Jain, Das Sarma: *Detecting near-duplicates for web crawling*.
+//!
+//! Section 5 is a survey and section 6 an outlook. Measured, not held: Figures 1 and 2 and the times of section 4.3
+//! (`webtwin reproduce mjs07-...`).
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use webtwin::evaluate::{ClusterRow, PageRow, TruthRow, evaluate};
+use webtwin::hamming::coding::{Decoder, encode, huffman};
+use webtwin::hamming::design::paper::{binomial, example_3_1, fewest_tables};
+use webtwin::hamming::design::{TableDesign, subsets_of_64};
+use webtwin::hamming::kernels::Level;
+use webtwin::hamming::online::{Builder, File, OnlineIndex};
+use webtwin::hamming::permutation::Permutation;
+use webtwin::hamming::query_tables::{QueryTables, Scratch};
+use webtwin::hamming::recipe::Recipe;
+use webtwin::hamming::simhash::Sums;
+use webtwin::ids::mix;
+use webtwin::job::{Coder, Job};
+use webtwin::text::Feature;
+
+// Section 2: fingerprinting with simhash.
+
+fn simhash(features: &[(u64, u32)], f: u32) -> u64 {
+    let features: Vec<Feature> = features.iter().map(|&(hash, weight)| Feature { hash, weight }).collect();
+    let mut sums = Sums::default();
+    sums.add_weighted(&features);
+    sums.simhash(f)
+}
+
+#[test]
+fn section_2_weights_are_added_where_a_bit_is_1_and_taken_away_where_it_is_0() {
+    // f = 4. 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1 -1 +1.
+    // Together +2 -2 +4 -4: the signs are 1010.
+    assert_eq!(simhash(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)], 4), 0b1010);
+    // The paper has no word on a component of zero; here it gives 0: "Deviations" in `src/hamming/simhash.rs`.
+    assert_eq!(simhash(&[(0b01, 5), (0b10, 5)], 2), 0);
+}
+
+proptest! {
+    #[test]
+    fn section_2_the_signs_of_v_are_the_bits_of_the_fingerprint(
+        features in prop::collection::vec((any::<u64>(), 1u32..99), 1..60), f in 1u32..=64
+    ) {
+        let fingerprint = simhash(&features, f);
+        for i in 0..f {
+            let signed = |&(hash, weight): &(u64, u32)| if hash >> i & 1 == 1 { i64::from(weight) } else { -i64::from(weight) };
+            let v: i64 = features.iter().map(signed).sum();
+            prop_assert_eq!(fingerprint >> i & 1 == 1, v > 0);
+        }
+        prop_assert!(f == 64 || fingerprint >> f == 0);
+    }
+}
+
+#[test]
+fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
+    // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely apart.
+    let text = |seed: u64| (0..400).map(|n| format!("w{} ", mix(seed + n) % 5000)).collect::<String>();
+    let mut recipe = Recipe::new(&Job::default().simhash);
+    let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
+    let (document, other) = (text(0), text(1 << 32));
+    let changed = document.replacen("w1", "x1", 1);
+    assert_ne!(document, changed);
+    let distance = |x: u64, y: u64| (x ^ y).count_ones();
+    let of_document = fingerprint(&document);
+    assert!(distance(of_document, fingerprint(&changed)) <= 6);
+    assert!(distance(of_document, fingerprint(&other)) >= 18);
+}
+
+#[test]
+fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
+    // In the paper "several pages are empty; all of these have simhash value of 0", and "File not Found" pages are a spike:
+    // "Deviations" in `src/hamming/simhash.rs`.
+    let mut recipe = Recipe::new(&Job::default().simhash);
+    assert_eq!((recipe.simhash(""), recipe.simhash("File not Found")), (None, None));
+}
+
+// Section 3: the Hamming distance problem.
+
+#[test]
+fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
+    assert_eq!(binomial(64, 3), 41_664);
+    // The paper says "at most": that is 43,745.
+    assert_eq!((0..=3).map(|k| binomial(64, k)).sum::<u64>(), 43_745);
+    assert_eq!(subsets_of_64(64, 3).count(), 41_664);
+}
+
+/// Fingerprints near each other and far apart, ascending, each once.
+fn fingerprints(count: u64) -> Vec<u64> {
+    let near = |at: u64| mix(at / 8) ^ (mix(at) & mix(at + 1000) & mix(at + 2000) & mix(at + 3000));
+    let mut all: Vec<u64> = (0..count).map(near).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The definition: the existing fingerprints that differ from one in at most k bits.
+fn within(existing: &[u64], fingerprint: u64, k: u32) -> Vec<u64> {
+    existing.iter().copied().filter(|other| (other ^ fingerprint).count_ones() <= k).collect()
+}
+
+/// Section 3.1, steps 1 and 2, table by table.
+fn probed(existing: &[u64], fingerprint: u64, design: &TableDesign) -> Vec<u64> {
+    let mut found = Vec::new();
+    for &key in &design.keys {
+        let permutation = Permutation::new(design.f, key);
+        let mut table = existing.to_vec();
+        permutation.apply_all(&mut table);
+        table.sort_unstable();
+        let (permuted, below) = (permutation.apply(fingerprint), design.f - permutation.top_bits());
+        let first = table.partition_point(|row| row >> below < permuted >> below);
+        let matching = table[first..].iter().take_while(|row| *row >> below == permuted >> below);
+        let near = matching.filter(|row| (*row ^ permuted).count_ones() <= design.k);
+        found.extend(near.map(|&row| permutation.invert(row)));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn index(existing: &[u64], design: &TableDesign) -> OnlineIndex<Vec<u8>> {
+    let (mut builder, _) = Builder::new(design, "recipe", existing.to_vec(), None).unwrap();
+    let tables: Vec<_> = std::iter::from_fn(|| builder.next_table()).collect();
+    let bytes = |file: &File| Ok(tables.iter().find(|table| table.name == file.name).unwrap().parts.concat());
+    OnlineIndex::open(builder.finish(), bytes).unwrap()
+}
+
+#[test]
+fn section_3_1_probing_t_tables_finds_all_that_is_within_k() {
+    let existing = fingerprints(3000);
+    for design in example_3_1() {
+        let index = index(&existing, &design);
+        for at in (0..existing.len()).step_by(197) {
+            let query = existing[at] ^ 1 << (at % 64) ^ 1 << (at % 61);
+            let want = within(&existing, query, 3);
+            assert_eq!(probed(&existing, query, &design), want);
+            assert_eq!(index.near(query, 3).iter().map(|near| near.fingerprint).collect::<Vec<_>>(), want);
+        }
+    }
+}
+
+#[test]
+fn example_3_1_20_16_10_and_4_tables() {
+    let [twenty, sixteen, ten, four] = example_3_1();
+    let top_bits = |design: &TableDesign| {
+        let mut bits: Vec<u32> = design.keys.iter().map(|key| key.count_ones()).collect();
+        bits.sort_unstable();
+        bits.dedup();
+        (design.f, design.k, design.keys.len(), bits)
+    };
+    assert_eq!(top_bits(&twenty), (64, 3, 20, vec![31, 32, 33]));
+    assert_eq!(top_bits(&sixteen), (64, 3, 16, vec![28]));
+    assert_eq!(top_bits(&ten), (64, 3, 10, vec![25, 26]));
+    assert_eq!(top_bits(&four), (64, 3, 4, vec![16]));
+    // "On average, a probe retrieves at most" 8, 64, 512 and 256K fingerprints of 2^34.
+    let most = |design: &TableDesign| 2f64.powi(34) / 2f64.powi(design.top_bits() as i32);
+    assert_eq!([&twenty, &sixteen, &ten, &four].map(most), [8.0, 64.0, 512.0, 262_144.0]);
+    // 64 bits in six blocks "having 11, 11, 11, 11, 10 and 10 bits": any three of them.
+    let pairs = |of: &TableDesign, bits: u32| of.keys.iter().filter(|key| key.count_ones() == bits).count();
+    assert_eq!([33, 32, 31].map(|bits| pairs(&twenty, bits)), [4, 12, 4]);
+    // Five blocks "having 13, 13, 13, 13 and 12 bits": any two.
+    assert_eq!([26, 25].map(|bits| pairs(&ten, bits)), [6, 4]);
+    // Whatever three bits differ, some table does not look at them.
+    for design in [twenty, sixteen, ten, four] {
+        assert!(subsets_of_64(64, 3).all(|errors| design.keys.iter().any(|key| key & errors == 0)));
+    }
+}
+
+/// X(f, k, d) as it is printed in section 3.1.2, but for r > k, since r = k chooses no block; `or_equal` reads d <= tau.
+fn printed(f: f64, k: u32, d: f64, tau: f64, or_equal: bool) -> u64 {
+    if d < tau || (or_equal && d == tau) {
+        return 1;
+    }
+    let more = |r: u32| {
+        let exact = f64::from(r - k) * f / f64::from(r);
+        binomial(r, k) * printed(f - exact, k, d - exact, tau, or_equal)
+    };
+    (k + 1..=8).map(more).min().unwrap()
+}
+
+#[test]
+fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
+    // For the smallest p_i of each design.
+    let least = [31.0, 28.0, 25.0, 16.0];
+    assert_eq!(least.map(|p| fewest_tables(64, 3, 34.0, p).0), [20, 16, 10, 4]);
+    assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, true)), [20, 16, 10, 4]);
+    // With d < tau, as printed, a design with just the bits allowed does not count: "Deviations" in
+    // `src/hamming/design/paper.rs`.
+    assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, false)), [20, 20, 10, 10]);
+}
+
+// Section 3.2: compression of fingerprints.
+
+/// As many fingerprints as close to each other as 2^34 of 64 bits are.
+fn as_dense_as_2_34(count: u64) -> Vec<u64> {
+    let bits = 64 - 34 + count.ilog2();
+    let mut all: Vec<u64> = (0..count).map(|at| mix(at) >> (64 - bits)).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn section_3_2_tables_shrink_to_approximately_half() {
+    let existing = as_dense_as_2_34(1 << 15);
+    let encoded = encode(Coder::Huffman, 64, &existing);
+    let part = encoded.bits_a_row() / 64.0;
+    assert!((0.49..0.56).contains(&part), "{part}");
+    let decoder = Decoder::new(Coder::Huffman, 64, &encoded.code).unwrap();
+    let mut rows = vec![0; existing.len()];
+    encoded.decode(&decoder, &mut rows).unwrap();
+    assert_eq!(rows, existing);
+}
+
+#[test]
+fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
+    let existing = as_dense_as_2_34(1 << 13);
+    let encoded = encode(Coder::Huffman, 64, &existing);
+    assert_eq!(huffman::BLOCK_BYTES, 1024, "\"a typical value for B\"");
+    let (mut rows, mut bytes) = (0, 0);
+    for block in &encoded.blocks {
+        assert!(block.bytes - bytes <= 1024);
+        assert_eq!(block.key, existing[block.rows - 1]);
+        // Step 1: the first fingerprint in its entirety. The paper has 8f bits for it, and means f.
+        let first = &encoded.bytes[bytes..bytes + 8];
+        assert_eq!(u64::from_be_bytes(first.try_into().unwrap()), existing[rows]);
+        (rows, bytes) = (block.rows, block.bytes);
+    }
+    assert_eq!(rows, existing.len());
+}
+
+#[test]
+fn section_3_2_step_2_a_code_of_the_first_differing_bit_and_then_the_bits_below_it() {
+    // The XORs of successive fingerprints are 0001, 0110 and 1111: h = 0, 2 and 3, with codes of 1, 2 and 2 bits. With no,
+    // two and three bits below them these are ten bits, behind the eight bytes of the first.
+    let encoded = encode(Coder::Huffman, 8, &[0b0000, 0b0001, 0b0111, 0b1000]);
+    assert_eq!(encoded.bytes.len(), 8 + 2);
+    let mut lengths = [0, 2, 3].map(|h: usize| encoded.code[h]);
+    lengths.sort_unstable();
+    assert_eq!((lengths, encoded.code[1]), ([1, 2, 2], 0));
+}
+
+// Section 3.3: batch queries.
+
+#[test]
+fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merged() {
+    let (f, q) = (fingerprints(6000), fingerprints(900));
+    let q: BTreeSet<u64> = q.iter().map(|query| query ^ 1 << (query % 64)).collect();
+    let q: Vec<u64> = q.into_iter().collect();
+    let tables = QueryTables::new(&q, 3, Level::best()).unwrap();
+    let mut scratch = Scratch::new(3, Level::best());
+    let mut merged = Vec::new();
+    for chunk in f.chunks(1700) {
+        tables.join(chunk, &mut scratch, &mut |hit| {
+            merged.push((chunk[hit.at as usize], q[hit.query as usize], hit.distance));
+        });
+    }
+    let found = merged.len();
+    merged.sort_unstable();
+    merged.dedup();
+    assert_eq!(found, merged.len(), "no pair comes twice, though tables overlap");
+    let pairs = f.iter().flat_map(|&x| q.iter().map(move |&y| (x, y, (x ^ y).count_ones())));
+    assert_eq!(merged, pairs.filter(|pair| pair.2 <= 3).collect::<Vec<_>>());
+}
+
+// Section 4: experimental results.
+
+#[test]
+fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
+    // Pages 1 to 4 are true copies: 6 pairs. Reported are 1, 2 and 9: 3 pairs, one of them true.
+    let page = |n: u64| PageRow { doc_id: n, url: format!("http://h{n}.example/"), body: n };
+    let truth = |n: u64| TruthRow {
+        url: format!("http://h{n}.example/"),
+        target: if n < 9 { "manual".into() } else { format!("other-{n}") },
+        version: format!("v{n}"),
+        page: "index".into(),
+        variant: if n < 9 { "exact".into() } else { "single".into() },
+        linked: None,
+    };
+    let pages = [1, 2, 3, 4, 9];
+    let clusters: Vec<ClusterRow> = [1, 2, 9].map(|doc_id| ClusterRow { cluster: 1, doc_id }).into();
+    let report = evaluate(&pages.map(page), &clusters, &[], &pages.map(truth));
+    assert_eq!(report.pairs.precision().value(), Some(1.0 / 3.0));
+    assert_eq!(report.pairs.recall().value(), Some(1.0 / 6.0));
+}

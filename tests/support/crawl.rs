@@ -1,0 +1,81 @@
+use webtwin::dataflow::shelf::{Capture, Shelf};
+use webtwin::ids::{doc_id, mix};
+use webtwin::text::Feature;
+
+/// A page of a made-up crawl, known by the numbers of its chunks.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    pub(crate) url: String,
+    pub(crate) time: i64,
+    pub(crate) fprints: Vec<u64>,
+    pub(crate) simhash: Option<u64>,
+    /// URLs.
+    pub(crate) links: Vec<String>,
+}
+
+impl Page {
+    /// An empty page, fetched at time 0.
+    pub(crate) fn at(url: String) -> Page {
+        Page { url, time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
+    }
+
+    pub(crate) fn chunks(self, fprints: impl IntoIterator<Item = u64>) -> Page {
+        Page { fprints: fprints.into_iter().collect(), ..self }
+    }
+
+    pub(crate) fn links(self, urls: impl IntoIterator<Item = String>) -> Page {
+        Page { links: urls.into_iter().collect(), ..self }
+    }
+
+    /// Its features: one for each chunk, the weightier the larger the chunk's number.
+    pub(crate) fn features(&self) -> Vec<Feature> {
+        let of = |&fprint: &u64| Feature { hash: mix(fprint), weight: 16 * fprint as u32 };
+        let mut features: Vec<Feature> = self.fprints.iter().map(of).collect();
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
+    /// What stands for its projection: two small sums of its chunks; none where it has one chunk or none.
+    fn projected(&self) -> Vec<i64> {
+        let sum = |modulus: u64| self.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
+        if self.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }
+    }
+}
+
+/// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
+pub(crate) fn shelf(pages: &[Page], me: usize, peers: usize) -> Shelf {
+    let mut shelf = Shelf::default();
+    for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
+        let mut fprints = page.fprints.clone();
+        fprints.sort_unstable();
+        fprints.dedup();
+        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| mix(hash ^ fprint));
+        shelf.captures.push(Capture {
+            doc_id: doc_id(&page.url),
+            url: page.url.clone(),
+            fetch_time: page.time,
+            status: 200,
+            mime: "text/html".into(),
+            body_bytes: 100,
+            body: 0,
+            text_bytes: 50,
+            chunks: fprints.len() as u32,
+            exact,
+            simhash: page.simhash,
+            projected: page.projected(),
+            source: 0,
+            item: 0,
+            offset: number as u64,
+            length: 1,
+            mended: Vec::new(),
+            worker: me as u32,
+            slot: shelf.exact.len() as u32,
+        });
+        shelf.exact.push(exact);
+        shelf.fprints.push(&fprints);
+        shelf.features.push(&page.features());
+        shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>());
+    }
+    shelf
+}

@@ -1,0 +1,7 @@
+//! What the tests of several modules use.
+
+// The program as people call it.
+pub(crate) mod program;
+
+// Pages of a made-up crawl, as the workers of a run have read them.
+pub(crate) mod crawl;

@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program, with its output kept and nothing to read.
+pub(crate) fn webtwin(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What it said on stderr.
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs it to a good end; returns its stdout.
+pub(crate) fn succeed(arguments: &[&str]) -> String {
+    succeeded(arguments, webtwin(arguments).output().unwrap())
+}
+
+/// Runs it to an end with this code and an empty stdout; returns its stderr.
+pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
+    let output = webtwin(arguments).output().unwrap();
+    assert_eq!(output.stdout, b"", "{arguments:?}");
+    failed(arguments, output, code)
+}
+
+/// As [`webtwin`], run to its end with something to read.
+pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
+    let mut child = webtwin(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    // A program that ends before it reads is what some tests are about.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// As [`succeed`], with something to read.
+pub(crate) fn succeed_with(arguments: &[&str], stdin: &str) -> String {
+    succeeded(arguments, answer(arguments, stdin))
+}
+
+/// As [`fail`], with something to read; what was answered before stays on stdout.
+pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
+    failed(arguments, answer(arguments, stdin), code)
+}
+
+fn succeeded(arguments: &[&str], output: Output) -> String {
+    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn failed(arguments: &[&str], output: Output, code: i32) -> String {
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+    said(&output)
+}
+
+/// Every file below a folder but the manifest, which tells times.
+pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Vec<u8>> {
+    let folder = folder.as_ref();
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.strip_prefix(folder).unwrap().to_str().unwrap().to_string();
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if name != "manifest.json" {
+                found.insert(name, std::fs::read(entry).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Addresses on loopback that were free a moment ago.
+pub(crate) fn free_addresses<const N: usize>() -> [String; N] {
+    let listeners = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().to_string())
+}
+
+/// Writes a cluster file of these addresses; returns its path.
+pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) -> String {
+    let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
+    let path = folder.join("cluster.toml");
+    std::fs::write(&path, format!("workers = {workers}\ndeadline = \"20s\"\n{processes}")).unwrap();
+    path.to_str().unwrap().to_string()
+}
