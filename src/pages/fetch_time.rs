@@ -1,4 +1,4 @@
-//! When a page was fetched, as crawls write it: seconds since 1970.
+//! Fetch times in the forms that crawls write, as seconds since 1970.
 
 /// Reads a date: `2019-04-20`, `2019-04-20T10:00:00Z` (also with a space, a fraction, an offset), `20190420100000`,
 /// `20190420`.
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Option<i64> {
     Some(civil(year, month, day, [hour, minute, second])? - offset(rest)?)
 }
 
-/// Reads a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size: seconds reach the year
+/// Reads a number of seconds, milliseconds, microseconds or nanoseconds, distinguished by size: seconds reach the year
 /// 5138 before they look like milliseconds.
 pub fn of_number(number: i64) -> i64 {
     match number.unsigned_abs() {

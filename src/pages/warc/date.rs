@@ -1,7 +1,7 @@
 //! Dates as crawls write them.
 
-/// Seconds since 1970 of a `WARC-Date`: `20260101000000` (ARC and CDX style) or ISO 8601 from the year down to a
-/// fraction of a second (dropped), with `Z`, an offset or nothing behind.
+/// Seconds since 1970 of a `WARC-Date`: `20260101000000` (ARC and CDX style) or ISO 8601, from a year alone down to a
+/// fraction of a second (dropped), followed by `Z`, an offset or nothing.
 pub(super) fn unix_seconds(date: &str) -> Option<i64> {
     let date = date.trim();
     if date.len() == 14 && date.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -32,7 +32,7 @@ pub(super) fn unix_seconds(date: &str) -> Option<i64> {
     Some(at - offset)
 }
 
-/// Splits the zone off a clock; its offset is in seconds east.
+/// Splits the zone off a time of day; its offset is in seconds east.
 fn split_offset(clock: &str) -> Option<(&str, i64)> {
     if let Some(clock) = clock.strip_suffix(['Z', 'z']) {
         return Some((clock, 0));
@@ -57,7 +57,7 @@ fn seconds(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64)
     let february = if leap { 29 } else { 28 };
     let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let length = *lengths.get(usize::try_from(month - 1).ok()?)?;
-    // A leap second is written 60.
+    // A leap second has second 60.
     if !(1..=length).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
