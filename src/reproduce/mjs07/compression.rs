@@ -1,4 +1,4 @@
-//! Section 3.2: how small a chunk of F becomes, and how fast it is read again.
+//! Section 3.2: how small a chunk of F becomes, and how fast it is decoded.
 
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::hamming::coding::{Coder, Decoder, encode};
 use crate::hamming::sample;
 
-/// Passes of which the median counts.
+/// Number of passes; the median counts.
 const PASSES: usize = 7;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
