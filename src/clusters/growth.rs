@@ -107,6 +107,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
     let mut placed = vec![false; clusters.len()];
     let mut found = Vec::new();
     for start in order {
+        // A cluster that an earlier start has reached is placed already; it founds nothing of its own.
         if placed[start] {
             continue;
         }
@@ -118,6 +119,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
             for (&rj, forward) in
                 edges_out[ri].iter().map(|rj| (rj, true)).chain(edges_in[ri].iter().map(|rj| (rj, false)))
             {
+                // A join that fails under `Exact` leaves rj to be tried along another edge, or to be a start later.
                 if !placed[rj] && growth.join(ri, rj, forward) {
                     placed[rj] = true;
                     queue.push_back(rj);

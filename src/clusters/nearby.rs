@@ -53,6 +53,8 @@ pub fn nearby_pages(
 
     let mut near: HashMap<Rank, Rank> = HashMap::new();
     let mut counts: HashMap<(Rank, Rank), Linked> = HashMap::new();
+    // Spreads from the members outwards: a page is looked at again only when one of its neighbours gains a
+    // collection, so each link is counted once in each direction.
     let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
     let mut reached: Vec<(Rank, Rank)> = placed.collect();
     while let Some((page, of)) = reached.pop() {

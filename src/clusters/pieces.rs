@@ -59,6 +59,8 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
             next.push((Reverse(0), 0, Reverse(page), Reverse(pieces)));
             pieces += 1;
         }
+        // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
+        // one, and the others find the page taken.
         while let Some((_, _, Reverse(page), Reverse(piece))) = next.pop() {
             if piece_of[page as usize].is_some() || !has.insert((piece, clusters[page as usize])) {
                 continue;
@@ -114,6 +116,8 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
         }
     }
     beside.sort_unstable();
+    // All pieces around one break point are to be joined; pairs with the largest of them say that in fewer pairs
+    // than every two of them.
     for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
         let pieces = of_break_point.iter().map(|row| row.2);
         let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
@@ -136,6 +140,7 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
             continue;
         }
         let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
+        // The test is on clusters as they are now: what was joined before counts, too.
         let of_small = &clusters[small as usize];
         let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
         if DOUBLED * doubled <= of_small.len() {

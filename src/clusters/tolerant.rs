@@ -136,6 +136,8 @@ pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters
     links.sort_unstable();
 
     let mut stays = vec![true; pages.len()];
+    // Taking out a page may cost another its only link, or its piece the pages to be a copy, so both conditions are
+    // applied until nothing changes. Pages only ever leave, so it ends.
     loop {
         let mut next = linked_alike(&links, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
@@ -258,6 +260,8 @@ pub fn similar_clusters(
     for links in merging.values() {
         grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     }
+    // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
+    // a joined piece may be a copy of another one than its parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let joined = join_pieces(&inside, |page| {
         let piece = pieces[page as usize];

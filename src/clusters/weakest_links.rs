@@ -131,6 +131,7 @@ fn bridges(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
         }
         if let Some(&(to, by)) = neighbours[at].get(*next) {
             *next += 1;
+            // The edge back to the parent closes no cycle.
             if by == came_by {
                 continue;
             }
@@ -145,6 +146,7 @@ fn bridges(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
             let parent = parent as usize;
             low[parent] = low[parent].min(low[at]);
             below[parent] += below[at];
+            // No page below `at` reaches its parent or beyond except by this edge.
             if low[at] > order[parent] {
                 let cuts_off = below[at].min(pages.len() as u32 - below[at]);
                 found.push(Cut { edge: edges[came_by as usize], cuts_off });

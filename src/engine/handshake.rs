@@ -276,6 +276,7 @@ pub fn dial(
         ));
     }
 
+    // Both sign all that was said so far, nonces included, so neither message can be replayed in another handshake.
     let hello = Hello { magic: MAGIC, version: VERSION, purpose: purpose as u32, nonce: random(), who: *me };
     let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
     let mut message = said[1].to_vec();

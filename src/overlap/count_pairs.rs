@@ -55,6 +55,7 @@ pub fn count(
     let mut candidates = 0;
     for at in 0..pages {
         let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        // A page in fewer rows than T cannot share T chunks with any one partner.
         if of_page.len() < least.max(1) as usize {
             continue;
         }

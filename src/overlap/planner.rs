@@ -112,6 +112,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     let spilled_candidates = candidates.saturating_sub(in_memory);
     let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
+    // If the pairs do not fit on the disk, coarse counting is the only way, whatever it costs.
     let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {

@@ -52,6 +52,8 @@ impl Again {
         let limits = &input.limits;
         let stretches =
             || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
+        // WARC, plain JSONL and made-up crawls can be entered at an offset; the others are read in their smallest
+        // independent piece.
         match &self.0 {
             Source::Warc(location, stamp) => {
                 let file = open_pinned(location, stamp)?;

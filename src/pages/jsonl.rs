@@ -109,6 +109,7 @@ fn read_lines(
         } else if length <= limit as u64 {
             held.extend_from_slice(piece);
         } else {
+            // Beyond the limit only the length is still counted, so memory stays bounded by the limit.
             held = Vec::new();
         }
         let consumed = piece.len() + usize::from(newline.is_some());

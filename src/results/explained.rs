@@ -243,6 +243,7 @@ impl Asked {
             ));
         }
         let settings = &self.job.overlap;
+        // A page with too little text has no part in the comparison of chunks, so that cannot be the reason.
         if overlap.used && reasons.is_empty() {
             let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
             if !suffices {

@@ -152,9 +152,12 @@ impl Decoder {
             if ended.is_some() {
                 return Ok(ended);
             }
+            // Without progress the decoder would spin: either the file ends here, or the member is damaged.
             if consumed == 0 && produced == 0 {
                 return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
             }
+            // Both limits must be exceeded: a long member of many records is no bomb, nor is a short one that
+            // compresses well.
             if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > limits.ratio {
                 return Ok(Some(Ending::Bomb));
             }

@@ -83,6 +83,7 @@ impl Curves {
             collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
             pairs
         };
+        // Counting a block costs nothing per pair, so D can be widened until there are too many pairs to enumerate.
         let looked = bounds.iter().take_while(|&&bound| count(bound) <= most).count().max(1);
 
         // Wrong and right pairs, by the first step of D and of C at which they collide; below, the step of C by page
@@ -114,6 +115,7 @@ impl Curves {
                     documents_by_hm[*first][usize::from(has_replica[page])] += 1;
                 }
             }
+            // Sums along C within a row, on top of the sums along D in `pairs_by_hm`: prefix sums over the grid.
             let (mut sum_pairs, mut sum_documents) = ([0; 2], [0; 2]);
             let row = (0..steps).map(|hm| {
                 for right in 0..2 {
