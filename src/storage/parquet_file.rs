@@ -15,7 +15,7 @@ use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReade
 use crate::error::Error;
 use crate::pages::record::ReadAt;
 
-/// Largest footer accepted. One of this size describes some hundred thousand column chunks.
+/// Largest footer accepted. One of this size describes a few hundred thousand column chunks.
 const FOOTER_BYTES: u64 = 64 << 20;
 
 /// A Parquet file whose footer has been read.

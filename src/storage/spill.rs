@@ -1,7 +1,7 @@
 //! Rows that do not fit in memory: kept in blocks and, beyond an allowance, written to the local disk.
 //!
 //! A [`Buckets`] takes rows in any order and returns them bucket by bucket; a [`Tape`] returns records in the order
-//! they came. Both write sequentially, in pieces of some hundred kilobytes, and read each piece once.
+//! they came. Both write sequentially, in pieces of a few hundred kilobytes, and read each piece once.
 //!
 //! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends.
 
