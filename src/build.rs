@@ -1,14 +1,14 @@
-//! Which build this is.
+//! Identifies the build, and measures the process it runs in.
 
 /// Version, commit and whether the tree was dirty: what `--version` prints and processes of one run compare.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEBTWIN_COMMIT"), ")");
 
-/// Most memory this process ever held, in bytes; 0 where the system does not tell.
+/// Most memory this process ever held, in bytes; 0 if the system does not tell.
 pub fn peak_memory_bytes() -> u64 {
     status("VmHWM:")
 }
 
-/// Memory this process holds, in bytes; 0 where the system does not tell.
+/// Memory this process holds now, in bytes; 0 if the system does not tell.
 pub fn memory_bytes() -> u64 {
     status("VmRSS:")
 }
@@ -19,7 +19,7 @@ fn status(name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib * 1024)
 }
 
-/// What machine this is, as reports say it.
+/// Describes the machine, for reports.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)

@@ -50,9 +50,9 @@ pub enum Error {
     TooManyBad {
         /// File with the bad records.
         input: String,
-        /// Bad records.
+        /// Number of damaged records.
         bad: u64,
-        /// Records read.
+        /// Number of records read of the input.
         read: u64,
         /// Allowed share, as set.
         allowed: String,
@@ -75,7 +75,7 @@ pub enum Error {
     Storage {
         /// URL or path of the object.
         url: String,
-        /// The store's answer.
+        /// The answer of the store or system.
         reason: String,
     },
 

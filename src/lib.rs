@@ -43,11 +43,11 @@ pub mod study;
 // Beside the road: a crawl made on the fly, with the truth about it.
 pub mod synth;
 
-// A run held against the truth, and what it says of two pages.
+// A run compared with a truth, and why two of its pages are together or apart.
 pub mod evaluate;
 pub mod explain;
 
-// What the papers published, done again.
+// The papers' published tables and figures, computed again.
 pub mod reproduce;
 
 // Machinery: what to compute,
@@ -62,7 +62,7 @@ pub mod storage;
 // a finished run read again,
 pub mod results;
 
-// what runs it on one or more processes,
+// the engine that runs it on one or more processes,
 pub mod engine;
 
 // and the command line.

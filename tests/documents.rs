@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use webtwin::job::{Job, resolve};
 
@@ -26,14 +26,82 @@ fn paths(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| ours.iter().any(|folder| word.starts_with(folder))).collect()
 }
 
+/// Every document for people: Markdown at the top, in `docs/`, and beside jobs, cluster files, scripts and runs.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();
+    folders.extend(["scripts/real-crawl", "scripts/runs"].map(PathBuf::from));
+    folders.extend(std::fs::read_dir("scripts/runs").unwrap().map(|entry| entry.unwrap().path()));
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        found.extend(files.filter(|file| file.extension().is_some_and(|ending| ending == "md")));
+    }
+    found.sort();
+    found
+}
+
 #[test]
 fn every_path_in_the_documents_exists() {
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "jobs/README.md", "cluster-config/README.md"] {
+    for document in documents().iter().filter(|document| !document.starts_with("scripts")) {
         let text = std::fs::read_to_string(document).unwrap();
         for path in paths(&text) {
             let plain = !path.contains(['*', ' ', '<', 'N', '{']);
-            assert!(!plain || Path::new(path).exists(), "{document} names {path}");
+            assert!(!plain || Path::new(path).exists(), "{} names {path}", document.display());
         }
+    }
+}
+
+/// Targets of `[text](target)`, outside of code.
+fn links(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    let outside = prose.flat_map(|block| block.split('`').step_by(2));
+    outside.flat_map(|piece| piece.split("](").skip(1)).filter_map(|rest| rest.split(')').next()).collect()
+}
+
+/// Anchors of a document's headings, as GitHub makes them: lower case, hyphens for blanks, other signs dropped.
+fn anchors(text: &str) -> Vec<String> {
+    let prose = text.split("```").step_by(2);
+    let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    headings
+        .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-").chars().filter(kept).collect())
+        .collect()
+}
+
+#[test]
+fn every_relative_link_of_a_document_leads_to_a_file_and_a_heading_that_exist() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { document.clone() } else { document.with_file_name(file) };
+            assert!(target.exists(), "{} links to {link}", document.display());
+            if !anchor.is_empty() {
+                let found = anchors(&std::fs::read_to_string(&target).unwrap());
+                assert!(found.iter().any(|one| one == anchor), "{} links to {link}", document.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_readme_fits_in_8_kb_and_links_to_every_page_of_the_docs() {
+    let readme = std::fs::read_to_string("README.md").unwrap();
+    assert!(readme.len() <= 8000, "README.md has {} bytes", readme.len());
+    for page in documents().iter().filter(|page| page.starts_with("docs")) {
+        assert!(links(&readme).contains(&page.to_str().unwrap()), "README.md does not link to {}", page.display());
+    }
+}
+
+#[test]
+fn the_docs_list_every_reason_and_every_export() {
+    let input = std::fs::read_to_string("docs/input.md").unwrap();
+    for reason in webtwin::pages::record::Reason::ALL {
+        assert!(input.contains(&format!("`{}`", reason.word())), "docs/input.md lacks {}", reason.word());
+    }
+    let tables = std::fs::read_to_string("docs/tables.md").unwrap();
+    for (file, _) in webtwin::applications::exports::exports(&[], str::to_string) {
+        assert!(tables.contains(&format!("`{file}`")), "docs/tables.md lacks {file}");
     }
 }
 

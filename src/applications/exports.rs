@@ -11,9 +11,9 @@ use super::prefixes::Prefix;
 /// | `prefixes.tsv` | people | prefix, pages, bytes, most pages first |
 /// | `urls.txt` | any crawler | whole URLs that no prefix covers |
 /// | `prefixes.txt` | any crawler | URL prefixes |
-/// | `regex-urlfilter.txt` | Nutch | `-^` and a regular expression a line, then `+.` |
-/// | `scrapy-deny.txt` | scrapy `LinkExtractor(deny=...)`, browsertrix | a regular expression a line |
-/// | `surt-prefixes.txt` | Heritrix | a SURT prefix a line |
+/// | `regex-urlfilter.txt` | Nutch | `-^` and a regular expression per line, then `+.` |
+/// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)`, Browsertrix | a regular expression per line |
+/// | `surt-prefixes.txt` | Heritrix | a SURT prefix per line; whole URLs are left out |
 ///
 /// `surt` turns a URL into its SURT prefix.
 pub fn exports(prefixes: &[Prefix], surt: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
@@ -37,7 +37,7 @@ pub fn exports(prefixes: &[Prefix], surt: impl Fn(&str) -> String) -> Vec<(&'sta
     ]
 }
 
-/// Escapes what has a meaning in a regular expression.
+/// Escapes every character with a meaning in regular expressions.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {

@@ -1,9 +1,9 @@
 //! Which page of a trivial cluster stays, and why the others may go.
 //!
-//! Whole collections first: a crawler that skips a mirror wants every page of it served from *one* other copy. So where a
-//! trivial cluster has a page in the collection that is kept of its similar cluster, that page stays. Else the page
-//! most linked from other hosts stays, of equals the one whose host is, then the one with the shorter URL, then the
-//! smaller doc id.
+//! Whole collections come first: a crawler that skips a mirror wants all its pages from *one* other copy. So if a
+//! trivial cluster has a page in the collection that is kept of its similar cluster, that page stays. Otherwise the
+//! page most linked from other hosts stays; ties go to the page whose host is most linked, then to the shorter URL,
+//! then to the smaller doc id.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -16,13 +16,13 @@ use crate::ids::{FPrint, Rank};
 pub struct PageCopy {
     /// Fingerprint of its whole text.
     pub exact: FPrint,
-    /// Its trivial cluster.
+    /// Trivial cluster of the page: its smallest page.
     pub cluster: Rank,
-    /// The page.
+    /// The page itself.
     pub page: Rank,
-    /// Links to it from other hosts.
+    /// Links to the page from other hosts.
     pub links_from_elsewhere: u32,
-    /// Links to its host from other hosts.
+    /// Links to any page of its host from other hosts.
     pub links_to_host: u32,
     /// Characters of its URL.
     pub url_length: u64,
@@ -34,14 +34,14 @@ pub struct PageCopy {
 pub enum Why {
     /// Its text is that of the page kept.
     Exact,
-    /// It belongs to a collection of which another copy is kept.
+    /// It belongs to a mirror of a collection that is kept.
     Collection,
     /// It is similar to the page kept.
     Similar,
 }
 
 impl Why {
-    /// The word in the `avoid` table.
+    /// The word in the column `avoid.why`.
     pub fn word(self) -> &'static str {
         match self {
             Why::Exact => "exact",
@@ -51,8 +51,8 @@ impl Why {
     }
 }
 
-/// Number of the collection of a similar cluster that is kept: the one most linked from other hosts, of
-/// equals the one whose host is, then the one with more pages, then the one with the smallest page.
+/// Index of the collection of a similar cluster that is kept: the one most linked from other hosts; ties go to the one
+/// whose host is most linked, then to more pages, then to the smallest page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
 pub fn kept_collection(cluster: &SimilarCluster, links_to_host: &[u32]) -> usize {

@@ -3,34 +3,35 @@
 /// A URL prefix under which all crawled pages may be skipped.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prefix {
-    /// Up to and with a `/`; or a whole URL, where it covers a single page.
+    /// Everything up to and including a `/`; or a whole URL, if it covers a single page.
     pub prefix: String,
     /// Whether it is a whole URL rather than a prefix.
     pub single: bool,
-    /// Pages of the crawl under it.
+    /// Crawled pages under it.
     pub pages: u64,
-    /// Bytes of HTML of these pages.
+    /// Bytes of HTML of these pages, decoded.
     pub bytes: u64,
 }
 
-/// A page of one host.
+/// A crawled page of one host. Orders by URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Visited {
     /// Canonical URL.
     pub url: String,
     /// Whether a crawler may skip it.
     pub avoid: bool,
-    /// Bytes of its HTML.
+    /// Bytes of its HTML, decoded.
     pub bytes: u64,
 }
 
-/// Fewest pages that make a prefix; fewer are listed one by one, for a prefix speaks for pages not crawled, too.
+/// Fewest pages that make a prefix. Fewer are listed one by one, because a prefix also covers pages that were never
+/// crawled.
 const FEWEST_PAGES: usize = 3;
 
 /// Covers the pages to avoid among all crawled pages of one host, given ascending by URL.
 ///
 /// # Cost
-/// Pages x path segments.
+/// Pages times path segments.
 pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
     let mut found = Vec::new();
     let start = pages.first().map_or(0, |page| page.url.find("://").map_or(0, |at| at + 3));
@@ -63,7 +64,7 @@ fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
     }
 }
 
-/// The longest folder that two URLs share: a prefix says no more than the pages under it show.
+/// The longest folder that two URLs share: a prefix claims no more than the pages under it show.
 fn common_folder<'a>(first: &'a str, last: &str) -> &'a str {
     let common = first.bytes().zip(last.bytes()).take_while(|(x, y)| x == y).count();
     &first[..first.as_bytes()[..common].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]

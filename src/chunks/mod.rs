@@ -1,14 +1,16 @@
 //! Text becomes chunks, chunks become fingerprints.
 //!
-//! In: the text of a page: lines ended by `\n`, at most one empty line in a row, which ends a paragraph.
+//! In: the text of a page: lines ended by `
+//! `; an empty line, of which there is at most one in a row, ends a paragraph.
 //! Out: the page's set of chunk fingerprints, ascending and without duplicates, and its whole-document fingerprint.
 //!
 //! # Source
 //! \[SGM98\] section 2: "each textual chunk is then hashed down to a 32-bit fingerprint"; two pages are compared by the
-//! fingerprints they share, that is as sets. \[PBZ06\] Def. 1 for sentences and shingle paragraphs.
+//! fingerprints they share, so as sets. \[PBZ06\] Def. 1 for sentences and shingle paragraphs.
 //!
 //! # Deviations
-//! - Fingerprints have 64 bits unless the job asks for the papers' 32: at 10^8 distinct chunks, 32 bits collide all the time.
+//! - Fingerprints have 64 bits unless the job asks for the papers' 32: with 10^8 distinct chunks, 32 bits collide
+//!   constantly.
 //! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding windows copy no text.
 
 mod split;
@@ -42,22 +44,22 @@ pub struct Recipe {
 /// The fingerprints of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Fingerprint of the whole text; 0 for a page with less than `min_text` of it, which only [`bytes()`] can tell from others.
-    /// (A text that happens to hash to 0 gets 1.)
+    /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`, which only [`bytes()`] tells
+    /// from others; a text that happens to hash to 0 gets 1.
     pub exact: FPrint,
-    /// Chunks before duplicates within the page are removed.
+    /// Number of chunks before duplicates within the page are removed.
     pub chunks: u32,
 }
 
 impl Recipe {
-    /// The recipe of a job's `[chunks]`.
+    /// Makes the recipe of a job's `[chunks]`.
     pub fn new(chunks: &Chunks) -> Recipe {
         Recipe { chunks: *chunks, units: Vec::new() }
     }
 
     /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
     ///
-    /// A last chunk of fewer than `count` units counts too, so that every page with text has a chunk.
+    /// A last chunk of fewer than `count` units counts, too, so every page with text has a chunk.
     ///
     /// # Cost
     /// One pass over the text, then a sort of its chunks.
@@ -73,8 +75,8 @@ impl Recipe {
         Document { exact: whole(text), chunks }
     }
 
-    /// Writes the fingerprints of `text` into `fprints` in the order of the text, each as often as it stands there; returns
-    /// the number of units they are made of.
+    /// Writes the fingerprints of `text` into `fprints` in the order of the text, repeats included; returns the number
+    /// of units they are made of.
     pub fn in_order(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> usize {
         fprints.clear();
         let mut units = std::mem::take(&mut self.units);
@@ -93,8 +95,8 @@ impl Recipe {
         self.units.len()
     }
 
-    /// The chunks of `text` in order, each time they stand there, with their fingerprints: those of [`Recipe::fingerprint`].
-    /// The units of a chunk are joined by line breaks.
+    /// The chunks of `text` in order, repeats included, with their fingerprints: those of [`Recipe::fingerprint`]. Line
+    /// breaks join the units of a chunk.
     pub fn chunks(&self, text: &str) -> Vec<(FPrint, String)> {
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
             return Vec::new();
@@ -134,12 +136,12 @@ pub fn whole(text: &str) -> FPrint {
     xxh3_64(text.as_bytes()).max(1)
 }
 
-/// What tells a page with too little text from others: the fingerprint of its bytes, kept apart from those of texts.
+/// Identifies a page with too little text: the fingerprint of its bytes, kept apart from fingerprints of texts.
 pub fn instead_of_text(body: FPrint) -> FPrint {
     if body == 0 { 0 } else { mix(body).max(1) }
 }
 
-/// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for none at all.
+/// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for an empty body.
 pub fn bytes(body: &[u8]) -> FPrint {
     if body.is_empty() { 0 } else { xxh3_64(body).max(1) }
 }

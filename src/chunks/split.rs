@@ -1,11 +1,11 @@
-//! Text to units: lines, sentences, paragraphs, words. Units are never empty.
+//! Cuts text into units: lines, sentences, paragraphs, words. Units are never empty.
 
 /// Characters after which a sentence without a full stop ends (\[PBZ06\] Def. 1).
 const SENTENCE_CHARACTERS: usize = 150;
 
 /// Lines, each broken at white space so that none is longer than `wrap` characters; 0 breaks none.
 ///
-/// A word longer than `wrap` stands on a line of its own, whole.
+/// A word longer than `wrap` gets a line of its own, whole.
 pub(super) fn lines(text: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
     for line in text.split('\n').filter(|line| !line.is_empty()) {
         if wrap == 0 || line.len() <= wrap {
@@ -46,7 +46,7 @@ pub(super) fn words(text: &str, push: &mut impl FnMut(&[u8])) {
     text.split([' ', '\n']).filter(|word| !word.is_empty()).for_each(|word| push(word.as_bytes()));
 }
 
-/// Sentences: up to and with a full stop, or 150 characters; a full stop inside a word (`3.11`) does not end one.
+/// Sentences: up to and including a full stop, or 150 characters; a full stop inside a word (`3.11`) does not end one.
 pub(super) fn sentences(text: &str, push: &mut impl FnMut(&[u8])) {
     let (mut start, mut characters) = (0, 0);
     let bytes = text.as_bytes();

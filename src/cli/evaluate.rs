@@ -17,16 +17,16 @@ use crate::results::{Run, compared};
 pub(super) struct Args {
     /// Folder of a run
     run: String,
-    /// Truth: a TSV with the columns url, target, version, page and variant, and perhaps linked
+    /// Truth: a TSV with the columns url, target, version, page, variant and optionally linked
     #[arg(long, value_name = "FILE")]
     truth: PathBuf,
-    /// Recall by resemblance of the true pairs too; reads the pages of the targets again
+    /// Also print recall by resemblance of the true pairs; reads the pages of the targets again
     #[arg(long)]
     bands: bool,
-    /// Targets, one a line, that nothing was tuned on: figures for them, and for the others, too
+    /// Targets, one per line, that nothing was tuned on: also print figures for them, and for the others
     #[arg(long, value_name = "FILE")]
     held_out: Option<PathBuf>,
-    /// Pairs that a person has tagged true, false or unknown: precision and recall by them too
+    /// Pairs that a person has tagged true, false or unknown: also print precision and recall by them
     #[arg(long, value_name = "FILE")]
     tags: Option<PathBuf>,
     /// Pairs to draw for a person to judge, spread over those found, found falsely and missed
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Spread the sample over the Hamming distances of the run's pairs instead
     #[arg(long, requires = "sample")]
     by_distance: bool,
-    /// The sample's sheet (HTML); the tags file to fill in comes beside it, with the ending .tsv
+    /// The sample's sheet (HTML); the tags file to fill in is written beside it, with the ending .tsv
     #[arg(long, value_name = "FILE.html", requires = "sample")]
     output: Option<PathBuf>,
     /// One JSON object instead of a table
@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<(String, String)> {
     Ok((file, text))
 }
 
-/// Counts the true pairs by resemblance, target by target: the shingles of one target's pages are in memory at a time.
+/// Counts the true pairs by resemblance, target by target: only the shingles of one target's pages are in memory.
 fn bands(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
     let (input, doc_ids) = (run.job()?.input, pages.doc_ids()?);
     let mut bands = Bands::default();

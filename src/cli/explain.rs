@@ -9,18 +9,18 @@ use crate::results::explained::Asked;
 pub(super) struct Args {
     /// Folder of a run
     run: String,
-    /// A page of it
+    /// URL of a page of the run
     url_a: String,
-    /// Another
+    /// URL of another page of the run
     url_b: String,
-    /// Read all pages again, not only those of the two hosts, to learn for sure which chunks count; a run with
-    /// output.fprint_docid knows without
+    /// Read all pages again, not only those of the two hosts, to know for certain which chunks count; not needed if the
+    /// run has output.fprint_docid
     #[arg(long)]
     read_crawl: bool,
-    /// Chunks, and lines of difference, to print; 0 prints all
+    /// Chunks and lines of difference to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object, with everything, instead of text
+    /// One JSON object with everything, instead of text
     #[arg(long)]
     json: bool,
 }

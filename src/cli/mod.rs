@@ -1,4 +1,4 @@
-//! The command line: one file for each command.
+//! The command line: one file per command.
 
 mod check;
 mod completions;
@@ -55,20 +55,20 @@ enum Command {
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
     Synth(synth::Args),
-    /// Holds a run against a truth table: precision and recall of pairs, clusters and collections
+    /// Compares a run with a truth table: precision and recall of pairs, clusters and collections
     Evaluate(evaluate::Args),
-    /// Tells why two pages of a run are, or are not, in one trivial cluster
+    /// Explains why two pages of a run are, or are not, in one trivial cluster
     Explain(explain::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
-    /// Reproduces a published table or figure, ours beside the paper's
+    /// Reproduces a published table or figure, with ours beside the paper's
     Reproduce(reproduce::Args),
-    /// Prints shell completions
+    /// Prints completions for a shell
     Completions(completions::Args),
 }
 
-/// What to compute.
+/// Arguments that say what to compute.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Job")]
 struct JobArgs {
@@ -81,7 +81,7 @@ struct JobArgs {
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
-    /// Largest share of bad records in one file before the run fails
+    /// Largest share of damaged records in one input before the run fails
     #[arg(long, value_name = "SHARE")]
     max_bad: Option<f64>,
     /// A setting that overrides the job file, as KEY=VALUE; may be given again
@@ -90,7 +90,7 @@ struct JobArgs {
 }
 
 impl JobArgs {
-    /// Default, then job file, then `--set`, then `--input` and `--output`.
+    /// Resolves the job: defaults, then job file, then `--set`, then `--input` and `--output`.
     fn resolve(&self) -> Result<Job> {
         let (file, text) = match &self.job {
             None => ("--set".to_string(), String::new()),
@@ -113,14 +113,14 @@ impl JobArgs {
     }
 }
 
-/// Where to compute it.
+/// Arguments that say where to compute it.
 #[derive(Debug, Args)]
 struct WorkerArgs {
     /// Worker threads of a run in one process; all cores when not given
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// How progress is told on stderr
+    /// How progress is shown on stderr
     #[arg(long, value_enum, default_value = "text")]
     log: progress::Log,
     /// Cluster file: the processes of a run and where they are
@@ -132,7 +132,7 @@ struct WorkerArgs {
 }
 
 impl WorkerArgs {
-    /// The cluster, and the number of this process in it.
+    /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
     fn resolve(&self) -> Result<(Cluster, usize)> {
         let cluster = match &self.cluster {
             Some(path) => Cluster::load(path)?,

@@ -1,4 +1,4 @@
-//! `webtwin plan`: what a run would read, hold and exchange, from a sample of its input.
+//! `webtwin plan`: what a run would read, hold and exchange, predicted from a sample of its input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::planner::{Load, choose, heavy_thousandths, pilot_rate};
 use crate::pages::work_items::Work;
 
-/// Work items that are read for a sample.
+/// Work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
 
-/// Bytes of all tables for a page and a link of the real crawl, compressed.
+/// Bytes of all tables per page, compressed, measured on the real crawl.
 const A_PAGE_OF_TABLES: u64 = 240;
 
-/// For a link.
+/// The same per link.
 const A_LINK_OF_TABLES: u64 = 4;
 
 #[derive(Debug, clap::Args)]
@@ -86,7 +86,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// What a run is expected to hold.
+/// What a run is expected to hold, extrapolated from a sample.
 struct Expected {
     held: Held,
     /// Of a thousand pairs, those of pages that share T chunks.
@@ -95,7 +95,7 @@ struct Expected {
     share: f64,
 }
 
-/// Reads a sample of the work, and reckons with it.
+/// Reads a sample of the input and extrapolates.
 fn expected(work: Work, job: &Job) -> Result<Expected> {
     let (items, bytes) = (work.items.len(), work.weight());
     let sample = work.sample(SAMPLE_ITEMS);
@@ -118,7 +118,8 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
     Ok(Expected { held, heavy_thousandths: pairs.heavy_thousandths, share })
 }
 
-/// Refuses a run that one process has not memory enough for, before it reads, by a sample; what is read for that is read again.
+/// Refuses, by a sample and before reading, a run that does not fit in a process's memory. The sample is read again by
+/// the run.
 ///
 /// # Errors
 /// [`Error::Space`] with what it needs, and those of reading.
@@ -127,7 +128,7 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize
         return Ok(());
     }
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
-    // A small input is soon read, and held against the bound while it is.
+    // A small input is read soon, and checked against the limit while it is.
     if work.items.len() < 8 * SAMPLE_ITEMS {
         return Ok(());
     }
@@ -146,25 +147,25 @@ fn hold_against_bound(held: &Held, workers: usize, allowed_bytes: u64) -> Result
     Err(Error::Space { what, needed_bytes, allowed_bytes })
 }
 
-/// Pairs of pages that the chunks of a sample make.
+/// Numbers of pairs of pages that the chunks of a sample make.
 struct SamplePairs {
-    /// Of pages of one work item.
+    /// Pairs of two pages of one work item.
     within: u64,
-    /// Of pages of two.
+    /// Pairs of two pages of different work items.
     across: u64,
     heavy_thousandths: u64,
 }
 
 impl SamplePairs {
-    /// Pairs across all items, from those across the sampled ones: as any two items of the sample, so any two of all.
+    /// Extrapolates pairs across items: any two of all items make as many as any two of the sample.
     fn across_all(&self, sampled: usize, items: usize) -> u64 {
         let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
         (u128::from(self.across) * twos(items) / twos(sampled)) as u64
     }
 }
 
-/// Pairs of pages that the chunks on a shelf make, furniture and exact copies left out; and of a thousand of these, those of
-/// pages that share T chunks, by a pilot sample.
+/// Pairs of pages made by the chunks on a shelf, without furniture and exact copies; and how many of a thousand of them
+/// are pairs of pages that share T chunks, by a pilot sample.
 fn pairs(shelf: &Shelf, settings: &Overlap) -> SamplePairs {
     let mut numbers = BTreeMap::new();
     let hosts: Vec<HostId> = shelf

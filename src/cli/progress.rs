@@ -1,4 +1,4 @@
-//! Progress on stderr while a run goes on: a line that is written over on a terminal, JSON lines with `--log json`.
+//! Progress on stderr during a run: a line that is overwritten on a terminal, JSON lines with `--log json`.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use crate::dataflow::progress::Progress;
 
-/// How progress is told.
+/// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Log {
     /// A line on a terminal, nothing elsewhere
     Text,
-    /// A JSON object a line
+    /// A JSON object per line
     Json,
 }
 
-/// Tells progress until it is dropped.
+/// Shows progress until it is dropped.
 pub(super) struct Watcher {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -83,6 +83,6 @@ fn tell(progress: &Progress, log: Log, seconds: f64) {
         ),
         Log::Text => format!("\r\x1b[K{stage}: {records} records, {seconds:.0} s so far, {} MB", memory >> 20),
     };
-    // Nobody to tell is no reason to stop the run.
+    // A failed write to stderr is no reason to stop the run.
     drop(std::io::stderr().write_all(line.as_bytes()));
 }

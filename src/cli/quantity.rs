@@ -1,9 +1,9 @@
-//! Numbers as people write them: 1e9, 8G, 512MB, 10GiB; and as they read them.
+//! Reads and writes numbers in the forms people use: 1e9, 8G, 512MB, 10GiB.
 
 /// Powers of a unit's prefix: 1000 for K, M, G, T; 1024 for Ki, Mi, Gi, Ti.
 const PREFIXES: [&str; 4] = ["k", "m", "g", "t"];
 
-/// Reads a whole number, perhaps with an exponent, a fraction, a prefix and a B.
+/// Reads a whole number with an optional exponent, fraction, prefix and B.
 pub(super) fn quantity(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no number such as 1000000, 1e6, 8G or 512MB");
     let lower = text.trim().to_ascii_lowercase();
@@ -14,7 +14,7 @@ pub(super) fn quantity(text: &str) -> Result<u64, String> {
     let (lower, base) = lower.strip_suffix('i').map_or((lower, 1000f64), |rest| (rest, 1024f64));
     let prefix = (1..).zip(PREFIXES).find_map(|(power, prefix)| Some((power, lower.strip_suffix(prefix)?)));
     let (power, digits) = prefix.unwrap_or((0, lower));
-    // "inf" and "nan" are numbers to `parse`.
+    // `parse` accepts "inf" and "nan" as numbers.
     let plain = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.');
     let number = digits.parse::<f64>().ok().filter(|_| plain && (power > 0 || base == 1000.0)).ok_or_else(wrong)?;
     let number = number * base.powi(power);

@@ -11,25 +11,25 @@ pub(super) struct Args {
     /// Name of a published table or figure, or of a figure of our own
     #[arg(required_unless_present = "list")]
     name: Option<String>,
-    /// Names all, with what they are
+    /// List all names, with a description
     #[arg(long)]
     list: bool,
-    /// Main size, or `full` for the published one; what ends within a minute when not given
+    /// Main size, or `full` for the published one; by default one that ends within a minute
     #[arg(long, value_name = "N")]
     scale: Option<String>,
-    /// Real data, for those that speak of it: a run's folder
+    /// A run's folder, for reproductions on real data
     #[arg(long, value_name = "URL")]
     input: Option<String>,
-    /// The truth about its crawl, for those that hold a run against it: a TSV as `webtwin evaluate` takes it
+    /// The truth about its crawl, for reproductions that need one: a TSV as for `webtwin evaluate`
     #[arg(long, value_name = "FILE", requires = "input")]
     truth: Option<PathBuf>,
     /// Folder for figures (SVG) and their data (TSV)
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Folder for files made on the way, removed at the end; the system's folder for such files when not given
+    /// Folder for temporary files, removed at the end; by default the system's temporary folder
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     work: Option<PathBuf>,
-    /// Worker threads; all cores when not given
+    /// Worker threads; by default all cores
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
     /// One JSON object instead of a table
@@ -85,7 +85,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// A folder of this process that is removed when it is dropped.
+/// A folder of this process that is removed on drop.
 struct WorkFolder(PathBuf);
 
 impl WorkFolder {

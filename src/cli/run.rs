@@ -27,8 +27,8 @@ pub(super) struct Args {
     job: JobArgs,
     #[command(flatten)]
     workers: WorkerArgs,
-    /// Record finished work items on a local disk, and do not read again those that a run of this job has recorded before
-    /// it was interrupted; the result is the same. The records go once it is committed. As effort.resume=true
+    /// Record finished work items on a local disk, and do not read again those recorded by an interrupted run of this
+    /// job; the result is the same. The records are removed once it is committed. Same as effort.resume=true
     #[arg(long, help_heading = "Effort")]
     resume: bool,
 }
@@ -39,7 +39,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     execute(job, &args.workers)
 }
 
-/// Runs a job of any kind.
+/// Runs a job of any kind, up to the report on stderr.
 pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     if job.output.url.is_empty() {
         return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
@@ -81,7 +81,8 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     Ok(())
 }
 
-/// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
+/// Folder for the records of a job's work items, if it is to be resumed: within the folder of the result unless set
+/// otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     let reads = matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
         || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
@@ -98,11 +99,11 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     let Some(root) = root.path() else {
         return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
     };
-    // Readers of Parquet folders pass over names that begin with an underscore.
+    // Most readers of Parquet folders skip names that begin with an underscore.
     Ok(Some(root.join(format!("_records-{}", &Digest::of(job).hex()[..16]))))
 }
 
-/// The work of a job that reads a crawl; with the records of an earlier run, where it is to be resumed.
+/// The work of a job that reads a crawl, with the records of an earlier run if it is to be resumed.
 fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
@@ -112,7 +113,7 @@ fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     Ok(Queue::resuming(work, Some(Resume::new(records))))
 }
 
-/// Does a job that reads a crawl, under the eyes of who waits for it; once it is done its records go.
+/// Runs a job that reads a crawl, while showing progress; removes its records once it is done.
 fn reading<T>(queue: &Queue, log: Log, run: impl FnOnce() -> Result<Vec<T>>) -> Result<Vec<T>> {
     let watcher = Watcher::start(queue.progress.clone(), log);
     let done = run();
@@ -123,7 +124,7 @@ fn reading<T>(queue: &Queue, log: Log, run: impl FnOnce() -> Result<Vec<T>>) -> 
     Ok(done)
 }
 
-/// Says what the records came to in this process, if there are any.
+/// Reports on stderr how many records this process used and wrote, if it resumes.
 fn end_of_reading(queue: &Queue) {
     let Some(resume) = &queue.resume else { return };
     let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
@@ -134,7 +135,7 @@ fn end_of_reading(queue: &Queue) {
     }
 }
 
-/// Removes the records of a run that is committed: nobody needs them any more.
+/// Removes the records of a committed run, which are not needed any more.
 fn remove_records(queue: &Queue) {
     if let Some(resume) = &queue.resume {
         resume.records.remove();
@@ -208,7 +209,7 @@ fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Locat
     Ok(())
 }
 
-/// What a person wants to know of a study first, on stderr.
+/// Reports the main figures of a study on stderr.
 fn report_study(summary: &dataflow::study::Summary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
     eprintln!("{} records read: {} pages, {} documents", summary.records.read, web.pages, tables.complete.documents);
@@ -238,7 +239,7 @@ fn report_study(summary: &dataflow::study::Summary, folder: &str) {
     eprintln!("results: {folder}");
 }
 
-/// Holds a run on a made-up crawl against the truth, which is known without a file.
+/// Compares a run on a made-up crawl with the truth, which is known without a file.
 fn tell_truth(url: &str, folder: &Location) -> Result<()> {
     let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
     eprintln!("held against what was planted in the crawl:");
@@ -249,7 +250,7 @@ fn tell_truth(url: &str, folder: &Location) -> Result<()> {
     Ok(())
 }
 
-/// What a person wants to know first, on stderr.
+/// Reports the main figures of a run on stderr.
 fn report(summary: &Summary, folder: &str) {
     let rejected: u64 = summary.records.rejected.values().sum();
     eprintln!("{} records read: {} pages kept, {rejected} rejected", summary.records.read, summary.records.kept);
@@ -265,7 +266,7 @@ fn report(summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     );
-    // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
+    // A cluster with a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {

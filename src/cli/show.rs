@@ -14,7 +14,7 @@ pub(super) struct Args {
     /// Rows to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object a row instead of tab-separated values
+    /// One JSON object per row instead of tab-separated values
     #[arg(long)]
     json: bool,
 }
@@ -58,7 +58,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     ended(out.flush())
 }
 
-/// A value on a terminal: no control character of a page's URL reaches it.
+/// A value for a terminal: control characters of a page's URL are replaced.
 fn cell(column: &Column, row: usize) -> String {
     match column.json(row) {
         serde_json::Value::String(text) => text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
@@ -67,7 +67,7 @@ fn cell(column: &Column, row: usize) -> String {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
+/// Treats a reader that has seen enough (`| head`) as success.
 pub(super) fn ended(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),

@@ -6,21 +6,21 @@ use crate::error::{Error, Result};
 use crate::storage::location::Location;
 use crate::synth::{Params, Synth};
 
-/// Pages a WARC file.
+/// Pages per WARC file.
 const PAGES_A_FILE: u64 = 10_000;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Folder for crawl-NNNNN.warc.gz and truth.tsv; may be left out with --truth
+    /// Folder for crawl-NNNNN.warc.gz and truth.tsv; optional with --truth
     #[arg(long, value_name = "URL", required_unless_present = "truth")]
     output: Option<String>,
-    /// Pages, about
+    /// Number of pages, approximately
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pages: u64,
     /// Seed: the same seed makes the same crawl
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Write only the truth, to this file: that of synth://?pages=N&seed=S
+    /// Write only the truth about synth://?pages=N&seed=S, to this file
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     truth: Option<std::path::PathBuf>,
 }

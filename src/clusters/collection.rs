@@ -1,30 +1,30 @@
 //! Collections and similar clusters (\[CSG00\] Definitions 2, 5, 6 and 8), and the check that what growth found is one.
 //!
-//! Under `Extended` collections may lack pages that others have, so Definition 5 is asked of the pages that both have,
-//! and a page all of whose parents are lacking matches any: its parents are the "virtual" ones of section 4.
+//! Under `Extended`, collections may lack pages that others have. So Definition 5 is checked on the pages that both
+//! have, and a page whose parents are all missing matches any page: its parents are the "virtual" ones of section 4.
 
 use std::collections::BTreeSet;
 
 use crate::ids::{HostId, Rank};
 use crate::job::{Clusters, MergeCondition};
 
-/// A collection: pages, at most one of each trivial cluster.
+/// A collection: pages of the web, at most one of each trivial cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageCollection {
     /// (trivial cluster, page), ascending.
     pub members: Vec<(Rank, Rank)>,
-    /// Pages that belong to it without a counterpart, ascending; only tolerant growth attaches them.
+    /// Pages that belong to it without a copy elsewhere, ascending; only tolerant growth attaches them.
     pub nearby: Vec<Rank>,
-    /// The page most linked from other hosts; of equals the one most linked inside, then the smallest.
+    /// The page most linked from other hosts; ties go to the page most linked inside, then to the smallest.
     pub root: Rank,
     /// Links from other hosts to its pages.
     pub links_from_elsewhere: u64,
-    /// Host of the root; of all pages, for collections at a single site.
+    /// Host of the root; the host of all pages if collections are on a single site.
     pub host: HostId,
 }
 
 impl PageCollection {
-    /// The smallest of its members, by which it is named.
+    /// The smallest of its members, which names it.
     pub fn first_page(&self) -> Rank {
         self.members.iter().map(|member| member.1).min().expect("a collection has pages")
     }
@@ -38,7 +38,7 @@ impl PageCollection {
 /// A similar cluster (Def. 8): two or more collections, pairwise similar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimilarCluster {
-    /// Its collections, by their smallest member; their number is the cluster cardinality.
+    /// Its collections, by smallest member. Their number is the cluster cardinality.
     pub collections: Vec<PageCollection>,
     /// Pages taken out because their trivial cluster failed Definition 5.
     pub taken_out: u32,
@@ -51,8 +51,8 @@ impl SimilarCluster {
     }
 }
 
-/// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small and clusters
-/// with fewer than two collections.
+/// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small, then
+/// clusters with fewer than two collections.
 ///
 /// `parents(page)` yields the (cluster, page) of the pages that link to it and were put in the same collection.
 pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
@@ -96,8 +96,8 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
     (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
 }
 
-/// Definition 5, "similar links", for the pages of one trivial cluster: any two have a parent in a common trivial cluster,
-/// or both have none.
+/// Definition 5, "similar links", for the pages of one trivial cluster: any two have parents in a common trivial
+/// cluster, or neither has a parent.
 fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
     let present: Vec<&Vec<Rank>> = sets.iter().filter(|set| !set.is_empty()).collect();
     if present.is_empty() {
@@ -108,7 +108,7 @@ fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
     }
     let has = |set: &[Rank], cluster: &Rank| set.binary_search(cluster).is_ok();
     let meet = |x: &[Rank], y: &[Rank]| x.iter().any(|cluster| has(y, cluster));
-    // One parent common to all is the usual case, and quicker to see than that each two have one.
+    // A parent common to all pages is the usual case, and quicker to find than one common to each two.
     present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
 }

@@ -2,17 +2,17 @@
 //!
 //! In: one [`Component`] of the TCG. Out: its [`SimilarCluster`]s.
 //!
-//! Growth starts at the trivial cluster on the most hosts, of equals at the one with the fewest pages, for a second page on
-//! a host is rather a neighbour than a copy, then at the one most linked from other hosts (\[CSG00\] section 3.1: "a more
-//! natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the TCG every
-//! collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links to its page
-//! of Rj. Pages and collections are matched one to one, the closer linked first ([`super::matching`]), of equals those on
-//! one host. Pages that stay
-//! unmatched found collections of their own where the condition allows collections to differ (`Extended`), and break the
-//! merge where it does not (`Exact`). Each cluster found is then held against Definition 5 ([`super::collection`]).
+//! Growth starts at the trivial cluster on the most hosts. Ties go to the one with the fewest pages, because a second
+//! page on a host is more likely a neighbour than a copy, then to the one most linked from other hosts (\[CSG00\]
+//! section 3.1: "a more natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the
+//! TCG, every collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links
+//! to its page of Rj. Pages and collections are matched one to one, those with more links first ([`super::matching`]),
+//! then those on one host. Unmatched pages found collections of their own if the condition allows collections to differ
+//! (`Extended`), and break the merge if it does not (`Exact`). Each cluster found is then checked against Definition 5
+//! ([`super::collection`]).
 //!
 //! # Cost
-//! Linear in the component's pages, links and edges, but for the sorts and the rare augmenting paths.
+//! Linear in the component's pages, links and edges, except for sorts and rare augmenting paths.
 //!
 //! # Source
 //! \[CSG00\] Algorithm 3.1 step 5, Figures 6 and 7; section 5.1 for collections at a single site.
@@ -30,17 +30,17 @@ use super::union_find::{UnionFind, sizes};
 use crate::ids::{HostId, Rank};
 use crate::job::{Clusters, MergeCondition};
 
-/// A page of a trivial cluster that takes part in growth.
+/// A page of a trivial cluster that takes part in growth. Rows order by component, cluster, page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ClusterPage {
     /// Component of the TCG: the smallest trivial cluster in it.
     pub component: Rank,
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: Rank,
-    /// The page.
+    /// The page itself.
     pub page: Rank,
-    /// Its host.
+    /// Host of the page.
     pub host: HostId,
     /// Links to it from pages of other hosts.
     pub links_from_elsewhere: u32,
@@ -57,12 +57,12 @@ pub struct Component<'a> {
     pub links: &'a [(Rank, Rank)],
 }
 
-/// Pages, clusters and collections of one component by small numbers.
+/// One component while it grows: pages, clusters and collections by dense numbers.
 struct Growth<'a> {
     pages: &'a [ClusterPage],
     /// Where each cluster's pages start in `pages`; one more at the end.
     starts: Vec<u32>,
-    /// For every page the pages it links to and the pages that link to it.
+    /// For every page, the pages it links to; below, the pages that link to it.
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
     /// Page ranks with their place in `pages`, ascending.
@@ -110,6 +110,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
     let mut placed = vec![false; clusters.len()];
     let mut found = Vec::new();
     for start in order {
+        // A cluster that an earlier start has reached is placed already; it founds nothing of its own.
         if placed[start] {
             continue;
         }
@@ -121,6 +122,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
             for (&rj, forward) in
                 edges_out[ri].iter().map(|rj| (rj, true)).chain(edges_in[ri].iter().map(|rj| (rj, false)))
             {
+                // A join that fails under `Exact` leaves rj to be tried along another edge, or to be a start later.
                 if !placed[rj] && growth.join(ri, rj, forward) {
                     placed[rj] = true;
                     queue.push_back(rj);
@@ -137,7 +139,7 @@ impl Growth<'_> {
         self.starts[cluster]..self.starts[cluster + 1]
     }
 
-    /// Every page of `cluster` without a collection founds one.
+    /// Founds a collection for every page of `cluster` that has none.
     fn found_collections(&mut self, cluster: usize) {
         for page in self.range(cluster) {
             if self.collection_of[page as usize].is_none() {
@@ -147,8 +149,8 @@ impl Growth<'_> {
         }
     }
 
-    /// Gives the pages of `rj` to the collections of the pages of `ri` that they are linked with; false if that breaks
-    /// the merge. `forward` follows links from `ri` to `rj`.
+    /// Gives the pages of `rj` to the collections of the pages of `ri` that they are linked with; returns false if that
+    /// breaks the merge. `forward` follows links from `ri` to `rj`.
     fn join(&mut self, ri: usize, rj: usize, forward: bool) -> bool {
         let mut candidates = Vec::new();
         let first = self.range(rj).start;
@@ -183,13 +185,13 @@ impl Growth<'_> {
         true
     }
 
-    /// Links, either way, between a page and the pages that a collection has so far.
+    /// Number of links, in either direction, between a page and the pages a collection has so far.
     fn links_with(&self, page: u32, collection: u32) -> u32 {
         let neighbours = self.out[page as usize].iter().chain(&self.into[page as usize]);
         neighbours.filter(|&&n| self.collection_of[n as usize] == Some(collection)).count() as u32
     }
 
-    /// The collections from number `first` on, checked; none if fewer than two are left.
+    /// The collections from number `first` on, checked; `None` if fewer than two are left.
     fn similar_cluster(&self, first: u32) -> Option<SimilarCluster> {
         let mut collections = vec![PageCollection::default(); self.host_of.len() - first as usize];
         for (page, collection) in self.pages.iter().zip(&self.collection_of) {

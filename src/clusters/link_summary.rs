@@ -15,8 +15,8 @@
 //! \[CSG00\] section 3.1 for s and d, Figure 8 for the joins, Algorithm 3.1 steps 1-3 for their use.
 //!
 //! # Deviations
-//! - The figure is not in our copy of the paper; `a` and `b` are read off step 3 (a = s = d = b) against the merge
-//!   condition |Ri| = s = d = |Rj|.
+//! - The figure is missing from our copy of the paper; `a` and `b` are inferred from step 3 (a = s = d = b) and the
+//!   merge condition |Ri| = s = d = |Rj|.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -37,17 +37,17 @@ pub struct ClusterLink {
     pub dst: Rank,
 }
 
-/// A row of `LinkSummary`.
+/// A row of `LinkSummary`. Rows order by source, then destination cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct LinkSummary {
-    /// Ri.
+    /// Ri, the cluster that links.
     pub src_cluster: Rank,
-    /// Rj.
+    /// Rj, the cluster that is linked to.
     pub dst_cluster: Rank,
-    /// |Ri|.
+    /// |Ri|, pages of the source cluster.
     pub a: u32,
-    /// |Rj|.
+    /// |Rj|, pages of the destination cluster.
     pub b: u32,
     /// Pages of Ri with a link to Rj.
     pub s: u32,
@@ -57,7 +57,7 @@ pub struct LinkSummary {
 
 /// Counts the links of every ordered pair of clusters; `pages(cluster)` is |R|.
 ///
-/// Rows come out ascending. `links` is sorted on the way; a link given twice counts once.
+/// Returns rows in ascending order. `links` is sorted on the way; a link given twice counts once.
 ///
 /// # Cost
 /// One sort of the links, and one of the destinations within each pair of clusters.

@@ -1,23 +1,23 @@
-//! Which page goes to which collection: a one-to-one matching that prefers the closer linked.
+//! Which page goes to which collection: a one-to-one matching that prefers more links.
 
-/// That page `right` may go to collection `left`, and how much speaks for it.
+/// An admissible match of page `right` with collection `left`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Number of the collection.
+    /// Number of the collection, from 0.
     pub left: u32,
-    /// Number of the page.
+    /// Number of the page, from 0.
     pub right: u32,
-    /// The more, the better: counts links between the page and the pages the collection has so far.
+    /// Links between the page and the pages the collection has so far; more is better.
     pub links: u32,
 }
 
 /// Matches lefts and rights one to one, as many as possible: `(left, right)` ascending by `right`.
 ///
-/// First the candidates with more links, ties by the smaller numbers; then augmenting paths (Kuhn's algorithm) for the
-/// rights that went empty, so that a greedy choice never costs a match.
+/// Takes candidates with more links first (ties: smaller numbers). Then augmenting paths (Kuhn's algorithm) serve the
+/// rights that got nothing, so that a greedy choice never costs a match.
 ///
 /// # Cost
-/// Sorting, and in the worst case unmatched rights x candidates; nearly always the greedy pass matches all.
+/// A sort, and at worst unmatched rights times candidates; nearly always the greedy pass matches all.
 pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
     candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.links), c.right, c.left));
     let rights = candidates.iter().map(|c| c.right as usize + 1).max().unwrap_or(0);
@@ -38,7 +38,7 @@ pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
     (0..).zip(left_of).filter_map(|(right, left)| left.map(|left| (left, right))).collect()
 }
 
-/// Looks breadth first for a path from `right` to a free left along which every match can move on by one.
+/// Searches breadth first for a path from `right` to a free left along which every match can move by one.
 fn augment(right: u32, choices: &[Vec<u32>], left_of: &mut [Option<u32>], right_of: &mut [Option<u32>]) {
     let mut reached_from: Vec<Option<u32>> = vec![None; right_of.len()];
     let mut queue = std::collections::VecDeque::from([right]);

@@ -1,4 +1,5 @@
-//! The merge condition: which trivial clusters may be joined, that is the edges of the trivial cluster graph (TCG).
+//! The merge condition: which trivial clusters may be joined, in other words the edges of the trivial cluster graph
+//! (TCG).
 
 use super::link_summary::LinkSummary;
 use crate::job::MergeCondition;

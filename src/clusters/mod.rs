@@ -3,16 +3,17 @@
 //! The files keep the order of \[CSG00\] section 3: [`union_find`] (trivial clusters, Def. 4), [`link_summary`] (Figure 8),
 //! [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the pages of each collection), [`collection`]
 //! (Definitions 2-8 and the check of Definition 5). [`tolerant`] is the second phase that the paper leaves open, with
-//! [`pieces`] and [`nearby`]. [`weakest_links`] tells what holds a giant trivial cluster together.
+//! [`pieces`] and [`nearby`]. [`weakest_links`] finds what holds a giant trivial cluster together.
 //!
 //! # Deviations
-//! - The paper holds that the merge condition gives each page of Ri its own page of Rj. It need not: with p1->{q1,q2,q3},
-//!   p2->q1, p3->q1 all four counts are 3. So assigning pages to collections is a step of its own, in [`growth`].
-//! - A trivial cluster of one page is joined by others (Figure 10) where collections are free, but joins nothing itself:
-//!   what only one site has, and all that hangs on it, is no replicated collection.
-//! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and none
-//!   in another. Every cluster is held against Definition 5, and what fails is taken out and counted.
-//! - Definitions 3 and 7: identical collections are similar ones here, and not told from others.
+//! - The paper claims that the merge condition gives each page of Ri its own page of Rj. It need not: with
+//!   p1->{q1,q2,q3}, p2->q1, p3->q1 all four counts are 3. So assigning pages to collections is a separate step, in
+//!   [`growth`].
+//! - Where collections may differ, other clusters may join a trivial cluster of one page (Figure 10), but it joins
+//!   nothing itself: what only one site has, with all that hangs on it, is not a replicated collection.
+//! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and
+//!   none in another. Every cluster is checked against Definition 5; what fails is taken out and counted.
+//! - Definitions 3 and 7: identical collections count as similar ones here; they are not told apart.
 //! - A trivial cluster that nothing joins is a similar cluster of collections of one page in the paper (Figure 3c). Here it
 //!   stays a trivial cluster: a similar cluster has merged at least two.
 

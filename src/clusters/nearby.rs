@@ -1,33 +1,34 @@
-//! Nearby pages: what has no copy, or could not be placed, but belongs to a collection all the same.
+//! Nearby pages: pages that have no copy, or could not be placed, but still belong to a collection.
 //!
-//! A page of no collection belongs to one of its host
+//! A page in no collection belongs to a collection of its host
 //!
-//! * as a *break point*, when more than half of the pages of the host that it links to belong to the collection, and more
-//!   than half of those that link to it (a short segment between two parts);
-//! * as a *nearby page*, when more than half of the pages of the host that it is linked with, either way, belong to it.
+//! * as a *break point*, if more than half of the pages of the host that it links to belong to the collection, and so
+//! do more than half of those that link to it (a short segment between two parts);
+//! * as a *nearby page*, if more than half of the pages of the host that it is linked with, in either direction, belong
+//! to it.
 //!
-//! Pages that belong to a collection in this way count for those linked with them. No page can belong to two, and the order in
-//! which pages are looked at does not matter: links with a collection only ever become more.
+//! Pages attached in this way count for the pages linked with them. No page can belong to two collections, and the
+//! order of looking at pages does not matter, because a page's links with a collection only ever increase.
 //!
 //! # Source
-//! \[CSG00\] section 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters by adding nearby pages". What
-//! is nearby the paper leaves open.
+//! \[CSG00\] sections 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters by adding nearby
+//! pages". The paper leaves open which pages are nearby.
 
 use std::collections::HashMap;
 
 use crate::ids::Rank;
 use crate::job::Attach;
 
-/// Bits of a direction: links out of a page, links to it.
+/// Bit of a link direction: out of a page; the bit above it: to the page.
 const OUT: u8 = 1;
 const INTO: u8 = 2;
 
-/// The pages that belong to collections without being of them, ascending, each with its collection.
+/// The pages that belong to collections without being members, ascending, each with its collection.
 ///
-/// `links` are within hosts, in any order; `collection` names the collection of a page that is of one.
+/// `links` are within hosts, in any order; `collection` returns the collection of a member.
 ///
 /// # Cost
-/// A sort of the links; after that each is looked at twice.
+/// A sort of the links, then two looks at each.
 pub fn nearby_pages(
     links: &[(Rank, Rank)],
     collection: impl Fn(Rank) -> Option<Rank>,
@@ -52,6 +53,8 @@ pub fn nearby_pages(
 
     let mut near: HashMap<Rank, Rank> = HashMap::new();
     let mut counts: HashMap<(Rank, Rank), Linked> = HashMap::new();
+    // Spreads from the members outwards: a page is looked at again only when one of its neighbours gains a
+    // collection, so each link is counted once in each direction.
     let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
     let mut reached: Vec<(Rank, Rank)> = placed.collect();
     while let Some((page, of)) = reached.pop() {
@@ -60,7 +63,7 @@ pub fn nearby_pages(
                 continue;
             }
             let count = counts.entry((other, of)).or_default();
-            // What is a way out of this page is one into the other.
+            // A link out of this page is a link into the other one, so the direction bits swap.
             *count = count.and(ways >> 1 | (ways & OUT) << 1);
             if most(count, &totals[at(other)]) {
                 near.insert(other, of);
@@ -82,7 +85,7 @@ struct Linked {
 }
 
 impl Linked {
-    /// One page more, linked in these ways.
+    /// Counts one more page, linked in these directions.
     fn and(self, ways: u8) -> Linked {
         Linked {
             out: self.out + usize::from(ways & OUT != 0),

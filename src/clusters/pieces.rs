@@ -12,21 +12,23 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use super::union_find::UnionFind;
 use crate::ids::Rank;
 
-/// Of two pieces that are joined, the smaller may have one in so many of its pages doubled in the larger.
+/// When two pieces are joined, at most one in this many pages of the smaller may be doubled in the larger.
 const DOUBLED: usize = 5;
 
 /// Grows pieces on one host: `(page, piece)`, ascending.
 ///
-/// `links` are links between pages of the host in trivial clusters that may merge; `cluster` tells a page's trivial cluster.
+/// `links` are links between pages of the host in trivial clusters that may merge; `cluster` returns a page's trivial
+/// cluster.
 ///
-/// Growth starts at the trivial cluster with the fewest linked pages on the host, for a second one is rather a version or
-/// a double, of equals at the most linked, then the smallest. Each of its pages that is in no piece founds one. Of the pages
-/// in no piece that are linked with one of these, either way, one whose trivial cluster has the fewest goes next, of equals
-/// the one with the most links with a piece, then the smallest, to the piece founded first; unless the piece has a page of its
-/// trivial cluster. When none is left, growth starts again from the next cluster.
+/// 1. Start at the trivial cluster with the fewest linked pages on the host, because a second one is rather a version
+///    or a double (ties: most linked, then smallest). Each of its pages that is in no piece founds one.
+/// 2. Repeat: of all unassigned pages with a link, in either direction, to a piece of this round, take the page whose
+///    cluster has the fewest pages here (ties: most links with the piece, then smaller page, then older piece); add it
+///    to the piece, unless the piece has a page of its cluster.
+/// 3. When no neighbour is left, start again from the next cluster.
 ///
 /// # Cost
-/// Links x log links.
+/// Links times log links.
 pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Vec<(Rank, Rank)> {
     let mut pages: Vec<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
@@ -57,6 +59,8 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
             next.push((Reverse(0), 0, Reverse(page), Reverse(pieces)));
             pieces += 1;
         }
+        // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
+        // one, and the others find the page taken.
         while let Some((_, _, Reverse(page), Reverse(piece))) = next.pop() {
             if piece_of[page as usize].is_some() || !has.insert((piece, clusters[page as usize])) {
                 continue;
@@ -78,15 +82,16 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
 
 /// Joins pieces of one host that belong together: `(page, piece)` for the pages of `links` that are in a piece, ascending.
 ///
-/// `links` are links between any pages of the host, in any order. `piece(page)` is `(piece, similar cluster, trivial cluster)`
-/// of a page that is in a piece.
+/// `links` are links between any pages of the host, in any order. `piece(page)` is `(piece, similar cluster, trivial
+/// cluster)` of a page in a piece.
 ///
-/// Two pieces of one similar cluster are joined when a link runs between them, or both are linked, either way, with one page
-/// in no piece: a break point. Of the pages doubled by that the one of the smaller piece stays behind, as a piece of its own; when it
-/// is more than one in five, the two are versions and stay apart. Larger pieces come first.
+/// Two pieces of one similar cluster are joined if a link runs between them, or if both are linked, in either
+/// direction, with the same page in no piece: a break point. If that doubles pages, those of the smaller piece stay
+/// behind as a piece of their own; if more than one in five would be doubled, the two are versions and stay apart.
+/// Larger pieces come first.
 ///
 /// # Cost
-/// Links x log links, and for each two pieces that are linked and not joined yet the pages of the smaller.
+/// Links times log links, and for each two linked pieces that are not joined yet, the pages of the smaller one.
 pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank, Rank, Rank)>) -> Vec<(Rank, Rank)> {
     let mut pages: Vec<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
@@ -111,6 +116,8 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
         }
     }
     beside.sort_unstable();
+    // All pieces around one break point are to be joined; pairs with the largest of them say that in fewer pairs
+    // than every two of them.
     for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
         let pieces = of_break_point.iter().map(|row| row.2);
         let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
@@ -133,6 +140,7 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
             continue;
         }
         let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
+        // The test is on clusters as they are now: what was joined before counts, too.
         let of_small = &clusters[small as usize];
         let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
         if DOUBLED * doubled <= of_small.len() {
@@ -143,7 +151,7 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
             clusters[x.min(y) as usize] = of_large;
         }
     }
-    // Of the doubled pages of joined pieces those of the largest piece stay.
+    // Where joined pieces double a page, the page of the largest piece stays.
     let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
     order.sort_unstable_by_key(|&piece| Reverse(larger(piece)));
     let mut has: HashSet<(u32, Rank)> = HashSet::new();

@@ -3,39 +3,42 @@
 //! Collections C1, ..., Cn of one host each form a *tolerant similar cluster* if
 //!
 //! 1. **one to one**: a page is in at most one collection, and no collection has two pages of one trivial cluster;
-//! 2. **similar pages**: each Ci but the largest has at least three of its trivial clusters, and three in ten, in common
-//!    with one larger Cj (of two of one size the one with the smaller first page counts as larger);
-//! 3. **similar links**: each page p of a Ci is linked with a page q of Ci, either way, as a page p' of another Cj is with
-//!    a page q' of Cj, where p' is of the trivial cluster of p and q' of that of q;
-//! 4. they stand on `clusters.min_hosts` hosts or more: what one host has twice is rather doubled than mirrored.
+//! 2. **similar pages**: each Ci but the largest has at least three of its trivial clusters, and three in ten, in
+//!    common with one larger Cj (if two have the same size, the one with the smaller first page counts as larger);
+//! 3. **similar links**: each page p of a Ci is linked, in either direction, with a page q of Ci as a page p' of
+//!    another Cj is with a page q' of Cj, where p and p' are of one trivial cluster, and so are q and q';
+//! 4. they stand on `clusters.min_hosts` hosts or more: a host that has something twice has a double rather than a
+//!    mirror.
 //!
-//! So a page may be missing in any collection (Definition 5 asks that all be equi-sized), and links need agree with those
-//! of one other collection, not of all: with growing cardinality some version always differs. Pages may belong to a
-//! collection without a counterpart anywhere; they are told apart ([`super::nearby`]).
+//! So any collection may lack a page (Definition 5 requires equal sizes), and links must agree with those of one other
+//! collection, not of all: with growing cardinality some version always differs. Pages without a copy anywhere may
+//! belong to a collection, too; they are told apart ([`super::nearby`]).
 //!
 //! Growth finds such clusters in five steps:
 //!
-//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| / 3,
-//!    neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, as from the home pages of two
-//!    hosts to what both mirror, join nothing;
-//! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it; a piece is a copy of the larger piece that most of its
-//!    pages point to, if these are as many as 2. asks ([`larger_copy`]). Copies of copies are one similar cluster;
+//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| /
+//!    3, neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, such as those from the
+//!    home pages of two hosts to what both mirror, join nothing;
+//! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it. A piece is a copy of the larger
+//!    piece that most of its pages point to, if they are as many as condition 2 requires ([`larger_copy`]). Copies of
+//!    copies are one similar cluster;
 //! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
-//!    ([`super::pieces::join_pieces`]), and mirrors found again;
+//!    ([`super::pieces::join_pieces`]), and mirrors are found again;
 //! 4. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
 //!    ([`verified`]);
 //! 5. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).
 //!
-//! Steps 1, 3 and 5 see one host at a time, step 4 one similar cluster; what step 2 asks of all pieces are 12 bytes a page. So
-//! nothing grows with the components of the TCG, which may be one giant under this condition.
+//! Steps 1, 3 and 5 look at one host at a time, step 4 at one similar cluster; step 2 needs 12 bytes per page of all
+//! pieces. So no memory grows with the components of the TCG, which may be a single giant under this condition.
 //!
 //! # Cost
-//! Sorts of pages and links. Step 4 looks at the links of a similar cluster again for each round in which
-//! something is taken out: two or three on the crawls that were tried, as many as it has pieces at worst.
+//! Sorts of pages and links. Step 4 looks at the links of a similar cluster once more for each round in which something
+//! is taken out: two or three rounds on the crawls tried, at worst as many as it has pieces.
 //!
 //! # Source
-//! \[CSG00\] sections 2.2 and 6 name what a second phase should do (break points, collections of different sizes, pages not
-//! mapped, nearby pages) and leave open how. The rule is ours; its numbers were chosen on 22 manuals of the real crawl.
+//! A second phase (break points, collections of different sizes, pages not mapped, nearby pages) is announced in
+//! \[CSG00\] sections 2.2 and 6, which leave open how. The rule is ours; its numbers were chosen on 22 manuals of the
+//! real crawl.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -51,36 +54,36 @@ use super::union_find::{UnionFind, sizes};
 use crate::ids::{HostId, Rank};
 use crate::job::{Clusters, MergeCondition};
 
-/// Trivial clusters that a collection shares with a larger one, at least.
+/// Fewest trivial clusters that a collection shares with a larger one.
 const LEAST_SHARED: usize = 3;
 
-/// The same as a part of its pages, in tenths.
+/// The same as a share of its pages, in tenths.
 const SHARED_TENTHS: usize = 3;
 
 /// A page of a piece. Rows order by similar cluster, piece, trivial cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct PiecePage {
-    /// The similar cluster of its piece.
+    /// Similar cluster of its piece.
     pub similar_cluster: Rank,
-    /// Its piece.
+    /// Its piece: the smallest page of it.
     pub piece: Rank,
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: Rank,
-    /// The page.
+    /// The page itself.
     pub page: Rank,
-    /// Its host.
+    /// Host of the page.
     pub host: HostId,
     /// Links to it from pages of other hosts.
     pub links_from_elsewhere: u32,
 }
 
-/// Of two pieces the larger has the greater key.
+/// Orders pieces by size; ties: the one with the smaller name is larger.
 fn by_size(size: usize, piece: Rank) -> (usize, Reverse<Rank>) {
     (size, Reverse(piece))
 }
 
-/// For every trivial cluster the largest piece with a page of it; `pages` are (trivial cluster, piece).
+/// For every trivial cluster, the largest piece with a page of it; `pages` are (trivial cluster, piece).
 pub fn largest_pieces(
     clusters: usize,
     pages: impl Iterator<Item = (Rank, Rank)>,
@@ -96,8 +99,8 @@ pub fn largest_pieces(
     largest
 }
 
-/// The larger piece that a piece is a copy of: of those that its pages point to, the one most of them do, of equals the largest;
-/// `None` when too few do. `pointed_to` has them for each page, `piece` itself among them.
+/// Returns the larger piece that most of this piece's pages point to (ties: the largest), or `None` if too few do.
+/// `pointed_to` has the target of each page, which may be `piece` itself.
 pub fn larger_copy(piece: Rank, pointed_to: &mut [Rank], size: impl Fn(Rank) -> usize) -> Option<Rank> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
@@ -116,7 +119,8 @@ struct PieceLink {
     dst: u32,
 }
 
-/// The tolerant similar cluster that is left of the pieces of one; `pages` ascend, `links` run within pieces.
+/// What remains of the pieces of one similar cluster as a tolerant similar cluster; `pages` ascend, `links` run within
+/// pieces.
 pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters) -> Option<SimilarCluster> {
     let mut position: Vec<(Rank, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
     position.sort_unstable();
@@ -132,6 +136,8 @@ pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters
     links.sort_unstable();
 
     let mut stays = vec![true; pages.len()];
+    // Taking out a page may cost another its only link, or its piece the pages to be a copy, so both conditions are
+    // applied until nothing changes. Pages only ever leave, so it ends.
     loop {
         let mut next = linked_alike(&links, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
@@ -173,7 +179,7 @@ pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters
     (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
 }
 
-/// The pages with a link that another piece has, too, of those that stay.
+/// Marks the pages that stay and have a link that another piece has, too.
 fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
     let mut alike = vec![false; stays.len()];
     for same in links.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster)) {
@@ -188,7 +194,7 @@ fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
     alike
 }
 
-/// Takes out pieces with fewer than `least` pages, and those that are no copy of a larger one.
+/// Takes out pieces with fewer than `least` pages, and those that are not copies of a larger one.
 fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
     let mut pieces: Vec<(Rank, Vec<usize>)> = Vec::new();
     let mut first = 0;
@@ -201,7 +207,7 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
             pieces.push((piece[0].piece, left));
         }
     }
-    // Pieces by their first page that stays, as collections are named.
+    // Names pieces by their first page that stays, as collections are named.
     let named = |left: &[usize]| left.iter().map(|&at| pages[at].page).min().expect("a piece has pages");
     let names: Vec<Rank> = pieces.iter().map(|(_, left)| named(left)).collect();
     let sizes: HashMap<Rank, usize> = names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
@@ -254,6 +260,8 @@ pub fn similar_clusters(
     for links in merging.values() {
         grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     }
+    // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
+    // a joined piece may be a copy of another one than its parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let joined = join_pieces(&inside, |page| {
         let piece = pieces[page as usize];
@@ -301,7 +309,7 @@ pub fn similar_clusters(
     found
 }
 
-/// The similar cluster of every piece, by its name: step 2.
+/// Step 2: the similar cluster of every piece, by name.
 fn mirrors(labels: &[Rank], sizes_of_clusters: &[u32], pieces: &[Rank]) -> Vec<Rank> {
     let sizes = sizes(pieces);
     let size = |piece: Rank| sizes[piece as usize] as usize;

@@ -3,19 +3,20 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Disjoint sets over `0..n`; 4 bytes a member.
+/// Disjoint sets over `0..n`; 4 bytes per member.
 #[derive(Debug, Clone)]
 pub struct UnionFind {
     parent: Vec<u32>,
 }
 
 impl UnionFind {
-    /// `n` sets of one member each.
+    /// Returns `n` sets of one member each.
     pub fn new(n: usize) -> UnionFind {
         UnionFind { parent: (0..n as u32).collect() }
     }
 
-    /// The smallest member of the set of `x`; halves the path on its way. A path of one step is only read: nearly all are.
+    /// The smallest member of the set of `x`; halves the path on its way. A path of one step, as nearly all are, is
+    /// only read.
     pub fn find(&mut self, mut x: u32) -> u32 {
         loop {
             let parent = self.parent[x as usize];
@@ -28,7 +29,7 @@ impl UnionFind {
         }
     }
 
-    /// Joins the sets of `x` and `y`; whether they were two.
+    /// Joins the sets of `x` and `y`; returns whether they were different.
     pub fn union(&mut self, x: u32, y: u32) -> bool {
         let (x, y) = (self.find(x), self.find(y));
         if x != y {
@@ -37,12 +38,12 @@ impl UnionFind {
         x != y
     }
 
-    /// Edges of a spanning forest: fewer than `n`, whatever was joined. This is all another worker needs to know.
+    /// Edges of a spanning forest: fewer than `n`, whatever was joined, and all that another worker needs to know.
     pub fn forest(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.parent.iter().enumerate().filter(|&(x, &parent)| x as u32 != parent).map(|(x, &parent)| (x as u32, parent))
     }
 
-    /// For every member the smallest member of its set.
+    /// For every member, the smallest member of its set.
     pub fn labels(mut self) -> Vec<u32> {
         // A parent is never larger than its child, so one pass in ascending order settles every path.
         for x in 0..self.parent.len() {
@@ -52,11 +53,11 @@ impl UnionFind {
     }
 }
 
-/// Disjoint sets over `0..n` that many threads join at once, without locks; 4 bytes a member.
+/// Disjoint sets over `0..n` that many threads join at once, without locks; 4 bytes per member.
 ///
-/// A root is put below a smaller one by compare-and-swap, so a parent is never larger than its child, and whoever finds that a
-/// root is none any more looks again. Paths are halved by plain stores: what stands there, old or new, is an ancestor. So the
-/// sets depend on the edges alone, in whatever order the threads get to them.
+/// A root is put below a smaller one by compare-and-swap, so a parent is never larger than its child, and a thread that
+/// finds its root is no longer one looks again. Paths are halved by plain stores: any value there, old or new, is an
+/// ancestor. So the sets depend on the edges alone, not on the order in which threads add them.
 #[derive(Debug)]
 pub struct SharedSets {
     parent: Vec<AtomicU32>,
@@ -72,7 +73,8 @@ impl SharedSets {
         self.parent[x as usize].load(Relaxed)
     }
 
-    /// A member of the set of `x` that was its smallest, while others may join it to another set.
+    /// A member of the set of `x` that was its smallest at the time; other threads may join it to another set
+    /// meanwhile.
     fn find(&self, mut x: u32) -> u32 {
         loop {
             let parent = self.parent(x);
@@ -96,12 +98,12 @@ impl SharedSets {
         }
     }
 
-    /// Edges of a spanning forest, once all threads have joined what they have.
+    /// Edges of a spanning forest, once all threads have joined their edges.
     pub fn forest(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..).zip(&self.parent).map(|(x, parent)| (x, parent.load(Relaxed))).filter(|(x, parent)| x != parent)
     }
 
-    /// For every member the smallest member of its set, likewise.
+    /// For every member, the smallest member of its set; likewise once all threads are done.
     pub fn labels(&self) -> Vec<u32> {
         let mut labels = Vec::with_capacity(self.parent.len());
         for (x, parent) in (0..).zip(&self.parent) {
@@ -112,7 +114,7 @@ impl SharedSets {
     }
 }
 
-/// Members of every set, by its name; 0 for what names none.
+/// Members of every set, by its name; 0 for numbers that name no set.
 pub fn sizes(names: &[u32]) -> Vec<u32> {
     let mut sizes = vec![0; names.len()];
     names.iter().for_each(|&name| sizes[name as usize] += 1);

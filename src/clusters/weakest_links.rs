@@ -1,12 +1,12 @@
-//! What holds a giant trivial cluster together: its bridges, and the pair at which it falls in two.
+//! What holds a giant trivial cluster together: its bridges, and the pair at which it splits.
 //!
-//! Single link chains: one false pair joins two clusters for good. A *bridge* is a pair without which its cluster would
-//! be two. Where there is none, the cluster still falls apart when T is raised: of all pairs, added strongest first, the
-//! last that joins two large parts is the *split*.
+//! Single link chains: one false pair joins two clusters for good. A *bridge* is a pair whose removal would split its
+//! cluster. A cluster without bridges still falls apart when T is raised: of all pairs, added strongest first, the last
+//! one that joins two large parts is the *split*.
 //!
-//! Of many pairs few matter. [`thin`] keeps a strongest spanning forest, and a spanning forest of the rest: at most
-//! two pairs a page. A pair is a bridge of what is kept exactly if it is one of all pairs, the first forest is that of all
-//! pairs, and both hold for what is thinned in parts, put together, and thinned again.
+//! Few of many pairs matter. [`thin`] keeps a strongest spanning forest, and a spanning forest of the rest: at most two
+//! pairs per page. A pair is a bridge of the kept pairs exactly if it is a bridge of all pairs, and the first forest is
+//! that of all pairs. Both hold as well for pairs thinned in parts, put together, and thinned again.
 //!
 //! # Source
 //! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning subgraph* (1992), k = 2.
@@ -18,15 +18,15 @@ use bytemuck::{Pod, Zeroable};
 use super::union_find::UnionFind;
 use crate::ids::Rank;
 
-/// A pair within a cluster; of two pairs of the same pages the stronger counts.
+/// A pair within a cluster; if the same pages have two pairs, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Edge {
-    /// The trivial cluster.
+    /// Trivial cluster of both pages.
     pub cluster: Rank,
-    /// The smaller page.
+    /// The smaller page of the pair.
     pub a: Rank,
-    /// The larger page.
+    /// The larger page of the pair.
     pub b: Rank,
     /// Higher for pages that are more alike; [`EXACT`] for equal texts.
     pub strength: u32,
@@ -38,19 +38,19 @@ pub const EXACT: u32 = u32::MAX;
 /// A pair, and the pages that hang on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The pair.
+    /// The pair whose removal cuts.
     pub edge: Edge,
-    /// Pages of the smaller part when it falls apart there.
+    /// Pages of the smaller part once the cluster falls apart there.
     pub cuts_off: u32,
 }
 
-/// Bridges shown of a cluster.
+/// Bridges listed per cluster.
 const SHOWN: usize = 3;
 
-/// Keeps the pairs that matter, at most two a page, strongest first.
+/// Keeps the pairs that matter, at most two per page, strongest first.
 ///
 /// # Cost
-/// A sort, and two looks into a union-find a pair.
+/// A sort, and two union-find look-ups per pair.
 pub fn thin(edges: &mut Vec<Edge>) {
     edges.sort_unstable_by_key(|edge| (edge.a, edge.b, Reverse(edge.strength)));
     edges.dedup_by_key(|edge| (edge.a, edge.b));
@@ -74,11 +74,11 @@ fn number(pages: &[Rank], page: Rank) -> u32 {
     pages.binary_search(&page).expect("all pages were listed") as u32
 }
 
-/// The weakest bridges of one cluster, and the pair at which it splits, if it does; `edges` are its pairs or what
-/// [`thin`] left of them.
+/// The weakest bridges of one cluster, and the pair at which it splits, if it does; `edges` are all its pairs, or those
+/// that [`thin`] kept.
 ///
-/// Parts of less than a hundredth of the cluster are no parts: leaves that hang on one pair are what clusters are made of.
-/// Weakest first; of equals the pair that cuts off more.
+/// Parts of less than a hundredth of the cluster are ignored: clusters consist of leaves that hang on one pair. Weakest
+/// first; ties: the pair that cuts off more.
 pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
     let mut edges = edges.to_vec();
     thin(&mut edges);
@@ -131,6 +131,7 @@ fn bridges(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
         }
         if let Some(&(to, by)) = neighbours[at].get(*next) {
             *next += 1;
+            // The edge back to the parent closes no cycle.
             if by == came_by {
                 continue;
             }
@@ -145,6 +146,7 @@ fn bridges(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
             let parent = parent as usize;
             low[parent] = low[parent].min(low[at]);
             below[parent] += below[at];
+            // No page below `at` reaches its parent or beyond except by this edge.
             if low[at] > order[parent] {
                 let cuts_off = below[at].min(pages.len() as u32 - below[at]);
                 found.push(Cut { edge: edges[came_by as usize], cuts_off });

@@ -21,10 +21,10 @@ use toml::{Table, Value};
 use super::key::Key;
 use crate::error::{Error, Result};
 
-/// Deadline of a cluster file that names none.
+/// Deadline of a cluster file that gives none.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Most workers of a process, and most processes; a larger number is a slip of the pen.
+/// Most workers of a process, and most processes; a larger number is a typing error.
 const MOST: usize = 4096;
 
 /// Where a job runs: how many worker threads, in which processes.
@@ -188,7 +188,7 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
         .then_some((host, port))
 }
 
-/// Whether only this machine can reach `address`, as far as its text tells.
+/// Whether only this machine can reach `address`, judged by its text.
 fn is_loopback(address: &str) -> bool {
     let Some((host, _)) = host_and_port(address) else { return false };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())

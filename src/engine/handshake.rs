@@ -26,16 +26,16 @@ use crate::error::Error;
 const MAGIC: [u8; 8] = *b"webtwin\n";
 const VERSION: u32 = 1;
 
-/// Time a connection has for its whole handshake, however it spreads its bytes.
+/// Time limit of a connection's whole handshake, however it spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a process tells of itself; all fields but the first and the last must be equal among the processes of a run.
+/// Identity of a process; all fields but the first and the last must be equal among the processes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Identity {
     /// Number of the process, from 0.
     pub process: u32,
-    /// Number of processes.
+    /// Number of processes in the cluster file.
     pub processes: u32,
     /// Worker threads of each process.
     pub workers: u32,
@@ -43,7 +43,7 @@ pub struct Identity {
     pub job: [u8; 32],
     /// SHA-256 of the addresses of all processes.
     pub addresses: [u8; 32],
-    /// Version and hash of the executable, filled up with zeros.
+    /// Version and hash of the executable, padded with zeros.
     pub build: [u8; 64],
     /// Random bytes of this start of the process.
     pub incarnation: [u8; 16],
@@ -63,7 +63,8 @@ impl Identity {
         }
     }
 
-    /// Says in what `other` differs from this process so that they cannot run together, with both values.
+    /// Describes how `other` differs from this process so that they cannot run together, with both values; `None` if
+    /// they can.
     pub fn conflict(&self, other: &Identity) -> Option<String> {
         let differs = |what: &str, here: String, there: String| {
             Some(format!("process {} has {what} {there}, but process {} has {here}", other.process, self.process))
@@ -106,7 +107,7 @@ fn text<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// Shows a text field of a peer; whatever is not printable ASCII is left out.
+/// Shows a text field of a peer, without bytes that are not printable ASCII.
 fn shown(bytes: &[u8]) -> String {
     bytes.iter().filter(|byte| (b' '..=b'~').contains(byte)).map(|&byte| byte as char).collect()
 }
@@ -121,7 +122,7 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// What a connection between two processes is for; they have one of each.
+/// Purpose of a connection between two processes, which have one of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// The traffic of timely's workers.
@@ -164,18 +165,18 @@ const CONFLICT: u32 = 1;
 const TAKEN: u32 = 2;
 const STRANGER: u32 = 3;
 
-/// What became of a connection that somebody opened to this process.
+/// Outcome of a connection that somebody opened to this process.
 #[derive(Debug)]
 pub enum Arrival {
     /// A peer; the connection is ready for its purpose.
     Joined(Identity, Purpose, Session),
-    /// A process that holds the key and cannot run with this one.
+    /// A process that holds the key but cannot run with this one.
     Conflict(Error),
-    /// Somebody without the key, or who speaks something else; no reason to stop.
+    /// Somebody without the key, or speaking another protocol; no reason to stop.
     Stranger {
-        /// Process it said it was, if it said so.
+        /// The process number it claimed, if any.
         claims: Option<u32>,
-        /// What was wrong.
+        /// What was wrong with the handshake.
         reason: String,
     },
 }
@@ -249,12 +250,12 @@ fn accept_within(
     })
 }
 
-/// Why a dialed connection did not come about.
+/// Why a dialed connection was not established.
 #[derive(Debug)]
 pub enum Miss {
     /// The other side may not be ready yet; try again.
     Again(String),
-    /// It never will.
+    /// It will never succeed.
     Final(Error),
 }
 
@@ -282,6 +283,7 @@ pub fn dial(
         ));
     }
 
+    // Both sign all that was said so far, nonces included, so neither message can be replayed in another handshake.
     let hello = Hello { magic: MAGIC, version: VERSION, purpose: purpose as u32, nonce: random(), who: *me };
     let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
     let mut message = said[1].to_vec();

@@ -140,6 +140,7 @@ impl Lobby<'_> {
             if missing.is_empty() {
                 return Ok(Meeting { sockets, strangers });
             }
+            // Checked after `missing`, so a peer that arrives with the deadline still counts.
             if Instant::now() >= until {
                 return Err(self.absent(&missing, &reasons));
             }

@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Where a run stands.
 #[derive(Debug, Clone)]
 pub(super) enum Phase {
-    /// At work.
+    /// The workers are at work.
     Running,
     /// Every worker of every process came to its end.
     Over,

@@ -1,8 +1,9 @@
-//! True pairs by resemblance: how much of two texts is the same.
+//! Recall of true pairs by how much their texts resemble each other.
 //!
-//! The truth calls two pages copies by name. How alike they are says how hard the pair is: versions of a page that was rewritten
-//! are copies by name only. *Resemblance* is that of the sets of 8-word shingles of the visible texts, |A ∩ B| / |A ∪ B|; words
-//! are what stands between white space. A text of fewer than 8 words is one shingle; one without words has none.
+//! The truth calls two pages copies by name. How alike they are says how hard the pair is: versions of a page that was
+//! rewritten are copies by name only. *Resemblance* is that of the sets of 8-word shingles of the visible texts, |A ∩
+//! B| / |A ∪ B|; words are separated by white space. A text of fewer than 8 words is one shingle; one without words has
+//! none.
 //!
 //! # Source
 //! Broder, *On the resemblance and containment of documents* (1997), for shingles and resemblance.
@@ -12,10 +13,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::report::row;
 use super::{Ratio, Row};
 
-/// Words of a shingle.
+/// Words per shingle.
 const WORDS: usize = 8;
 
-/// Lower ends of the bands in hundredths, descending, and the recall that is to be reached there.
+/// Lower ends of the bands in hundredths, descending, with the target recall of each.
 const BANDS: [(u64, &str, Option<f64>); 4] =
     [(90, ">= 0.9", Some(0.98)), (70, "0.7-0.9", Some(0.93)), (40, "0.4-0.7", None), (0, "< 0.4", None)];
 
@@ -33,7 +34,7 @@ pub fn shingles(text: &str) -> Vec<u64> {
     shingles
 }
 
-/// Returns |A ∩ B| of |A ∪ B|, for two ascending sets.
+/// Returns |A ∩ B| of |A ∪ B| for two ascending sets without duplicates.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
     let (mut x, mut y, mut shared) = (0, 0, 0);
     while x < a.len() && y < b.len() {
@@ -46,16 +47,16 @@ pub fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
     Ratio { part: shared, whole: (a.len() + b.len()) as u64 - shared }
 }
 
-/// Predicted among true pairs by band.
+/// Predicted pairs among true pairs, by band of resemblance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bands {
     bands: [Ratio; BANDS.len()],
-    /// Neither page has a word, so they resemble each other in nothing.
+    /// Pairs in which neither page has a word, so that there is no resemblance.
     wordless: Ratio,
 }
 
 impl Bands {
-    /// Counts a true pair.
+    /// Counts a true pair, which the run predicted or not.
     pub fn add(&mut self, resemblance: Ratio, predicted: bool) {
         let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
         let counts = match resemblance.whole {

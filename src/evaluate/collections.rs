@@ -1,4 +1,4 @@
-//! Collections against copies of targets.
+//! Collections compared with copies of targets.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,18 +9,18 @@ use crate::ids::DocId;
 /// Fewest pages of a counted collection.
 const COUNTED_PAGES: usize = 10;
 
-/// Collections of at least 10 pages in similar clusters of at least 2, and what they show of the targets.
+/// Collections of at least 10 pages in similar clusters of at least 2 collections, and what they show of the targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CollectionCounts {
-    /// Counted collections.
+    /// Number of counted collections.
     pub collections: u64,
     /// Those that correspond to a target.
     pub corresponding: u64,
     /// Targets with a corresponding collection.
     pub targets_found: u64,
-    /// Targets in all.
+    /// Number of targets in the truth.
     pub targets: u64,
-    /// Target pages in corresponding collections.
+    /// Target pages in some corresponding collection.
     pub pages_covered: u64,
     /// Target pages in all.
     pub pages: u64,
@@ -28,9 +28,9 @@ pub struct CollectionCounts {
     pub copies_whole: u64,
     /// Copies that a corresponding collection is of.
     pub copies_found: u64,
-    /// Copies in all.
+    /// Number of copies of targets in the truth.
     pub copies: u64,
-    /// Similar clusters whose counted collections hold more than one target.
+    /// Similar clusters whose counted collections hold more than one target: mixed clusters.
     pub mixed: u64,
     /// Similar clusters with a counted collection.
     pub clusters: u64,
@@ -47,13 +47,13 @@ impl CollectionCounts {
         Ratio { part: self.pages_covered, whole: self.pages }
     }
 
-    /// Corresponding collections by copies found; 1 when no copy is in pieces.
+    /// Corresponding collections per copy found; 1 if no copy is in pieces.
     pub fn collections_a_copy(&self) -> Ratio {
         Ratio { part: self.corresponding, whole: self.copies_found }
     }
 }
 
-/// One collection of the run.
+/// One collection of the run, seen from the truth.
 struct Collection<'a> {
     members: &'a [MemberRow],
     /// The copy that at least 90 % of its pages are of.
@@ -76,7 +76,7 @@ impl<'a> Collection<'a> {
         self.members.len() >= COUNTED_PAGES
     }
 
-    /// Returns the targets it holds: the one that at least 90 % of its target pages are of, or else all.
+    /// Returns the targets it holds: the target of at least 90 % of its target pages, or else all.
     fn targets(&self, known: &Known) -> BTreeSet<u32> {
         let mut targets = BTreeMap::new();
         for (&copy, &pages) in &self.of_copies {
@@ -90,7 +90,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Counts collections; returns for each copy of the truth too whether it is found.
+/// Counts collections; also returns for each copy of the truth whether it is found.
 pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, Vec<bool>) {
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|row| (row.similar_cluster, row.collection, row.doc_id));
@@ -119,7 +119,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, 
             for (&copy, &pages) in &collection.of_copies {
                 most_in_one[copy as usize] = pages.max(most_in_one[copy as usize]);
             }
-            // A set of two copies of the target has one besides this collection's own.
+            // If the similar cluster holds two copies of the target, one is not this collection's own.
             if let Some(copy) = collection.copy.filter(|&copy| copies_of[&target(copy)].len() > 1) {
                 counts.corresponding += 1;
                 found[copy as usize] = true;

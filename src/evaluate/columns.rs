@@ -1,15 +1,15 @@
-//! Tab-separated lines under a line with column names.
+//! Tab-separated lines under a header line.
 
 use crate::error::{Error, Result};
 
-/// The fields of a line in columns that must be there, and that of one that may be.
+/// Fields of a line: those of required columns, and that of the optional one.
 pub(super) type Fields<'t, const N: usize> = ([&'t str; N], Option<&'t str>);
 
-/// Reads the columns of `names`, which may stand anywhere among others, and the column `optional` if there is one. Fields of
-/// the columns `may_be_empty` may be; empty lines are skipped. `file` is only named in errors.
+/// Reads the columns `names`, which may be anywhere among others, and the column `optional` if it exists. Fields of the
+/// columns `may_be_empty` may be empty; empty lines are skipped. `file` is only named in errors.
 ///
 /// # Errors
-/// [`Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
+/// [`Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
 pub(super) fn read_columns<'t, const N: usize>(
     file: &str,
     text: &'t str,

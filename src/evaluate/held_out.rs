@@ -1,16 +1,16 @@
 //! Tuning and held-out targets.
 //!
-//! A setting that was tuned on a crawl is only believed on targets that nobody looked at meanwhile. So a run is measured three
-//! times: with all targets, with the held-out ones left out, and with the others left out. What is left out is left out of the
-//! truth and of the run, as if it had not been crawled: its pages are in no pair, no cluster and no collection. A similar cluster
-//! that mixes a target of the one side with one of the other is therefore a mixed one among all targets only.
+//! A setting that was tuned on a crawl is only trustworthy on targets that nobody looked at meanwhile. So a run is
+//! measured three times: with all targets, without the held-out ones, and without the others. What is left out is left
+//! out of truth and run, as if it had not been crawled: its pages are in no pair, cluster or collection. A similar
+//! cluster that mixes targets of both sides is therefore a mixed one among all targets only.
 
 use std::collections::HashSet;
 
 use super::{ClusterRow, MemberRow, PageRow, TruthRow};
 use crate::ids::DocId;
 
-/// Reads a list of targets: one a line, `#` begins a comment.
+/// Reads a list of targets: one per line, `#` begins a comment.
 pub fn read_targets(text: &str) -> HashSet<&str> {
     text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|name| !name.is_empty()).collect()
 }
@@ -18,13 +18,13 @@ pub fn read_targets(text: &str) -> HashSet<&str> {
 /// Rows of a run, and the truth about it.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    /// The table `pages`.
+    /// Rows of the table `pages`.
     pub pages: Vec<PageRow>,
-    /// The table `clusters`.
+    /// Rows of the table `clusters`.
     pub clusters: Vec<ClusterRow>,
-    /// The table `members`.
+    /// Rows of the table `members`.
     pub members: Vec<MemberRow>,
-    /// The truth.
+    /// The truth, one row per page.
     pub truth: Vec<TruthRow>,
 }
 

@@ -1,33 +1,36 @@
-//! A run's clusters and collections against the truth about its crawl.
+//! A run's clusters and collections compared with the truth about its crawl.
 //!
 //! In: the rows of the `pages`, `clusters` and `members` tables, in any order, and the truth. Out: a [`Report`] of
 //! exact counts.
 //!
-//! The truth names for each page its target, version, page of the target and variant. Pages with equal target and
-//! page are copies of each other; a *copy of a target* is its pages of one (target, version, host). Pages of the
-//! variants `single` and `hub` are no target pages. Everything is measured on the pages that are both in the run and
-//! in the truth; those in one of them only are counted, as *unknown* and *missing*.
+//! The truth gives for each page its target, version, page of the target, and variant. Pages with equal target and page
+//! are copies of each other; a *copy of a target* is its pages of one (target, version, host). Pages of the variants
+//! `single` and `hub` are not target pages. Everything is measured on the pages that are both in the run and in the
+//! truth; pages in only one of them are counted, as *unknown* and *missing*.
 //!
 //! | measure | definition |
 //! |---|---|
 //! | predicted pair | two pages of one trivial cluster |
 //! | true pair | two target pages with equal target and page |
-//! | accidental pair | a predicted one of pages with the same HTML, byte for byte, that the truth does not call a pair: neither hit nor miss |
-//! | pair precision, recall | true ones among the predicted pairs but the accidental ones; predicted ones among the true pairs |
+//! | accidental pair | a predicted pair of pages with the same HTML, byte for byte, that the truth does not call
+//! copies: neither hit nor miss |
+//! | pair precision, recall | true pairs among the predicted pairs that are not accidental; predicted pairs among the
+//! true pairs |
 //! | cluster precision, recall | clusters of ≥ 2 pages, all copies of one page; groups of ≥ 2 copies, all in one cluster |
 //! | counted collection | one of ≥ 10 pages in a similar cluster of ≥ 2 collections |
 //! | *of a copy* | ≥ 90 % of the collection's pages are of this copy |
-//! | corresponding collection | a counted one, of a copy, with a sibling (of any size) of another copy of the target |
-//! | problem share | the other ones among the counted collections |
+//! | corresponding collection | a counted one, of a copy, with a mirror (of any size) of another copy of the target |
+//! | problem share | counted collections that are not corresponding ones |
 //! | target found | one that has a corresponding collection |
 //! | coverage | target pages that are in some corresponding collection |
 //! | copy found | one that a corresponding collection is of |
 //! | whole copy | one with ≥ 80 % of its pages in one counted collection |
-//! | collections a copy | corresponding collections by copies found |
+//! | collections a copy | corresponding collections divided by copies found |
 //! | mixed cluster | a similar cluster whose counted collections hold more than one target |
 //! | recall of a variant's pages | pages of it that are in the cluster of the same page of the primary copy |
-//! | recall of a variant's pairs | predicted ones among the true pairs with a page of it; of real versions, among those of two such pages |
-//! | recall of a band | predicted ones among the true pairs whose [resemblance](bands) is in it |
+//! | recall of a variant's pairs | predicted pairs among the true pairs with a page of it; for real versions, among
+//! those of two such pages |
+//! | recall of a band | predicted pairs among the true pairs whose [resemblance](bands) is in it |
 //! | linked, unlinked | both pages, or the copy, on hosts that other hosts link to; at least one that is not |
 //!
 //! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole
@@ -37,12 +40,11 @@
 //! \[CSG00\] §4 for targets, counted and problem collections.
 //!
 //! # Deviations
-//! - The paper's judges looked at each collection; 90 % and 80 % stand in for them.
-//! - A collection holds a target when it has pages of it, but one that is ≥ 90 % of its target pages stands for all of
-//!   them: a stray page makes no mixed cluster.
-//! - The primary copy is the target's first of variant `primary`, else its first one in the truth.
-//! - Targets that are single texts (variant `near`) are no collections: they count for pairs and clusters, not for
-//!   collections.
+//! - The paper's judges looked at each collection; 90 % and 80 % replace them.
+//! - A collection holds a target if it has pages of it, but one target with ≥ 90 % of its target pages stands for all
+//!   of them: a stray page makes no mixed cluster.
+//! - The primary copy is the target's first one of variant `primary`, or else its first one in the truth.
+//! - Targets that are single texts (variant `near`) are not collections: they count for pairs and clusters only.
 
 pub use collections::CollectionCounts;
 pub use pairs::{ClusterCounts, PairCounts};
@@ -65,18 +67,18 @@ mod truth;
 /// A row of the table `pages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
-    /// Its id.
+    /// The page's id.
     pub doc_id: DocId,
-    /// Its canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// Fingerprint of its HTML; 0 where there is none.
+    /// Fingerprint of its HTML; 0 if it has none.
     pub body: FPrint,
 }
 
 /// A row of the table `clusters`; a page in none is a cluster of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterRow {
-    /// The trivial cluster.
+    /// Name of the trivial cluster.
     pub cluster: DocId,
     /// A page in it.
     pub doc_id: DocId,
@@ -85,9 +87,9 @@ pub struct ClusterRow {
 /// A row of the table `members`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberRow {
-    /// The similar cluster.
+    /// Name of the similar cluster.
     pub similar_cluster: DocId,
-    /// The collection in it; a number may recur in another similar cluster.
+    /// Name of the collection; it may recur in another similar cluster.
     pub collection: DocId,
     /// A page of the collection.
     pub doc_id: DocId,
@@ -95,8 +97,8 @@ pub struct MemberRow {
 
 /// Measures a run.
 ///
-/// URLs of truth and pages are compared as they are; the caller brings them to the same canonical form. Of several
-/// truth rows of one URL the first counts.
+/// URLs of truth and pages are compared as they are; the caller brings both to canonical form. If a URL has several
+/// truth rows, the first counts.
 ///
 /// # Cost
 /// Sorting the rows; pairs are counted by group sizes and never enumerated.
@@ -104,11 +106,11 @@ pub fn evaluate(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow
     Comparison::new(pages, clusters, truth).report(members)
 }
 
-/// The pages of a run beside what is true of them.
+/// The pages of a run, joined with the truth about them.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     known: Known<'a>,
-    /// By known page.
+    /// Trivial cluster of each known page.
     cluster_of: Vec<Option<DocId>>,
     pages: u64,
     truth: u64,
@@ -143,21 +145,21 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether the truth has two pages as copies of each other; `None` where it does not know both.
+    /// Whether two pages are copies of each other by the truth; `None` unless it knows both.
     pub fn are_copies(&self, a: DocId, b: DocId) -> Option<bool> {
         let name = |page| Some(self.known.pages[*self.known.place.get(&page)?].target_page.map(|of| of.name));
         let (a, b) = (name(a)?, name(b)?);
         Some(a.is_some() && a == b)
     }
 
-    /// Whether two pages are in one trivial cluster; `None` where the truth does not know both.
+    /// Whether two pages are in one trivial cluster; `None` unless the truth knows both.
     pub fn are_together(&self, a: DocId, b: DocId) -> Option<bool> {
         let cluster = |page| Some(self.cluster_of[*self.known.place.get(&page)?]);
         let (a, b) = (cluster(a)?, cluster(b)?);
         Some(a.is_some() && a == b)
     }
 
-    /// Groups of two and more copies of one page, those of one target together: all true pairs.
+    /// Groups of two or more copies of one page, grouped again by target: all true pairs.
     pub fn groups_by_target(&self) -> Vec<Vec<Vec<DocId>>> {
         let target = |copy: u32| self.known.copies[copy as usize].target;
         let of = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));

@@ -1,29 +1,29 @@
-//! Trivial clusters against pages that are copies of each other.
+//! Trivial clusters compared with pages that are copies of each other.
 
 use super::truth::{Known, KnownPage};
 use super::{ClusterRow, Ratio};
 use crate::ids::DocId;
 
-/// Pairs of pages.
+/// Counts of pairs of known pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairCounts {
-    /// In one trivial cluster, both pages known.
+    /// Pairs in one trivial cluster.
     pub predicted: u64,
-    /// Of target pages with equal target and page.
+    /// Pairs of target pages with equal target and page.
     pub actual: u64,
-    /// Both.
+    /// Pairs that are both predicted and actual.
     pub hits: u64,
-    /// Predicted of pages with the same HTML, and no hits.
+    /// Predicted pairs with the same HTML that are not hits.
     pub accidental: u64,
 }
 
 impl PairCounts {
-    /// True ones among the predicted that are not accidental.
+    /// True pairs among the predicted pairs that are not accidental.
     pub fn precision(&self) -> Ratio {
         Ratio { part: self.hits, whole: self.predicted - self.accidental }
     }
 
-    /// Predicted ones among the true.
+    /// Predicted pairs among the true pairs.
     pub fn recall(&self) -> Ratio {
         Ratio { part: self.hits, whole: self.actual }
     }
@@ -32,17 +32,17 @@ impl PairCounts {
 /// Trivial clusters, and groups of copies of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClusterCounts {
-    /// Of at least two known pages.
+    /// Clusters of at least two known pages.
     pub clusters: u64,
     /// Those whose known pages are all copies of one page.
     pub pure: u64,
     /// Groups of at least two copies of one page.
     pub groups: u64,
-    /// Those that lie in one cluster.
+    /// Groups that are in one cluster.
     pub whole: u64,
 }
 
-/// Returns the cluster of each known page; of a page in several the smallest.
+/// Returns the cluster of each known page; the smallest if a page is in several.
 pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
     let mut cluster_of = vec![None; known.pages.len()];
     for row in rows {
@@ -86,7 +86,7 @@ pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts,
     (pairs, counts)
 }
 
-/// Counts the predicted pairs of pages with the same HTML that are no copies of each other.
+/// Counts the predicted pairs of pages with the same HTML that are not copies of each other.
 fn accidental(known: &Known, cluster_of: &[Option<DocId>]) -> u64 {
     let pages = known.pages.iter().zip(cluster_of).filter(|(page, cluster)| page.body != 0 && cluster.is_some());
     let mut rows: Vec<_> =
@@ -97,7 +97,7 @@ fn accidental(known: &Known, cluster_of: &[Option<DocId>]) -> u64 {
     alike.map(pairs_of).sum::<u64>() - copies.map(pairs_of).sum::<u64>()
 }
 
-/// Returns the predicted among the true pairs whose pages are both `in_class`, by the sizes of groups.
+/// Predicted pairs among the true pairs whose pages are both `in_class`, by the sizes of groups.
 pub(super) fn recall_within(
     known: &Known,
     cluster_of: &[Option<DocId>],
@@ -116,7 +116,7 @@ pub(super) fn recall_within(
     recall
 }
 
-/// Returns the predicted among the true pairs of which at least one page is `in_class`.
+/// Predicted pairs among the true pairs with at least one page `in_class`.
 pub(super) fn recall_with(known: &Known, cluster_of: &[Option<DocId>], in_class: impl Fn(&KnownPage) -> bool) -> Ratio {
     let all = recall_within(known, cluster_of, |_| true);
     let without = recall_within(known, cluster_of, |page| !in_class(page));
@@ -128,8 +128,8 @@ fn pairs_of<T>(group: &[T]) -> u64 {
     size * (size - 1) / 2
 }
 
-/// Returns for each known page whether it is in the cluster of the same page of the primary copy; `None` where there
-/// is no such page, or it is of the primary copy itself.
+/// For each known page, whether it is in the cluster of the same page of the primary copy; `None` if there is no such
+/// page, or it is itself of the primary copy.
 pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
     let mut primary = std::collections::HashMap::new();
     let is_primary = |copy: u32| known.copies[copy as usize].is_primary;

@@ -1,4 +1,4 @@
-//! What an evaluation says, as numbers, as rows and as a table for people.
+//! The outcome of an evaluation, as numbers, as rows and as a table for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,17 +8,17 @@ use super::truth::Known;
 use super::{ClusterCounts, CollectionCounts, PairCounts};
 use crate::ids::DocId;
 
-/// A part of a whole.
+/// A part of a whole, both exact counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ratio {
-    /// How many.
+    /// Size of the part.
     pub part: u64,
-    /// Of how many.
+    /// Size of the whole.
     pub whole: u64,
 }
 
 impl Ratio {
-    /// Returns the quotient; `None` of nothing.
+    /// Returns part / whole; `None` if the whole is empty.
     pub fn value(self) -> Option<f64> {
         (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
     }
@@ -38,38 +38,38 @@ pub struct VariantCounts {
 pub struct Report {
     /// Pages of the run.
     pub pages: u64,
-    /// Rows of the truth.
+    /// Rows of the truth that are used.
     pub truth: u64,
-    /// Pages in both.
+    /// Pages in both run and truth.
     pub known: u64,
     /// Pages of the truth that the run does not have.
     pub missing: u64,
-    /// Further truth rows of a URL, not used.
+    /// Further truth rows of a URL, which are not used.
     pub repeated: u64,
     /// Pairs of known pages.
     pub pairs: PairCounts,
     /// Trivial clusters of known pages.
     pub clusters: ClusterCounts,
-    /// Collections.
+    /// Counts of collections and targets.
     pub collections: CollectionCounts,
-    /// By variant of target pages.
+    /// Counts by variant of target pages.
     pub variants: BTreeMap<String, VariantCounts>,
-    /// Predicted among true pairs, by what they are pairs of.
+    /// Predicted pairs among true pairs, by kind of pair.
     pub recall_of: Vec<(String, Ratio)>,
-    /// Copies found on hosts that others link to, and on those that none does, where the truth tells them apart.
+    /// Copies found on hosts that others link to, and on hosts without such links, if the truth says which is which.
     pub copies_by_link: Vec<(&'static str, Ratio)>,
 }
 
 /// One figure, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Row {
-    /// What is measured.
+    /// Name of what is measured.
     pub what: String,
-    /// Our figure; `None` when there is nothing to measure.
+    /// Our figure; `None` if there is nothing to measure.
     pub ours: Option<f64>,
-    /// The paper's figure.
+    /// The figure the paper published, if it did.
     pub published: Option<f64>,
-    /// What is to be reached.
+    /// The target, if there is one.
     pub reach: Option<f64>,
     /// Unit of the figures.
     pub unit: String,
@@ -78,12 +78,12 @@ pub struct Row {
 }
 
 impl Report {
-    /// Pages of the run of which the truth says nothing; pairs with them are ignored.
+    /// Pages of the run that the truth does not know; pairs with them are ignored.
     pub fn unknown(&self) -> u64 {
         self.pages - self.known
     }
 
-    /// Returns the report as rows, always in the same order. What is to be reached is what the defaults are held to on the real
+    /// Returns the report as rows, always in the same order. `reach` is the target for the default settings on the real
     /// crawl (`scripts/real-crawl/`).
     pub fn rows(&self) -> Vec<Row> {
         let Report { pairs, clusters, collections: c, .. } = self;
@@ -148,13 +148,13 @@ impl Report {
 }
 
 impl Row {
-    /// The same with a bound that ours must not be below.
+    /// The same row with a lower bound for our figure.
     pub fn at_least(self, reach: f64) -> Row {
         let holds = self.ours.map(|ours| ours >= reach);
         Row { reach: Some(reach), holds, ..self }
     }
 
-    /// The same with a bound that ours must not be above.
+    /// The same row with an upper bound for our figure.
     pub fn at_most(self, reach: f64) -> Row {
         let holds = self.ours.map(|ours| ours <= reach);
         Row { reach: Some(reach), holds, ..self }
@@ -165,8 +165,7 @@ pub(super) fn row(what: &str, ours: Option<f64>, unit: &str) -> Row {
     Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
 }
 
-/// Returns rows as a table for people: aligned columns, one that no row fills left out, `-` where a row has nothing
-/// to say.
+/// Returns rows as a table for people: aligned columns, without those that no row fills; `-` for missing values.
 pub fn table(rows: &[Row]) -> String {
     let number = |value: Option<f64>| match value {
         None => "-".to_owned(),
@@ -205,7 +204,7 @@ pub fn table(rows: &[Row]) -> String {
     out
 }
 
-/// Counts by variant; `beside_primary` is by known page, `copies_found` by copy.
+/// Counts by variant; `beside_primary` is indexed by known page, `copies_found` by copy.
 pub(super) fn by_variant(
     known: &Known,
     beside_primary: &[Option<bool>],
@@ -229,7 +228,7 @@ pub(super) fn by_variant(
 
 /// Recall by variant and by link of the pages' hosts.
 ///
-/// A pair has the variant of a page that is not a real version; a pair of two real versions is one of these.
+/// A pair has the variant of its page that is not a real version; a pair of two real versions counts as such.
 pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(String, Ratio)> {
     let is_real = |variant: &str| matches!(variant, "real" | "primary" | "version");
     let pages = || known.pages.iter().filter(|page| page.target_page.is_some());
@@ -249,7 +248,7 @@ pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(Str
     rows
 }
 
-/// Copies found, by link of their hosts; none where the truth does not tell.
+/// Copies found, by link of their hosts; empty if the truth does not say.
 pub(super) fn copies_by_link(known: &Known, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
     let of = |linked: bool| {
         let copies = known.copies.iter().zip(copies_found);

@@ -1,7 +1,7 @@
-//! Pairs for a person to judge, and the sheet they are judged on.
+//! Draws pairs for a person to judge, and the sheet to judge them on.
 //!
-//! Pairs are drawn by a hash of their doc ids: the same pairs of the same run, evenly among all of a stratum, whatever order they
-//! come in.
+//! Pairs are drawn by a hash of their doc ids: the same run gives the same pairs, evenly spread over each stratum,
+//! whatever the order of rows.
 //!
 //! # Source
 //! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at Hamming distance exactly k" and
@@ -14,19 +14,19 @@ use super::Comparison;
 use crate::explain::diff::{Piece, pieces};
 use crate::ids::{DocId, mix};
 
-/// Lines of both texts around a change.
+/// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// What a pair is to run and truth.
+/// What a pair is for the run and the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stratum {
     /// In one trivial cluster, and copies by the truth.
     Found,
-    /// In one trivial cluster, and no copies by the truth.
+    /// In one trivial cluster, but not copies by the truth.
     False,
-    /// Copies by the truth, and not in one trivial cluster.
+    /// Copies by the truth, but not in one trivial cluster.
     Missed,
-    /// At a Hamming distance.
+    /// A pair of the run at this Hamming distance, in bits.
     Distance(u32),
 }
 
@@ -54,7 +54,7 @@ impl Draw {
         Draw { strata: BTreeMap::new(), of_each }
     }
 
-    /// Takes part in the draw with a pair, given once.
+    /// Enters a pair, given once, into the draw.
     pub fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
         let drawn = self.strata.entry(stratum).or_default();
@@ -77,10 +77,10 @@ impl Draw {
 }
 
 impl Comparison<'_> {
-    /// Draws pairs that were found, found falsely, and missed, as the truth has it.
+    /// Draws pairs that were found, found falsely, and missed, judged by the truth.
     ///
     /// # Cost
-    /// A hash for every pair: trivial clusters of a hundred thousand pages take their time.
+    /// A hash per pair, so trivial clusters of a hundred thousand pages take long.
     pub fn draw(&self, of_each: usize) -> Draw {
         let mut draw = Draw::new(of_each);
         let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = self
@@ -112,18 +112,18 @@ impl Comparison<'_> {
     }
 }
 
-/// A pair with its pages.
+/// A drawn pair with its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
-    /// What it was drawn for.
+    /// The stratum it was drawn for.
     pub stratum: Stratum,
-    /// URLs.
+    /// URLs of the two pages.
     pub urls: [String; 2],
-    /// Visible texts.
+    /// Visible texts of the two pages.
     pub texts: [String; 2],
 }
 
-/// The tags file to fill in: every pair unknown as yet.
+/// The tags file to fill in: every pair is still unknown.
 pub fn tags_file(pairs: &[Judged]) -> String {
     let mut tsv = String::from("url_a\turl_b\ttag\tnote\tstratum\n");
     for Judged { stratum, urls: [a, b], .. } in pairs {
@@ -132,7 +132,7 @@ pub fn tags_file(pairs: &[Judged]) -> String {
     tsv
 }
 
-/// The sheet: an HTML page with the texts of each pair side by side, unchanged lines far from any change left out.
+/// The sheet: an HTML page with the texts of each pair side by side; unchanged lines far from any change are left out.
 pub fn sheet(pairs: &[Judged]) -> String {
     let mut html = String::from(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pairs to judge</title>\n<style>\n\

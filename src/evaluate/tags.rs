@@ -1,13 +1,14 @@
-//! What a person said of pairs, beside what the truth says.
+//! A person's judgement of pairs, compared with the truth.
 //!
-//! The truth goes by names, and names deceive both ways: pages of equal name may have nothing in common, pages of different
-//! name may be one and the same. So pairs of each [`Stratum`] are judged, and what the strata hold is weighted by their sizes:
+//! The truth is made from names, and names deceive both ways: pages of equal name may have nothing in common, pages of
+//! different names may be the same. So pairs of each [`Stratum`] are judged, and the outcomes are weighted by the sizes
+//! of the strata:
 //!
 //! precision by tags = (found × share of true tags among the found + false × share among the false) / predicted,
-//! recall by tags = the same numerator by itself plus missed × share among the missed.
+//! recall by tags = the same numerator divided by itself plus missed × share among the missed.
 //!
-//! The shares are over the tags true and false. They speak of a stratum only if its pairs were drawn from this very run; pairs that
-//! another run would have drawn are a sample of something else.
+//! The shares are over the tags true and false. They are valid for a stratum only if its pairs were drawn from this
+//! very run; pairs drawn from another run are a sample of something else.
 
 use std::collections::BTreeMap;
 
@@ -18,30 +19,30 @@ use super::{Comparison, PairCounts, Ratio, Row};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 
-/// What was said of a pair.
+/// A person's judgement of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tag {
-    /// Copies: they differ slightly at most, or as versions of one page do.
+    /// Copies: they differ slightly, or as versions of one page do.
     True,
-    /// No copies.
+    /// Not copies of each other.
     False,
-    /// It cannot be told.
+    /// The person cannot tell.
     Unknown,
 }
 
-/// A tagged pair, its URLs as they were written.
+/// A tagged pair, with URLs as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tagged {
     /// URLs of the two pages.
     pub urls: [String; 2],
-    /// What was said.
+    /// The judgement in the file.
     pub tag: Tag,
 }
 
 /// Reads a tags file: the columns `url_a`, `url_b` and `tag`, among others.
 ///
 /// # Errors
-/// As for a truth; [`Error::Input`] for a tag that is none of true, false, unknown.
+/// As for a truth; [`Error::Input`] for a tag other than true, false, unknown.
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
     let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["note"], "note")?;
     let tagged = |([a, b, tag], _): ([&str; 3], _)| {
@@ -62,8 +63,8 @@ pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
 }
 
 impl Comparison<'_> {
-    /// Returns the counts of tagged pairs by stratum, and precision and recall by them; pairs with a page that the truth or the
-    /// run does not know are counted alone.
+    /// Counts of tagged pairs by stratum, and precision and recall by them; pairs with a page unknown to truth or run
+    /// are only counted.
     pub fn by_tags(&self, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
         let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
         let (mut unknown_pages, mut apart) = (0, 0);

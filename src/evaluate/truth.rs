@@ -7,37 +7,37 @@ use super::columns::read_columns;
 use crate::error::Result;
 use crate::ids::{DocId, FPrint};
 
-/// What is true of one page.
+/// The truth about one page: a row of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TruthRow {
-    /// Its URL.
+    /// URL of the page.
     pub url: String,
-    /// What it is a page of.
+    /// The target that it is a page of.
     pub target: String,
     /// Version of the target.
     pub version: String,
-    /// Which page of the target.
+    /// Name of the page within the target.
     pub page: String,
-    /// How the copy was made; `single` and `hub` are no target pages.
+    /// How the copy was made; pages of `single` and `hub` are not target pages.
     pub variant: String,
-    /// Whether another host links to its host, where the truth says so.
+    /// Whether another host links to its host, if the truth says so.
     pub linked: Option<bool>,
 }
 
 impl TruthRow {
-    /// Whether it is a page of a target, and not an unrelated one.
+    /// Whether it is a page of a target rather than an unrelated one.
     pub fn is_of_target(&self) -> bool {
         !matches!(self.variant.as_str(), "single" | "hub")
     }
 }
 
-/// Reads a truth table: tab-separated lines under a line with column names.
+/// Reads a truth table: tab-separated lines under a header line.
 ///
-/// The columns `url`, `target`, `version`, `page` and `variant`, and if there is one `linked` (0 or 1), may stand anywhere
-/// among others. Version and page may be empty. `file` is only named in errors.
+/// The columns `url`, `target`, `version`, `page`, `variant` and optionally `linked` (0 or 1) may be anywhere among
+/// others. Version and page may be empty. `file` is only named in errors.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] with line and column, when a column is not there or named twice, or a line lacks it.
+/// [`crate::error::Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     let row = |[url, target, version, page, variant]: [&str; 5], linked: Option<&str>| TruthRow {
         url: url.into(),
@@ -51,11 +51,11 @@ pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     Ok(read_columns(file, text, names, &["version", "page"], "linked")?.into_iter().map(|(x, y)| row(x, y)).collect())
 }
 
-/// The pages that are in the run and in the truth, names as numbers in the order in which the truth has them first.
+/// The pages that are both in run and truth; names are numbered in the order of their first occurrence in the truth.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     pub(super) pages: Vec<KnownPage<'a>>,
-    /// Place in `pages` by doc id.
+    /// Index in `pages` by doc id.
     pub(super) place: HashMap<DocId, usize>,
     pub(super) copies: Vec<TargetCopy<'a>>,
     pub(super) missing: u64,
@@ -72,30 +72,30 @@ pub(super) struct KnownPage<'a> {
     pub(super) target_page: Option<TargetPage>,
 }
 
-/// What a target page is.
+/// Identity of a target page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetPage {
     /// Number of its (target, page): equal for copies of each other.
     pub(super) name: u32,
-    /// Place in [`Known::copies`].
+    /// Index in [`Known::copies`].
     pub(super) copy: u32,
 }
 
-/// One (target, version, host).
+/// A copy of a target: one (target, version, host).
 #[derive(Debug)]
 pub(super) struct TargetCopy<'a> {
     pub(super) target: u32,
     /// Variant of its first page.
     pub(super) variant: &'a str,
     pub(super) pages: u64,
-    /// Whether other hosts link to its host, as its first page says.
+    /// Whether other hosts link to its host, according to its first page.
     pub(super) linked: Option<bool>,
     /// The copy that others of the target are compared with.
     pub(super) is_primary: bool,
 }
 
 impl TargetCopy<'_> {
-    /// Whether the copy is one of a collection, not of a text by itself.
+    /// Whether the copy is a collection rather than a single text.
     pub(super) fn is_collection(&self) -> bool {
         self.variant != "near"
     }
@@ -147,7 +147,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Returns the target page that a page of the run is.
+    /// The target page that a page of the run is, if any.
     pub(super) fn target_page(&self, doc_id: DocId) -> Option<TargetPage> {
         self.pages[*self.place.get(&doc_id)?].target_page
     }
@@ -158,7 +158,7 @@ fn number<K: std::hash::Hash + Eq>(numbers: &mut HashMap<K, u32>, key: K) -> u32
     *numbers.entry(key).or_insert(next)
 }
 
-/// Returns the authority of a URL.
+/// The authority of a URL: host and port.
 fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or("")
 }

@@ -1,11 +1,11 @@
-//! The pairs that joined two pages.
+//! Finds the pairs that joined two pages.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::ids::DocId;
 
-/// Returns the places of the edges of a shortest path between two pages, in its order; `None` where there is none. Of equally
-/// short ones, that which is found first by the order of the edges.
+/// The indexes of the edges of a shortest path between two pages, in path order; `None` if there is none. Among equally
+/// short paths, the one found first by the order of the edges.
 pub fn shortest(edges: &[(DocId, DocId)], from: DocId, to: DocId) -> Option<Vec<usize>> {
     let mut of: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
     for (at, &(a, b)) in edges.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What differs between two texts, line by line.
+//! The difference between two texts, line by line.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -6,15 +6,15 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Piece<'t> {
-    /// Lines of both.
+    /// Lines that both texts have.
     Same(Vec<&'t str>),
-    /// Lines of both that are too far from any change to be shown.
+    /// Number of common lines that are too far from any change to be shown.
     Skipped(usize),
-    /// Lines of the left text that stand for lines of the right one; either may be none.
+    /// Lines of the left text that correspond to lines of the right one; either may be empty.
     Changed {
-        /// Of the left text.
+        /// Lines of the left text.
         left: Vec<&'t str>,
-        /// Of the right text.
+        /// Lines of the right text.
         right: Vec<&'t str>,
     },
 }
@@ -22,7 +22,7 @@ pub enum Piece<'t> {
 /// Cuts two texts into pieces in order, with `context` lines of both around every change.
 ///
 /// # Cost
-/// That of Myers' algorithm on lines.
+/// The cost of Myers' algorithm on lines.
 pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<Piece<'t>> {
     let lines = |text: &'t str| text.lines().collect::<Vec<_>>();
     let (left, right) = (lines(left), lines(right));
@@ -94,7 +94,7 @@ mod tests {
                         old.extend(left);
                         new.extend(right);
                     }
-                    // Texts that are equal throughout have no change to be near to.
+                    // Equal texts have no change, so nothing is near one.
                     Piece::Skipped(lines) => {
                         prop_assert_eq!(&left, &right);
                         prop_assert_eq!(lines, left.lines().count());

@@ -1,9 +1,9 @@
-//! Which chunks of two pages count, how many they share, and who resembles one of them more: from the fingerprints of as many
-//! pages as are known.
+//! Which chunks of two pages count, how many they share, and which pages resemble one of them more, computed from the
+//! fingerprints of all known pages.
 //!
-//! All of it by the functions that made the pairs of the run ([`judge`], [`is_pairwise_similar`], [`best_on_each_host`]). With the
-//! fingerprints of all pages of the crawl it comes out as it did there. With those of some pages it may not: a chunk that is
-//! furniture, or too frequent, elsewhere in the crawl counts here.
+//! It uses the functions that made the pairs of the run ([`judge`], [`is_pairwise_similar`], [`best_on_each_host`]).
+//! With the fingerprints of all pages of the crawl, the outcome is that of the run. With those of some pages it may
+//! differ: a chunk that is furniture, or too frequent, elsewhere in the crawl counts here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,17 +13,18 @@ use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::{FPrintDocId, is_pairwise_similar};
 
-/// What the fingerprints of some pages say of two of them.
+/// The evidence about two pages in the fingerprints of some pages.
 #[derive(Debug)]
 pub struct Evidence {
-    /// Chunks of each page that count, ascending.
+    /// For each page, its chunks that count, ascending.
     counting: Vec<Vec<FPrint>>,
-    /// Of every chunk of the two pages: whether it counts, and the pages that have it.
+    /// For every chunk of the two pages, whether it counts, and the number of known pages that have it.
     verdicts: HashMap<FPrint, (Verdict, u32)>,
 }
 
 impl Evidence {
-    /// Weighs the rows of `FPrint-DocID`, which are sorted on the way; `hosts[doc]` is a page's host, `asked` are the two pages.
+    /// Weighs the rows of `FPrint-DocID`, which are sorted on the way; `hosts[doc]` is a page's host, `asked` are the
+    /// two pages.
     pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Rank; 2], settings: &Overlap) -> Evidence {
         table.sort_unstable_by_key(FPrintDocId::key);
         let mut evidence = Evidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
@@ -46,19 +47,19 @@ impl Evidence {
         self.verdicts.get(&chunk).copied()
     }
 
-    /// Chunks of a page that count.
+    /// Number of chunks of a page that count.
     pub fn chunks(&self, page: Rank) -> u32 {
         self.counting[page as usize].len() as u32
     }
 
-    /// Chunks that count and are on both pages.
+    /// Number of chunks that count and are on both pages.
     pub fn shared(&self, x: Rank, y: Rank) -> u32 {
         let of_x: HashSet<FPrint> = self.counting[x as usize].iter().copied().collect();
         self.counting[y as usize].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
     }
 
-    /// The pages that are better matches for `from` than `to` is, best first: those for which `from` speaks in its place
-    /// ([`crate::overlap::guard`]). `rivals` are the pages it was held against: all but exact copies of others.
+    /// The pages that are better matches for `from` than `to` is, best first: those that `from` votes for in its place
+    /// ([`crate::overlap::guard`]). `rivals` are the pages it was compared with: all but exact copies of others.
     pub fn better(
         &self,
         from: Rank,
@@ -90,7 +91,8 @@ impl Evidence {
     }
 }
 
-/// The fewest shared chunks by which two pages of so many counting chunks are similar; `None` where all would not suffice.
+/// The fewest shared chunks that make two pages with these numbers of counting chunks similar; `None` if all would not
+/// suffice.
 pub fn needed(chunks: [u32; 2], settings: &Overlap) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }

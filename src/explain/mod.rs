@@ -1,7 +1,7 @@
 //! Why two pages are, or are not, in one trivial cluster.
 //!
-//! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, [`diff`] shows what differs between
-//! their texts. An [`Explanation`] is all of it together, with the conclusions in words; [`tell`] prints it for people.
+//! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, and [`diff`] shows how their
+//! texts differ. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
 
 pub mod chain;
 pub mod diff;
@@ -14,129 +14,129 @@ use serde::Serialize;
 use crate::ids::DocId;
 use diff::Piece;
 
-/// What a run says of two pages.
+/// Everything that a run says about two pages.
 #[derive(Debug, Serialize)]
 pub struct Explanation<'t> {
-    /// The pages.
+    /// The two pages, in the order asked.
     pub pages: [Side; 2],
     /// Whether they are in one trivial cluster.
     pub together: bool,
-    /// Why, or why not; the first is the one that decides.
+    /// Why, or why not; the first reason decides.
     pub reasons: Vec<String>,
-    /// The pairs that joined them.
+    /// The pairs that joined them, in path order; empty if they are apart.
     pub chain: Vec<Step>,
-    /// By shared chunks.
+    /// The verdict by shared chunks.
     pub overlap: OverlapSays,
-    /// By simhashes.
+    /// The verdict by simhashes.
     pub hamming: HammingSays,
     /// Chunks on both pages, in the order of the first.
     pub shared_chunks: Vec<SharedChunk>,
-    /// The texts beside each other.
+    /// The difference of the texts, line by line.
     pub diff: Vec<Piece<'t>>,
 }
 
 /// One of the two pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Side {
-    /// Canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// Id.
+    /// Id of the page.
     pub doc_id: DocId,
-    /// Its trivial cluster, and how many pages that has; none for a page that is alone.
+    /// Its trivial cluster and the number of pages in it; `None` if the page is alone.
     pub cluster: Option<(DocId, usize)>,
-    /// The smallest exact copy, which stands for it, if that is another page.
+    /// URL of the smallest exact copy, which represents it, if that is another page.
     pub copy_of: Option<String>,
-    /// Bytes of visible text.
+    /// Length of its visible text, in bytes.
     pub text_bytes: u64,
-    /// Collections that it is in: URL of their root, and pages.
+    /// Collections that it is in: URL of the root, and number of pages.
     pub collections: Vec<(String, usize)>,
 }
 
-/// A pair of the run.
+/// A pair of the run, as a step of the chain.
 #[derive(Debug, Serialize)]
 pub struct Step {
-    /// URLs.
+    /// URLs of the two pages.
     pub pages: [String; 2],
     /// Word of the measure in the table `pairs`.
     pub measure: String,
-    /// Its value there.
+    /// Column `value` of the pair in the table `pairs`.
     pub value: u32,
 }
 
-/// What is known of the chunks of other pages.
+/// How much is known about the chunks of other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knowledge {
-    /// All of them: what counts is what counted in the run.
+    /// Everything: the chunks that count are those that counted in the run.
     Crawl,
-    /// Those of pages on the two hosts: what is furniture or too frequent elsewhere counts here.
+    /// Only pages on the two hosts: a chunk that is furniture or too frequent elsewhere counts here.
     Hosts,
 }
 
-/// The two pages by shared chunks.
+/// The two pages compared by shared chunks.
 #[derive(Debug, Serialize)]
 pub struct OverlapSays {
-    /// Whether the run made pairs by it.
+    /// Whether the run made pairs by this measure.
     pub used: bool,
     /// Whether they have the same whole text.
     pub exact: bool,
-    /// F by the run's own table `pairs`, if they, or the copies that stand for them, are a pair there.
+    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair there.
     pub pair: Option<u32>,
-    /// F: chunks that count, so far as is known, and are on both.
+    /// F: chunks that count, as far as is known, and are on both pages.
     pub shared: u32,
-    /// Chunks that count on each.
+    /// Chunks that count, on each page.
     pub chunks: [u32; 2],
-    /// The fewest shared chunks by which pages of so many are similar; none where all would not do.
+    /// The fewest shared chunks that make such pages similar; `None` if all would not suffice.
     pub needed: Option<u32>,
-    /// Whose chunks are known.
+    /// Which pages' chunks are known.
     pub known: Knowledge,
-    /// Better matches that the guard preferred, of each page on the other's host.
+    /// Better matches that the guard preferred, for each page on the other's host.
     pub better: [Vec<Rival>; 2],
 }
 
-/// A better match of a page.
+/// A page that is a better match.
 #[derive(Debug, Serialize)]
 pub struct Rival {
-    /// Its URL.
+    /// URL of the rival.
     pub url: String,
     /// Chunks shared with it.
     pub shared: u32,
-    /// Chunks of the larger of the two.
+    /// Chunks of the larger of the two pages.
     pub larger: u32,
 }
 
-/// The two pages by simhashes.
+/// The two pages compared by simhashes.
 #[derive(Debug, Serialize)]
 pub struct HammingSays {
-    /// Whether the run made pairs by it.
+    /// Whether the run made pairs by this measure.
     pub used: bool,
-    /// Bits in which they differ, where both have a simhash.
+    /// Bits in which they differ, if both have a simhash.
     pub distance: Option<u32>,
-    /// Bits in which they may.
+    /// Bits in which similar pages may differ.
     pub k: u32,
-    /// The nearest page to each on the other's host, where it is nearer, and its distance.
+    /// For each page, the nearest page on the other's host and its distance in bits, if it is nearer.
     pub nearer: [Option<(String, u32)>; 2],
 }
 
 /// A chunk on both pages.
 #[derive(Debug, Serialize)]
 pub struct SharedChunk {
-    /// Its text.
+    /// Text of the chunk.
     pub text: String,
-    /// `counts`, or why it does not: `template` or `frequent`.
+    /// `counts`, or why it does not count: `template` or `frequent`.
     pub verdict: &'static str,
-    /// Known pages that have it.
+    /// Known pages that have the chunk.
     pub pages: u32,
 }
 
-/// Where one page has so few chunks that the other cannot be similar to it.
+/// The addition for pages with so few chunks that the other cannot be similar to them.
 pub const TOO_FEW: &str = "and all of the smaller page's would not do";
 
 /// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
 pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
-        // No control character of a page reaches a terminal.
+        // Control characters of a page must not reach a terminal.
         out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
         out.push('\n');
     };

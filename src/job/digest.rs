@@ -1,4 +1,4 @@
-//! The digest of a job: equal digests, equal answers.
+//! The digest of a job: equal digests promise equal answers.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,7 +9,7 @@ use super::settings::Job;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Digest of a job: every setting but those of effort and the place of the output.
+    /// The digest of a job: covers every setting except those of effort and the place of the output.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
@@ -22,7 +22,7 @@ impl Digest {
         Digest(hash.finalize().into())
     }
 
-    /// Lower-case hexadecimal.
+    /// The digest in lower-case hexadecimal, 64 characters.
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

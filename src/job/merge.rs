@@ -1,4 +1,4 @@
-//! Default, then job file, then `--set`: one tree of values laid over another, unknown keys refused.
+//! Defaults, job file and `--set` values merged into one tree, in that order; unknown keys are refused.
 
 use toml::{Table, Value};
 
@@ -6,7 +6,7 @@ use super::languages::{NONE, stemmer, stop_words};
 use super::settings::{Guard, Job, Kind, Measure, MergeCondition, Unit};
 use crate::error::{Error, Result};
 
-/// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings laid over it, in order.
+/// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings that override it, in order.
 ///
 /// `file` names the job file in messages.
 ///
@@ -50,9 +50,9 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// Settings under a name, laid over the defaults before the rest of the job file: simhash at its best within one crawl,
-/// signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages, 32-bit fingerprints and F >= T without any filter
-/// (\[SGM98\] section 3, \[CSG00\] section 5.1).
+/// Presets: named settings that override the defaults before the rest of the job file does. Simhash at its best within
+/// one crawl, signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages: 32-bit
+/// fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 7] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
@@ -86,7 +86,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// `a.b=VALUE` as a table; a VALUE that is no TOML value is taken as a string.
+/// Parses `a.b=VALUE` into a table; a VALUE that is not TOML is taken as a string.
 fn parse_set(set: &str) -> Result<Table> {
     let (key, value) = set
         .split_once('=')

@@ -1,4 +1,4 @@
-//! What to compute: job files, their defaults, and the digest by which runs are told apart.
+//! What to compute: job files, their defaults, and the digest that tells runs apart.
 //!
 //! A job file never says where the work is done (that is the cluster file's business), so the same job under any
 //! cluster gives the same bytes.

@@ -1,19 +1,20 @@
 //! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
 //!
-//! The defaults stand here and nowhere else; `jobs/README.md` is checked against them by a test.
+//! The defaults are here (those of `input.limits` in [`Limits`]) and nowhere else; a test compares `jobs/README.md`
+//! with them.
 
 use serde::{Deserialize, Serialize};
 
 /// A job with every setting resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is computed.
+    /// Which kind of result the job computes.
     pub kind: Kind,
     /// Where the crawl is and how it is read.
     pub input: Input,
-    /// Where the result goes.
+    /// Where the result is written.
     pub output: Output,
-    /// How text is cut in chunks.
+    /// How text is cut into chunks.
     pub chunks: Chunks,
     /// By which measure pages are similar.
     pub similar: Similar,
@@ -27,7 +28,7 @@ pub struct Job {
     pub fingerprints: Fingerprints,
     /// What a page's signatures are, and when they collide.
     pub signatures: Signatures,
-    /// What is joined with what.
+    /// Which fingerprints are joined with which.
     pub batch: Batch,
     /// When two servers overlap.
     pub servers: Servers,
@@ -35,16 +36,16 @@ pub struct Job {
     pub clusters: Clusters,
     /// How duplicates are studied.
     pub study: Study,
-    /// Settings that change how much work is done at once, never the answer.
+    /// Settings that change how much work is done at once, but never the answer.
     pub effort: Effort,
 }
 
 /// How F, a file of fingerprints, is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprints {
-    /// Ready-made fingerprints, instead of those of the pages of a crawl.
+    /// Ready-made fingerprints to use instead of those of a crawl's pages; empty for a crawl.
     pub from: Vec<String>,
-    /// How they are written.
+    /// How the fingerprints are encoded.
     pub coder: Coder,
 }
 
@@ -80,11 +81,11 @@ impl Coder {
 pub struct Batch {
     /// F: folder of a fingerprint file.
     pub fingerprints: String,
-    /// Q: where the queries are; none for F with itself.
+    /// Q: where the queries are; empty to join F with itself.
     pub queries: Vec<String>,
-    /// Whether documents are told by group, instead of pair by pair.
+    /// Whether to write documents by group instead of pair by pair.
     pub groups: bool,
-    /// Pairs above which a run is refused once they are counted, before any is made.
+    /// More pairs than this are refused, once counted and before any is made.
     pub max_pairs: u64,
 }
 
@@ -109,26 +110,26 @@ pub enum Kind {
 pub struct Input {
     /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
     pub urls: Vec<String>,
-    /// URL under which the files of a directory of HTML are taken to stand.
+    /// URL under which the files of a folder of HTML appear.
     pub base: String,
-    /// Largest share of bad records in one file.
+    /// Largest share of damaged records in one input, 0 to 1.
     pub max_bad: f64,
-    /// Field names of JSONL and Parquet rows, first match wins.
+    /// Field names of JSONL and Parquet rows.
     pub fields: Fields,
-    /// Bounds on a single record.
+    /// Limits of a single record.
     pub limits: Limits,
 }
 
-/// Field or column names of JSONL and Parquet rows; of each list the first one present counts.
+/// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fields {
-    /// The page's URL.
+    /// Names of the field with the URL.
     pub url: Vec<String>,
-    /// Its HTML.
+    /// Names of the field with the HTML.
     pub html: Vec<String>,
-    /// Its text, where there is no HTML.
+    /// Names of the field with the text, used if there is no HTML.
     pub text: Vec<String>,
-    /// When it was fetched.
+    /// Names of the field with the fetch time.
     pub time: Vec<String>,
 }
 
@@ -168,27 +169,27 @@ impl Default for Limits {
 /// Where the result goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Folder, as a path or a store URL.
+    /// Folder, as a local path or a store URL.
     pub url: String,
-    /// Virtual partitions, a power of two; each table has at most one file a partition.
+    /// Virtual partitions, a power of two up to 4096: the most files a table can have.
     pub partitions: u32,
-    /// Whether the `fprint_docid` table is written; it has a row for every chunk of every page.
+    /// Whether to write the `fprint_docid` table: one row per distinct chunk of each page.
     pub fprint_docid: bool,
 }
 
-/// What a chunk is a piece of.
+/// The unit that chunks consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// The whole text.
+    /// The whole text is one unit.
     Document,
-    /// Lines of text.
+    /// Lines, wrapped at `wrap` columns.
     Lines,
-    /// Sentences: up to a full stop, or 150 characters (\[PBZ06\] section 3).
+    /// Sentences, which end at a full stop or after 150 characters (\[PBZ06\] section 3).
     Sentences,
     /// Paragraphs: text between empty lines.
     Paragraphs,
-    /// Words between white space.
+    /// Words, separated by white space.
     Words,
     /// Three sentences without overlap (\[PBZ06\] Def. 1).
     ShingleParagraphs,
@@ -197,43 +198,43 @@ pub enum Unit {
 /// How text is cut in chunks; together a recipe with a name ([`Chunks::recipe`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
-    /// What is counted.
+    /// The unit that chunks consist of.
     pub unit: Unit,
-    /// Units a chunk; for documents and shingle paragraphs it has no meaning and is 1.
+    /// Units per chunk; always 1 for documents and shingle paragraphs.
     pub count: u32,
     /// Whether a chunk starts at every unit, instead of every `count` units.
     pub sliding: bool,
-    /// Columns at which lines are wrapped before they are counted; 0 leaves them as they are. Other units have no columns.
+    /// Columns at which lines are wrapped, at least 16; 0 does not wrap. Other units ignore it.
     pub wrap: u32,
-    /// Width of a fingerprint: 64, or the papers' 32.
+    /// Width of a fingerprint in bits: 64, or the papers' 32.
     pub bits: u32,
-    /// A page with less text than this, in bytes, says too little: only pages of the same bytes are its copies.
+    /// A page with less text than this, in bytes, has only pages with the same bytes as copies.
     pub min_text: u32,
 }
 
-/// What keeps single-link clusters from chaining.
+/// A guard against chains: decides which similar pairs may join clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
-    /// Every similar pair joins its clusters, as in \[CSG00\].
+    /// Every similar pair joins clusters, as in \[CSG00\].
     None,
-    /// A pair joins only if each page is the other's best match on the other's host.
+    /// A pair joins clusters only if each page is the other's best match on the other's host.
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
-    /// Pairs join in order of resemblance, but none that would put neighbours in one cluster: pages of one host that link to
-    /// the same pages there, or both to none.
+    /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
+    /// host that have the same links there, or both none.
     Neighbours,
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Servers {
-    /// T: pages that two servers must share.
+    /// T: fewest pages that two overlapping servers share.
     pub min_shared: u32,
-    /// The part of the smaller server's pages that is nearly all of them.
+    /// Share of the smaller server's pages that counts as nearly all of them, 0 to 1.
     pub nearly_all: f64,
-    /// A page on more hosts than this pairs no servers.
+    /// A page on more hosts than this does not pair servers.
     pub max_hosts: u32,
 }
 
@@ -241,121 +242,121 @@ pub struct Servers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Shared chunks ([`Overlap`]).
+    /// Pairs that share enough chunks ([`Overlap`]).
     Overlap,
-    /// Simhashes within a few bits ([`Hamming`]).
+    /// Pairs whose simhashes differ in few bits ([`Hamming`]).
     Hamming,
-    /// Pairs of either.
+    /// Pairs of shared chunks, and pairs of simhashes.
     Both,
-    /// Colliding signatures ([`Signatures`]).
+    /// Pairs whose signatures collide ([`Signatures`]).
     Signatures,
 }
 
 /// By which measure pages are similar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Similar {
-    /// The measure.
+    /// The measure that yields similar pairs.
     pub by: Measure,
 }
 
 /// When two simhashes are near (\[MJS07\] section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hamming {
-    /// Bits in which they may differ.
+    /// Bits in which the simhashes may differ, below 64.
     pub k: u32,
-    /// What keeps clusters from chaining.
+    /// Which similar pairs may join clusters.
     pub guard: Guard,
 }
 
-/// How the weight of a feature grows with the times it stands on a page.
+/// How the weight of a feature grows with its count n on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
-    /// It is that number.
+    /// The weight is n.
     Count,
-    /// It is 1 + log2 of that number.
+    /// The weight is 1 + log2 n.
     Log,
-    /// It is 1.
+    /// The weight is 1.
     Once,
 }
 
 /// What a page's simhash is made of; together a recipe with a name ([`Simhash::recipe`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Simhash {
-    /// f: width of a simhash, 1 to 64; 0 for no simhash at all.
+    /// f: width of a simhash in bits, 1 to 64; 0 makes no simhashes.
     pub bits: u32,
-    /// Terms a feature: 1 for single terms, more for phrases.
+    /// Terms per feature: 1 for single terms, up to 16 for phrases.
     pub phrase: u32,
-    /// Language whose stop words do not count, or `none`.
+    /// Language (ISO 639-1) whose stop words are left out, or `none`.
     pub stop_words: String,
-    /// Language by which words are stemmed, or `none`.
+    /// Language (ISO 639-1) by which words are stemmed, or `none`.
     pub stemming: String,
     /// How the weight of a feature grows with its count.
     pub weights: Weights,
     /// Whether features weigh less the more pages of the crawl they are on.
     pub idf: bool,
-    /// A page with fewer features says too little to have a simhash.
+    /// A page with fewer features has no simhash.
     pub min_features: u32,
 }
 
-/// What comes of the signatures of the pages that a page links to.
+/// How the signatures of the pages that a page links to are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Children {
     /// Their sum, as in \[DDGMP03\].
     Sum,
-    /// Their mean.
+    /// Their mean, which is ours.
     Mean,
 }
 
 /// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signatures {
-    /// K: components of each.
+    /// K: components of each signature, 1 to 64.
     pub dims: u32,
-    /// Another seed is another random projection.
+    /// Seed of the random projection.
     pub seed: u32,
-    /// Language whose stop words do not count, or `none`.
+    /// Language (ISO 639-1) whose stop words are left out, or `none`.
     pub stop_words: String,
-    /// Language by which words are stemmed, or `none`.
+    /// Language (ISO 639-1) by which words are stemmed, or `none`.
     pub stemming: String,
-    /// How the weight of a term grows with its count.
+    /// How the weight of a term grows with its count on a page.
     pub weights: Weights,
-    /// Whether the bag of terms is brought to unit length, so that long pages have no more room than short ones.
+    /// Whether a page's bag of terms is scaled to unit length, so that long pages spread no wider than short ones.
     pub unit_length: bool,
-    /// A page with fewer terms says too little to have signatures.
+    /// A page with fewer terms has no signatures.
     pub min_terms: u32,
-    /// What comes of its children's signatures,
+    /// How the signatures of a page's children are combined.
     pub children: Children,
-    /// and γ, the part of that which comes up to a page.
+    /// γ: share of the combined signatures that is passed up to the page, 0 to 1.
     pub damping: f64,
-    /// Links down which a page's HM signature sees.
+    /// Depth of links that an HM signature covers, up to 8.
     pub iterations: u32,
-    /// D: RP signatures collide if no component differs by this.
+    /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
     pub rp_tolerance: f64,
-    /// C: the same for HM signatures; 1 leaves it to RP.
+    /// C: the same for HM signatures; 1 leaves the decision to RP.
     pub hm_tolerance: f64,
-    /// What keeps clusters from chaining.
+    /// Which similar pairs may join clusters.
     pub guard: Guard,
-    /// Pairs above which a run is refused once they are counted, before they are made.
+    /// More pairs than this are refused, once counted and before any is made.
     pub max_pairs: u64,
 }
 
 /// When two pages share enough chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
-    /// T: fingerprints two pages must share at least.
+    /// T: fewest fingerprints that similar pages share.
     pub min_shared: u32,
-    /// Shared fingerprints as a share of those of the larger page, at least; 0 turns it off.
+    /// Smallest share of the larger page's fingerprints that similar pages share, 0 to 1; 0 turns this off.
     pub min_resemblance: f64,
-    /// Chunks that are added to those of the larger page for this, all of them different: so few chunks must agree better
-    /// than many to be believed.
+    /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
+    /// long ones.
     pub doubt: u32,
-    /// A chunk on more pages of one host than this is site furniture and does not count there; 0 turns the filter off.
+    /// A chunk on more pages of one host than this is site furniture and counts nowhere; 0 turns the filter off.
     pub template_pages: u32,
-    /// A chunk on more pages than this does not count; 0 turns the limit off.
+    /// A chunk on more pages of the crawl than this does not count; 0 turns the limit off.
     pub max_documents: u32,
-    /// What keeps clusters from chaining.
+    /// Which similar pairs may join clusters.
     pub guard: Guard,
 }
 
@@ -375,11 +376,11 @@ pub enum MergeCondition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attach {
-    /// Nothing.
+    /// Nothing is attached.
     None,
-    /// Pages that stand between pages of the collection.
+    /// Pages between pages of the collection.
     BreakPoints,
-    /// Pages that are linked mostly with pages of the collection.
+    /// Pages that are linked mostly with pages of the collection, in either direction.
     Nearby,
 }
 
@@ -388,45 +389,45 @@ pub enum Attach {
 pub struct Clusters {
     /// Which trivial clusters may be joined.
     pub merge: MergeCondition,
-    /// Whether a collection must stand on one host, as crawling needs it.
+    /// Whether a collection must stand on one host.
     pub single_site: bool,
-    /// Pages of the smallest collection that is reported.
+    /// Pages of the smallest collection reported.
     pub min_size: u32,
-    /// Hosts that a tolerant similar cluster must stand on: with 1, what one host has twice is a mirror, too.
+    /// Fewest hosts of a tolerant similar cluster; with 1, copies within one host count as mirrors, too.
     pub min_hosts: u32,
-    /// What is attached to tolerant collections.
+    /// What is attached to tolerant collections beyond pages that have copies.
     pub attach: Attach,
 }
 
 /// How duplicates are studied (\[PBZ06\]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Study {
-    /// A document has more characters than this.
+    /// A document has more characters of text than this.
     pub min_characters: u32,
-    /// Whether one or two last sentences are a shingle paragraph too.
+    /// Whether one or two last sentences form a shingle paragraph, too.
     pub rest: bool,
-    /// m: subcollections, and steps of the algorithm.
+    /// m: number of subcollections, and of steps of the algorithm.
     pub steps: u32,
-    /// URL of the page from which a crawl is simulated; none for one in the largest strongly connected component.
+    /// URL of the page from which a crawl is simulated; empty for a page of the largest strongly connected component.
     pub seed: String,
-    /// Folder of an earlier study, by whose growth the duplicates of this one are estimated; none for no such estimate.
+    /// Folder of an earlier study whose growth estimates the duplicates of this one; empty for no such estimate.
     pub reference: String,
 }
 
-/// Settings of effort.
+/// Settings that do not change the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Bytes of input that one work item covers.
+    /// Bytes of input per work item, at least 65536.
     pub shard_bytes: u64,
-    /// Memory a process may use, in bytes; 0 sets no bound.
+    /// Bytes of memory a process may use, by estimate; 0 sets no limit.
     pub memory_bytes: u64,
     /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
     pub spill: String,
-    /// Whether finished work items are recorded, and those an interrupted run has recorded are not read again.
+    /// Whether to record finished work items, and not to read again those that an interrupted run recorded.
     pub resume: bool,
     /// Folder on a local disk for these records; empty for the folder of the result.
     pub records: String,
-    /// Bytes that a process may write there; 0 for all that is free.
+    /// Bytes a process may write to `spill`; 0 allows all that is free.
     pub disk_bytes: u64,
 }
 

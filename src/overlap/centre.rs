@@ -1,12 +1,13 @@
-//! The other guard on transitivity: a page joins only through a pair with the cluster's centre, so no chain is longer
+//! Another guard on transitivity: a page joins only through a pair with the cluster's centre, so no chain is longer
 //! than two pairs.
 //!
-//! Pages are taken in ascending order. A page that is similar to a centre becomes its member, of several centres the one it
-//! resembles most; any other page becomes a centre itself. So a cluster is a centre and pages similar to it, and no two
-//! centres are similar. \[SGM98\] section 2.2 names a centre in the same way among exact copies: the smallest page.
+//! Pages are taken in ascending order. A page that is similar to a centre becomes its member (of several centres, of
+//! the one it resembles most); any other page becomes a centre itself. So a cluster is a centre and pages similar to
+//! it, and no two centres are similar. \[SGM98\] section 2.2 calls the smallest of a set of exact copies a centre in
+//! the same way.
 //!
-//! The order makes a page wait only for the smaller pages it is paired with. [`decide`] settles all whose wait is over;
-//! doc ids are hashes, so the order is a random one, and few rounds are needed: O(log² pages) with high probability.
+//! A page waits only for the smaller pages it is paired with. [`decide`] settles every page whose wait is over. Doc ids
+//! are hashes, so the order is random, and few rounds are needed: O(log² pages) with high probability.
 //!
 //! # Source
 //! Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are parallel on average* (2012), for
@@ -16,8 +17,8 @@ use super::SimilarPair;
 use super::prune::PageSet;
 use crate::ids::Rank;
 
-/// Calls `decided(page, is_member)` for every page of which it can be told; `pairs` are all pairs of some larger pages, by
-/// the larger page. `waiting` are the pages not decided yet, `members` those that have joined a centre.
+/// Calls `decided(page, is_member)` for every page that can be decided; `pairs` are all pairs of some larger pages, by
+/// the larger page. `waiting` are the undecided pages, `members` those that have joined a centre.
 pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Rank, bool)) {
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
         let is_centre = |page: Rank| !waiting.contains(page) && !members.contains(page);
@@ -29,8 +30,9 @@ pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut d
     }
 }
 
-/// Of all pairs of some larger pages, by the larger page, keeps one for each member: that with the centre it resembles
-/// most, of equals the smaller. `larger(a, b)` is the number of chunks of the larger page.
+/// Keeps one pair for each member among `pairs`, which are all pairs of some larger pages, by the larger page: the pair
+/// with the centre it resembles most (ties: the smaller centre). `larger(a, b)` is the number of chunks of the larger
+/// page.
 pub fn keep_best(pairs: &mut Vec<SimilarPair>, members: &PageSet, larger: impl Fn(Rank, Rank) -> u32) {
     let mut best = Vec::new();
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| members.contains(of_page[0].b)) {

@@ -1,29 +1,29 @@
 //! Coarse counting: which pairs may occur T times, found without storing a pair.
 //!
-//! The hashing scan adds each pair of pages that share a chunk to counters A\[1..m\]; a bucket that reaches T is heavy. The
-//! candidate-selection scan lets only those pairs through whose buckets all are heavy, and these are counted exactly. A
-//! counter is never below what any of its pairs occurs, so no pair is missed; light pairs that are let through cost time,
-//! never a wrong row.
+//! The hashing scan adds each pair of pages that share a chunk to counters A\[1..m\]; a bucket that reaches T is heavy.
+//! The candidate-selection scan passes only pairs whose buckets are all heavy, and these are counted exactly. A counter
+//! is never below the count of any of its pairs, so no pair is missed; light pairs that pass cost time, never a wrong
+//! row.
 //!
-//! Each worker counts the chunks it owns in counters of its own, which are added up before they are judged.
+//! Each worker counts the chunks it owns in its own counters, which are added up before they are judged.
 //!
 //! # Source
 //! \[SGM98\] section 2.2; several hash functions as in its \[17\], *Computing iceberg queries efficiently*.
 //!
 //! # Deviations
 //! - A bucket is heavy at A\[i\] >= T. The paper says "> T", which would lose pairs with F = T.
-//! - The hash functions of a pair choose counters within one line of 64, so that a pair costs one access to memory, and
-//!   only the smallest of its counters are raised ("conservative update"). Both keep the bound from below.
+//! - The hash functions of a pair select counters within one line of 64, so that a pair costs one memory access, and
+//!   only its smallest counters are raised ("conservative update"). Both keep counters upper bounds.
 //! - Counters are bytes and stop at 255, which stands for T where T is more.
-//! - Where m counters do not fit in memory, the pairs are cut in parts by another hash function and the hashing scan is
-//!   made once for each part, into the same memory; candidates are selected in one scan.
+//! - If m counters do not fit in memory, another hash function splits the pairs into parts. The hashing scan is
+//!   repeated for each part, in the same memory; candidates are selected in one scan.
 
 use crate::ids::mix;
 
 /// Counters in a line.
 const LINE: usize = 64;
 
-/// Where the counters of a pair are.
+/// Number and shape of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Lines of 64 counters of each part.
@@ -34,11 +34,11 @@ pub struct Layout {
     pub parts: u32,
 }
 
-/// The place of a pair.
+/// Where the counters of a pair are.
 struct Place {
     part: u32,
     line: usize,
-    /// Six bits for each hash function.
+    /// Places within the line: six bits for each hash function.
     within: u64,
 }
 
@@ -56,7 +56,8 @@ impl Layout {
         }
     }
 
-    /// Bytes of the counters of one part with the pairs that wait for them, and of the bitmaps of all.
+    /// Bytes of the counters of one part, including the pairs that wait for them, and bytes of the bitmaps of all
+    /// parts.
     pub fn bytes(&self) -> (u64, u64) {
         let counters = u64::from(self.lines) * LINE as u64;
         let regions = u64::from(self.lines.div_ceil(1 << REGION_BITS));
@@ -67,23 +68,23 @@ impl Layout {
 /// Lines of a region: 512 KiB of counters, which stay in a core's cache while pairs are added to them.
 const REGION_BITS: u32 = 13;
 
-/// Pairs that wait for a region.
+/// Pairs that wait for a region before its counters are raised.
 const PENDING: usize = 1 << 14;
 
 /// A\[1..m\] of one part of the pairs, of one worker.
 ///
-/// Counters are spread over far more memory than a cache holds, so pairs wait by region until there are many for it.
+/// Counters cover far more memory than a cache holds, so pairs wait by region until there are many for it.
 #[derive(Debug)]
 pub struct CoarseCounter {
     layout: Layout,
     part: u32,
     counters: Vec<[u8; LINE]>,
-    /// For each region the line within it, and six bits for each hash function.
+    /// For each region, the line within it, and six bits for each hash function.
     pending: Vec<Vec<u32>>,
 }
 
 impl CoarseCounter {
-    /// All counters at zero.
+    /// Returns all counters at zero.
     pub fn new(layout: Layout) -> CoarseCounter {
         let regions = layout.lines.div_ceil(1 << REGION_BITS);
         CoarseCounter {
@@ -100,7 +101,7 @@ impl CoarseCounter {
         self.counters.fill([0; LINE]);
     }
 
-    /// Counts a pair; those of other parts are passed over.
+    /// Counts a pair; skips those of other parts.
     #[inline]
     pub fn add(&mut self, pair: u64) {
         let place = self.layout.place(pair);
@@ -159,7 +160,7 @@ impl HeavyBuckets {
         HeavyBuckets { layout, bits: Vec::with_capacity(layout.lines as usize * layout.parts as usize) }
     }
 
-    /// Judges the counters of the next part, added up over all workers: heavy are those of `least` or more.
+    /// Judges the counters of the next part, added up over all workers: those of at least `least` are heavy.
     pub fn judge(&mut self, counters: &[u8], least: u32) {
         let least = least.clamp(1, 255) as u8;
         self.bits.extend(counters.chunks_exact(LINE).map(|line| {
@@ -167,7 +168,7 @@ impl HeavyBuckets {
         }));
     }
 
-    /// Whether a pair is a candidate.
+    /// Whether a pair is a candidate: all of its buckets are heavy.
     #[inline]
     pub fn may_hold(&self, pair: u64) -> bool {
         let place = self.layout.place(pair);

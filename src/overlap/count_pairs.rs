@@ -2,7 +2,7 @@
 
 use crate::ids::Rank;
 
-/// A pair as a number in which pairs order; `a < b`.
+/// A pair as a number that sorts as pairs do; `a < b`.
 #[inline]
 pub fn pair_key(a: Rank, b: Rank) -> u64 {
     u64::from(a) << 32 | u64::from(b)
@@ -17,16 +17,16 @@ pub struct Scratch {
     found: Vec<(Rank, u32)>,
 }
 
-/// No page.
+/// Marks an empty slot: no page has this rank.
 const NONE: Rank = Rank::MAX;
 
-/// Calls `found(a, b, F)` for each distinct pair that occurs `least` times or more, ascending; returns how many distinct
-/// pairs there are among the pages that are in that many.
+/// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending order; returns the
+/// number of distinct pairs among the pages that are in that many.
 ///
 /// `pairs` are keys in any order whose `a` are in `first..first + pages`.
 ///
 /// # Cost
-/// One scatter of the pairs by `a`, and one look into a small hash table for each.
+/// One scatter of the pairs by `a`, and one look-up in a small hash table for each.
 pub fn count(
     pairs: &[u64],
     first: Rank,
@@ -40,7 +40,7 @@ pub fn count(
     starts.clear();
     starts.resize(pages + 1, 0);
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
-    // While partners are laid down, starts[p + 1] is the next place of page p; after that it is where p ends.
+    // During the scatter, starts[p + 1] is the next free place of page p; afterwards it is where p ends.
     let mut before = 0;
     for start in &mut starts[1..] {
         before += std::mem::replace(start, before);
@@ -55,6 +55,7 @@ pub fn count(
     let mut candidates = 0;
     for at in 0..pages {
         let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        // A page in fewer rows than T cannot share T chunks with any one partner.
         if of_page.len() < least.max(1) as usize {
             continue;
         }

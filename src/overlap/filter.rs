@@ -1,20 +1,20 @@
-//! Which chunks count: not those of a site's template, nor those all over the crawl.
+//! Which chunks count: neither those of a site's template, nor those all over the crawl.
 
 use crate::ids::{HostId, Rank};
 use crate::job::Overlap;
 
-/// Why a chunk does not count.
+/// Whether a chunk counts, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It counts.
+    /// It counts toward similarity.
     Counts,
-    /// It stands on more than `template_pages` pages of one host: menus, footers, banners.
+    /// It is on more than `template_pages` pages of one host: menus, footers, banners.
     Template,
-    /// It stands on more than `max_documents` pages.
+    /// It is on more than `max_documents` pages of the crawl.
     Frequent,
 }
 
-/// Decides for one chunk, given all pages that have it.
+/// Judges one chunk, given all pages that have it.
 ///
 /// A chunk that is furniture on one host does not count on any: mirrors carry the furniture of their original.
 ///

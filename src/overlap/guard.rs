@@ -12,13 +12,13 @@ use crate::ids::{HostId, Rank};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Match {
-    /// The page that looks.
+    /// The page that looks for matches.
     pub from: Rank,
     /// Host of the page it finds.
     pub host: HostId,
     /// The page it finds.
     pub to: Rank,
-    /// Fingerprints shared.
+    /// Number of fingerprints shared.
     pub shared: u32,
     /// Chunks of the larger of the two pages; resemblance is `shared / larger`.
     pub larger: u32,
@@ -31,10 +31,10 @@ impl Match {
     }
 }
 
-/// Calls `vote` for every match that no other match of the same page on the same host beats; equals all stay.
+/// Calls `vote` for every match that no other match of the same page on the same host beats; ties all stay.
 ///
-/// On its own host a page finds its neighbours, which resemble it as the chapters of a manual resemble each other, more
-/// often than its copies. So a match there must not be beaten by any match elsewhere either. `home(page)` is a page's host.
+/// On its own host a page finds neighbours that resemble it, as chapters of a manual do, more often than copies. So a
+/// match there must not be beaten by any match elsewhere either. `home(page)` is a page's host.
 ///
 /// `matches` must hold all matches of each `from` page in it; it is sorted on the way.
 pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Rank) -> HostId, mut vote: impl FnMut(&Match)) {

@@ -1,20 +1,20 @@
 //! `FPrint-DocID` becomes `Overlap`: which pages share enough chunks to be similar.
 //!
-//! In: [`FPrintDocId`] rows, one for each chunk of each page (each chunk once a page). Out: [`SimilarPair`]s.
+//! In: [`FPrintDocId`] rows, one for each distinct chunk of each page. Out: [`SimilarPair`]s.
 //!
 //! The papers call two pages similar when they share F >= T fingerprints. On real pages that fails twice: short pages
 //! can never share T chunks, and long ones share that much site furniture. So a chunk counts only if it is neither
-//! furniture ([`filter`]) nor all over the crawl, F is also held against the chunks of the larger page
-//! ([`is_pairwise_similar`]), and a pair joins two clusters only if no page of one stands beside a page of the other in one
-//! collection ([`neighbours`]), or if neither page has a better match on the other's host ([`guard`]), or only through a pair
-//! with the cluster's centre ([`centre`]). Each is a setting; without them what is left is the paper's definition.
+//! furniture ([`filter`]) nor all over the crawl, and F is also compared with the number of chunks of the larger page
+//! ([`is_pairwise_similar`]). A guard then decides which pairs may join clusters: none that puts two neighbours on one
+//! host together ([`neighbours`]), only each page's best match on the other's host ([`guard`]), or only pairs with the
+//! cluster's centre ([`centre`]). Each of these is a setting; without them the paper's definition remains.
 //!
 //! # Source
 //! \[SGM98\] section 2 for the table and F >= T, 2.1 for the sort-based approach.
 //!
 //! # Deviations
 //! - F >= T throughout, as in the definition; section 2.1 step 4 says "more than T".
-//! - The number of chunks of a page, against which F is held, leaves out the chunks that do not count.
+//! - The number of chunks of a page that F is compared with leaves out the chunks that do not count.
 
 pub mod centre;
 pub mod coarse_count;
@@ -40,22 +40,22 @@ use crate::job::Overlap;
 pub struct FPrintDocId {
     fprint_high: u32,
     fprint_low: u32,
-    /// The page.
+    /// The page that has the chunk.
     pub doc: Rank,
 }
 
 impl FPrintDocId {
-    /// A row.
+    /// Makes a row.
     pub fn new(fprint: FPrint, doc: Rank) -> FPrintDocId {
         FPrintDocId { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, doc }
     }
 
-    /// The chunk's fingerprint.
+    /// Fingerprint of the chunk.
     pub fn fprint(&self) -> FPrint {
         u64::from(self.fprint_high) << 32 | u64::from(self.fprint_low)
     }
 
-    /// The row as a number in which rows order.
+    /// The row as a number that sorts as rows do.
     pub fn key(&self) -> u128 {
         u128::from(self.fprint()) << 32 | u128::from(self.doc)
     }
@@ -65,15 +65,16 @@ impl FPrintDocId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct SimilarPair {
-    /// The smaller page.
+    /// The page with the smaller rank.
     pub a: Rank,
-    /// The larger page.
+    /// The page with the larger rank.
     pub b: Rank,
-    /// F, the fingerprints shared; for simhashes the bits in which they differ; 0 for exact copies.
+    /// F, the fingerprints shared; for simhashes, the bits in which they differ; for signatures, their distance in
+    /// billionths; 0 for exact copies.
     pub value: u32,
 }
 
-/// Parts of a million that a share given in a job file stands for; comparisons are made in whole numbers.
+/// A share from a job file in millionths, because comparisons are made in whole numbers.
 fn millionths(share: f64) -> u64 {
     (share * 1e6).round() as u64
 }

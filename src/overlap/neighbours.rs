@@ -1,21 +1,23 @@
-//! The guard that sees clusters: no similar pair joins two clusters of which one has a page and the other a *neighbour* of it.
+//! The guard that sees clusters: no similar pair joins two clusters if one has a page and the other a *neighbour* of
+//! it.
 //!
-//! Neighbours are pages of one host that link to the same pages there. A copy has a place of its own in the web, for the
-//! links of a mirror lead to pages of the mirror; two chapters of one manual stand in the same place. However much the
-//! chapters resemble each other, a trivial cluster that holds both holds two pages and not one: the chain that joins
-//! them, chapter 1 here to chapter 2 there, has a false pair. So pairs are taken in order of their resemblance, the
+//! Neighbours are pages of one host that link to the same pages there. A copy has its own place in the web, because the
+//! links of a mirror lead to pages of the mirror; two chapters of one manual are in the same place. However much the
+//! chapters resemble each other, a trivial cluster that holds both holds two different pages: the chain that joins
+//! them, chapter 1 here to chapter 2 there, contains a false pair. So pairs are taken in order of resemblance, the
 //! highest first, and each joins the clusters of its pages unless a page of one has a neighbour in the other. The false
-//! pair comes after the true ones, finds them joined, and is refused; nothing need be known of its two pages alone.
+//! pair comes after the true ones, finds their clusters joined, and is refused; nothing need be known about its two
+//! pages alone.
 //!
-//! Of each page the [`KEPT`] targets with the smallest hashes stand for all of its links, so whether two pages are taken
-//! for neighbours is the likelier the more of their targets they share, and those that share only a few pages all over
-//! their host seldom are. Pages that link to nothing on their host are all in one place, so each is a neighbour of the
-//! others. Exact copies are one page, wherever they stand.
+//! For each page the [`KEPT`] targets with the smallest hashes represent all of its links. So two pages are the
+//! likelier to be taken for neighbours the more targets they share, and pages that share only a few targets, such as
+//! the home page, seldom are. Pages without links on their host are all in one place, so each is a neighbour of the
+//! others. Exact copies count as one page, wherever they are.
 //!
 //! Clusters grow within connected components of similar pages, so components are independent of each other.
 //!
 //! # Source
-//! \[DDGMP03\] take the agreement of links as evidence of replicas; here their identity is evidence against. The order is
+//! \[DDGMP03\] take agreeing links as evidence of replicas; here identical links are evidence against. The order is
 //! that of Kruskal (1956), the sample that of Broder, *On the resemblance and containment of documents* (1997).
 
 use std::collections::HashSet;
@@ -26,23 +28,23 @@ use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
 use crate::ids::{HostId, Rank, mix};
 
-/// Link targets kept of a page.
+/// Link targets kept per page.
 pub const KEPT: usize = 4;
 
-/// No page.
+/// Marks an unused target: no page has this rank.
 const NONE: Rank = Rank::MAX;
 
 /// A page with a sample of the pages of its host that it links to: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Linked {
-    /// The page.
+    /// The page whose links these are.
     pub page: Rank,
     targets: [Rank; KEPT],
 }
 
 impl Linked {
-    /// A page and all the pages of its host that it links to.
+    /// Makes a row from a page and all pages of its host that it links to.
     pub fn new(page: Rank, targets: impl Iterator<Item = Rank>) -> Linked {
         let mut kept: Vec<Rank> = targets.collect();
         kept.sort_unstable_by_key(|&target| mix(u64::from(target)));
@@ -51,22 +53,22 @@ impl Linked {
         Linked { page, targets: std::array::from_fn(|at| kept[at]) }
     }
 
-    /// What it shares with its neighbours alone: its targets, or its host if it has none.
+    /// The places of a page, which only its neighbours share: its targets, or its host if it has none.
     fn places(&self, hosts: &[HostId]) -> impl Iterator<Item = u64> + '_ {
         let nowhere = (self.targets[0] == NONE).then(|| 1 << 32 | u64::from(hosts[self.page as usize]));
         self.targets.iter().filter(|&&target| target != NONE).map(|&target| u64::from(target)).chain(nowhere)
     }
 }
 
-/// Keeps the pairs whose pages are in one cluster in the end, ascending.
+/// Keeps the pairs whose pages end up in one cluster, ascending.
 ///
-/// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` their pages ascending.
-/// `hosts[page]` is a page's host, `larger(a, b)` what F of a pair is held against; equal resemblance goes by the smaller
-/// pages.
+/// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` are their pages, ascending.
+/// `hosts[page]` is a page's host; `larger(a, b)` is the number of chunks that F of a pair is divided by. Ties in
+/// resemblance go to the smaller pages.
 ///
 /// # Cost
-/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes a pair and about 150 a page, and 16 for
-/// each two clusters that are kept apart, each of which costs the places of the smaller.
+/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes per pair and about 150 per page,
+/// and 16 for each two clusters that are kept apart, each of which costs the places of the smaller.
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
@@ -77,7 +79,7 @@ pub fn keep_apart(
     let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
     let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
-    // What two clusters were kept apart for stays while they grow.
+    // Two clusters that were kept apart once stay apart while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Rank, b: Rank, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
@@ -164,7 +166,7 @@ mod tests {
             let pair = |a: Rank, b: Rank, value| SimilarPair { a: a.min(b), b: a.max(b), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
-            // Targets of a host stand on no other.
+            // A target belongs to one host only.
             let target = |page: usize, number: Rank| 100 * (hosts[page] + 1) + number;
             let linked = |page: usize| Linked::new(page as Rank, links[page].iter().map(|&number| target(page, number)));
             let pages: Vec<_> = (0..14).map(linked).collect();

@@ -1,34 +1,34 @@
 //! Which way to the Overlap table: by sorting all pairs, or by coarse counting.
 //!
-//! Sorting handles every pair three times (emit, spill, count). Coarse counting looks at each of them once a hashing scan
-//! and once more to select candidates, keeps none, and handles the candidates as sorting does. So it wins where pairs do
-//! not fit in memory and few of them occur T times.
+//! Sorting handles every pair three times (emit, spill, count). Coarse counting looks at each pair once per hashing
+//! scan and once more to select candidates, keeps none, and handles the candidates as sorting does. So it wins if pairs
+//! do not fit in memory and few of them occur T times.
 
 use super::coarse_count::Layout;
 
 /// How pairs are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// \[SGM98\] section 2.1.
+    /// Sort all pairs (\[SGM98\] section 2.1).
     SortBased,
-    /// \[SGM98\] section 2.2.
+    /// Count in buckets first (\[SGM98\] section 2.2).
     CoarseCount(Layout),
 }
 
-/// What a choice depends on. Pairs are those left after [`super::prune`], once for each chunk they share.
+/// What the choice depends on. Pairs are those left after [`super::prune`], one for each chunk that two pages share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Pairs of all workers.
     pub pairs: u64,
-    /// Of a thousand of them, those of pairs that occur T times: from the pilot sample.
+    /// Of a thousand of these, those of pages that share T chunks: from the pilot sample.
     pub heavy_thousandths: u64,
-    /// T.
+    /// T: fewest chunks that similar pages share.
     pub min_shared: u32,
     /// Bytes each worker may use for pairs or counters.
     pub worker_bytes: u64,
-    /// Workers.
+    /// Workers of all processes.
     pub workers: u64,
-    /// Bytes that pairs may take on the disks, all workers together.
+    /// Bytes that pairs may take on disk, all workers together.
     pub disk_bytes: u64,
 }
 
@@ -40,48 +40,48 @@ impl Load {
     }
 }
 
-/// Bytes of a pair.
+/// Bytes per pair.
 const PAIR: u64 = 8;
 
-/// With fewer shared fingerprints to tell a heavy bucket by, all buckets are heavy.
+/// Smallest T for coarse counting: with less, nearly all buckets are heavy.
 const LEAST_T: u32 = 8;
 
-/// Counters are as many as keep their mean at this share of T: T / 4.
+/// The number of counters keeps their mean at T over this.
 const FILL: u64 = 4;
 
-/// At this fill about so many of a thousand light pairs are let through.
+/// At this fill, about this many of a thousand light pairs pass.
 const FALSE_THOUSANDTHS: u64 = 20;
 
-/// Pairs of a pilot sample.
+/// Pairs in a pilot sample.
 const PILOT: u64 = 4_000_000;
 
-/// Nanoseconds of one worker for a pair, measured on one core of an EPYC of 2023 with two of them at work.
+/// Nanoseconds of one worker per pair, measured on one core of an EPYC of 2023 while two were at work.
 mod cost {
-    /// Emit, exchange, lay in a bucket, count.
+    /// Emit, exchange, put into a bucket, count.
     pub const SORT: u64 = 25;
-    /// Write and read on the disk, 8 bytes each.
+    /// Write to disk and read again, 8 bytes.
     pub const SPILL: u64 = 12;
-    /// Look at a pair that is not of this part.
+    /// Skip a pair of another part.
     pub const PASS_OVER: u64 = 3;
-    /// Count it in A.
+    /// Count a pair in A.
     pub const HASH: u64 = 12;
-    /// Hold it against BITMAP.
+    /// Look a pair up in BITMAP.
     pub const SELECT: u64 = 8;
 }
 
-/// Whether a pilot sample as in \[SGM98\] \[17\] would decide anything.
+/// Whether a pilot sample as in \[SGM98\] \[17\] would change the choice.
 pub fn pilot_decides(load: &Load) -> bool {
     load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
 }
 
-/// The pages, one of how many by their mixed number, whose pairs make a pilot sample.
+/// One page in this many, chosen by its mixed number, contributes its pairs to the pilot sample.
 ///
-/// All occurrences of a pair are in the sample or none, so it shows the share of heavy pairs as it is.
+/// The sample has all occurrences of a pair or none, so its share of heavy pairs is unbiased.
 pub fn pilot_rate(pairs: u64) -> u64 {
     (pairs / PILOT + 1).next_power_of_two()
 }
 
-/// Of a thousand pairs of a sample, those of pairs that occur `min_shared` times; sorts it.
+/// Of a thousand pairs of a sample, those of pairs that occur at least `min_shared` times. Sorts the sample.
 pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
     sample.sort_unstable();
     let lengths = sample.chunk_by(|x, y| x == y).map(<[u64]>::len);
@@ -89,7 +89,7 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
     heavy as u64 * 1000 / (sample.len() as u64).max(1)
 }
 
-/// Chooses, and says why in one sentence.
+/// Chooses, and gives the reason in one sentence.
 pub fn choose(load: &Load) -> (Method, String) {
     let Load { pairs, heavy_thousandths, min_shared, worker_bytes, workers, disk_bytes } = *load;
     let in_memory = worker_bytes.saturating_mul(workers) / PAIR;
@@ -112,6 +112,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     let spilled_candidates = candidates.saturating_sub(in_memory);
     let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
+    // If the pairs do not fit on the disk, coarse counting is the only way, whatever it costs.
     let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
@@ -143,11 +144,12 @@ pub fn choose(load: &Load) -> (Method, String) {
     (Method::CoarseCount(layout), why)
 }
 
-/// m and the number of hashing scans: counters for a mean of T / 4, in at most half of a worker's bytes with their sum.
+/// m and the number of hashing scans: counters for a mean of T / 4, using at most half of a worker's bytes, including
+/// their sum.
 pub fn layout(load: &Load) -> Layout {
     let per_counter = u64::from(load.min_shared.clamp(1, 255)).div_ceil(FILL);
     let lines = (load.pairs / per_counter / 64).max(16);
-    // A worker's counters, their sum on the way to all, and an eighth for the bitmap of each part.
+    // A worker's counters, their sum on its way to all workers, and an eighth for the bitmap of each part.
     let fit = (load.worker_bytes / 4 / 64).clamp(16, u64::from(u32::MAX));
     let parts = lines.div_ceil(fit).clamp(1, 64);
     Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 2, parts: parts as u32 }

@@ -1,12 +1,12 @@
 //! Rows that cannot make a similar pair, found before a pair is emitted.
 //!
-//! A page can share only those of its chunks that stand on another page too. With fewer of these than it must share, it
-//! is in no similar pair; without its rows other chunks stand on one page only, and so on. What is left is a core in
-//! which every page has enough chunks that every other page could share, found in a few rounds; pairs, whose number grows
-//! with the square of document frequencies, are emitted from it alone.
+//! A page can share only those of its chunks that another page has too. With fewer of these than it must share, it is
+//! in no similar pair; without its rows, other chunks are on one page only, and so on. What remains is a core in which
+//! every page has enough chunks that other pages of the core could share. Few rounds find it. Pairs, whose number grows
+//! with the square of document frequencies, are emitted from the core alone.
 //!
 //! # Deviations
-//! \[SGM98\] has no such step. It takes away no pair with F >= T (`the_core_holds_every_similar_pair`).
+//! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
 
 use crate::ids::Rank;
 use crate::job::Overlap;
@@ -16,10 +16,10 @@ use super::millionths;
 /// Counts of one region of pages: 64 KiB, which stay in a core's cache while they are raised.
 const REGION_BITS: u32 = 16;
 
-/// Pages that wait for their region to be raised.
+/// Pages that wait for a region before its counts are raised.
 const PENDING: usize = 1 << 13;
 
-/// Chunks that a page shares with any other, by page; 255 stands for that many or more.
+/// For each page, the chunks that it shares with any other; 255 stands for that many or more.
 ///
 /// The counts of many pages do not fit in a cache, so pages wait by region until there are many for it.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ pub struct SharedChunks {
 }
 
 impl SharedChunks {
-    /// No chunk yet.
+    /// Starts with no chunks, for pages `0..pages`.
     pub fn new(pages: usize) -> SharedChunks {
         let regions = pages.div_ceil(1 << REGION_BITS);
         SharedChunks { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
     }
 
-    /// Counts one chunk for each of its pages.
+    /// Counts one chunk for each page that has it.
     pub fn count(&mut self, docs: &[Rank]) {
         for &doc in docs {
             let region = (doc >> REGION_BITS) as usize;
@@ -58,13 +58,13 @@ impl SharedChunks {
         pending.reserve_exact(PENDING);
     }
 
-    /// The counts.
+    /// Returns the counts, by page.
     pub fn finish(&mut self) -> &[u8] {
         (0..self.pending.len()).for_each(|region| self.raise(region));
         &self.counts
     }
 
-    /// Forgets all chunks.
+    /// Forgets all chunks; keeps the memory.
     pub fn clear(&mut self) {
         self.pending.iter_mut().for_each(Vec::clear);
         self.counts.fill(0);
@@ -91,24 +91,24 @@ impl PageSet {
         PageSet((0..pages.div_ceil(64)).map(word).collect())
     }
 
-    /// Adds a page.
+    /// Adds a page to the set.
     pub fn insert(&mut self, page: Rank) {
         self.0[page as usize / 64] |= 1 << (page % 64);
     }
 
-    /// Takes a page out.
+    /// Removes a page from the set.
     pub fn remove(&mut self, page: Rank) {
         self.0[page as usize / 64] &= !(1 << (page % 64));
     }
 
-    /// Whether a page is in it.
+    /// Whether a page is in the set.
     #[inline]
     pub fn contains(&self, page: Rank) -> bool {
         self.0[page as usize / 64] >> (page % 64) & 1 == 1
     }
 
-    /// Takes from a list the pages that are in it: `Vec::retain` without a branch, which exact copies would mislead, so that
-    /// many looks into the set are under way at once.
+    /// Removes the set's pages from a list. This is `Vec::retain` without a branch, which exact copies would
+    /// mispredict, so that many look-ups are in flight at once.
     pub fn leave_out(&self, pages: &mut Vec<Rank>) {
         let mut kept = 0;
         for at in 0..pages.len() {
@@ -119,13 +119,13 @@ impl PageSet {
         pages.truncate(kept);
     }
 
-    /// Number of pages in it.
+    /// Number of pages in the set.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
-/// The pages that may be in a similar pair. `chunks(page)` need not be known when no resemblance is asked for.
+/// The pages that may be in a similar pair. `chunks(page)` may be anything if no resemblance is required.
 pub fn core(shared: &[u8], chunks: impl Fn(usize) -> u32, settings: &Overlap) -> PageSet {
     PageSet::new(shared.len(), |page| u64::from(shared[page]) >= least_shared(chunks(page), settings).min(255))
 }

@@ -1,22 +1,22 @@
-//! Rows of `FPrint-DocID` on their way to be grouped: fingerprints spread, so that equal shares of the key space hold
-//! equal numbers of rows.
+//! Rows of `FPrint-DocID` on their way to be grouped: fingerprints are spread, so that equal shares of the key space
+//! hold equal numbers of rows.
 //!
-//! Grouping needs equal fingerprints side by side, not their order. So a fingerprint is replaced by a bijection of itself
-//! with well mixed leading bits, which decide worker, bucket and place alike, and is never turned back.
+//! Grouping needs equal fingerprints side by side, in any order. So a fingerprint is replaced by a bijection of itself
+//! with well mixed leading bits, which decide worker, bucket and place alike. It is never turned back.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::ids::{FPrint, Rank, mix};
 
-/// A row in some width. Rows order by key, then page.
+/// A row of `FPrint-DocID` of some width. Rows order by key, then page.
 pub trait Row: Pod + Ord + Send {
-    /// The row of a fingerprint and a page.
+    /// Makes the row of a fingerprint and a page.
     fn new(fprint: FPrint, doc: Rank) -> Self;
 
-    /// The spread fingerprint, its leading bits first.
+    /// The spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
-    /// The page.
+    /// The page that has the chunk.
     fn doc(&self) -> Rank;
 }
 
@@ -76,13 +76,13 @@ impl Shares {
         Shares { workers: workers as u64, bucket_bits }
     }
 
-    /// Worker that a key belongs to.
+    /// Worker that owns a key.
     #[inline]
     pub fn worker(&self, key: u64) -> usize {
         ((u128::from(key) * u128::from(self.workers)) >> 64) as usize
     }
 
-    /// Bucket of its worker that a key belongs to.
+    /// Bucket of a key at its worker.
     #[inline]
     pub fn bucket(&self, key: u64) -> usize {
         let within = key.wrapping_mul(self.workers);
@@ -99,7 +99,7 @@ impl Shares {
 /// Sorts the rows of one bucket. `room` is scratch of the same length.
 ///
 /// # Cost
-/// Two passes of a radix sort over the leading bits, as many as there are rows to tell apart, and a comparison sort of
+/// Two passes of a radix sort over as many leading bits as it takes to tell the rows apart, and a comparison sort of
 /// the few rows that agree in these.
 pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
     let bits = (usize::BITS - rows.len().leading_zeros()).clamp(8, 24) & !1;

@@ -1,6 +1,6 @@
-//! Chunks as runs: the pages of one chunk after another, without its fingerprint, which nothing needs any more.
+//! Chunks as runs: the pages of one chunk after another, without its fingerprint, which is not needed any more.
 //!
-//! A run is a record of 32-bit words: the number of pages, then the pages, ascending. That is 4 bytes a row and 4 a
+//! A run is a record of 32-bit words: the number of pages, then the pages, ascending. That is 4 bytes per row and 4 per
 //! chunk, a third of `FPrint-DocID`.
 
 use crate::ids::Rank;
@@ -45,7 +45,7 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Pairs of pages that a run makes.
+/// Number of pairs of pages that a run makes.
 pub fn pairs_of(docs: &[Rank]) -> u64 {
     let pages = docs.len() as u64;
     pages * pages.saturating_sub(1) / 2

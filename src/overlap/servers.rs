@@ -1,22 +1,23 @@
 //! Overlap of servers, and why pages have copies: server aliases, URL aliases, popular pages.
 //!
-//! In: the pages of one trivial cluster after another. Out: a [`ServerPair`] for every two servers of the cluster, to be
-//! added up over all clusters, and the cluster's [`Surplus`].
+//! In: the pages of one trivial cluster after another. Out: a [`ServerPair`] for every two servers of the cluster, to
+//! be summed over all clusters, and the cluster's [`Surplus`].
 //!
-//! A server is the union of its pages, and a page is known by its trivial cluster. So a server is a bag of clusters, and
-//! two servers share the intersection of their bags, page by page. What a page is short of, it is short of on all names
-//! of its server, so F is held against the pages of the smaller one.
+//! A server is the union of its pages, and a page is identified by its trivial cluster. So a server is a bag of
+//! clusters, and two servers share the intersection of their bags, page by page. A page missing from a crawl is missing
+//! under all names of its server, so F is compared with the pages of the smaller server.
 //!
 //! # Source
 //! \[SGM98\] section 1 for the union and F >= T; section 3 for the three reasons.
 //!
 //! # Deviations
-//! - The union is of pages, not of their chunks: pages have been compared before, and chunks of a template say nothing.
+//! - The union is of pages, not of their chunks: pages have been compared already, and chunks of a template carry no
+//!   evidence.
 //! - Content alone cannot tell a second name of one server from a server that carries exact copies of all its pages under
 //!   the same paths. Both are called an alias here; the paper would look at addresses ("in general, detecting server aliasing
 //!   is a hard problem").
-//! - Likewise a server's pages of one text are called URL aliases, be they one file under two names, as in the paper, or
-//!   the same "not found" page under many.
+//! - Likewise all pages of a server with one text are called URL aliases, whether they are one file under two names, as
+//!   in the paper, or the same "not found" page under many.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -29,37 +30,37 @@ use crate::job::Servers;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ServerPage {
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: Rank,
-    /// Its server.
+    /// Server that has the page.
     pub host: HostId,
     path: [u32; 2],
     text: [u32; 2],
 }
 
 impl ServerPage {
-    /// A page, with the hash of its path and query, and that of its text.
+    /// Makes a row from a page, the hash of its path and query, and the hash of its text.
     pub fn new(cluster: Rank, host: HostId, path: u64, text: FPrint) -> ServerPage {
         let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }
 }
 
-/// What two servers share; `a < b`.
+/// The pages that two servers share; `a < b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ServerPair {
-    /// The smaller server.
+    /// The server with the smaller number.
     pub a: HostId,
-    /// The larger server.
+    /// The server with the larger number.
     pub b: HostId,
     /// F: pages of each that have a copy of their own on the other.
     pub shared: u32,
-    /// Of these, pages with equal text under equal paths.
+    /// Of these, the pages with equal text under equal paths.
     pub same_path: u32,
 }
 
-/// What two servers are to each other.
+/// Relation of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -67,12 +68,12 @@ pub enum Kind {
     Alias,
     /// Nearly all pages of one are on the other, at other paths or in other versions.
     Mirror,
-    /// Both carry some set of pages: a manual among others.
+    /// Both have some set of pages, for example a manual, among others.
     Part,
 }
 
 impl Kind {
-    /// The word in the `server_pairs` table.
+    /// The word in the column `server_pairs.kind`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Alias => "alias",
@@ -83,10 +84,10 @@ impl Kind {
 }
 
 /// Calls `found` for every two servers of one trivial cluster, whose pages come ascending; a cluster on more than
-/// `max_hosts` servers pairs none.
+/// `max_hosts` servers makes no pairs.
 ///
 /// # Cost
-/// Servers x pages.
+/// Servers times pages.
 pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
     let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
     if servers.len() > max_hosts as usize {
@@ -104,7 +105,7 @@ pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl Fn
     }
 }
 
-/// Pages of both servers with equal path and text.
+/// Number of pages that both servers have with equal path and text.
 fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     let mut same = 0;
@@ -122,8 +123,8 @@ fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
     same
 }
 
-/// What the servers of a pair are to each other, `None` when they share fewer than T pages. `pages_a` and `pages_b` are
-/// their pages that have text.
+/// Relation of the servers of a pair; `None` if they share fewer than T pages. `pages_a` and `pages_b` count their
+/// pages that have text.
 pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<Kind> {
     let smaller = u64::from(pages_a.min(pages_b));
     let nearly_all = |pages: u32| u64::from(pages) * 1_000_000 >= millionths(settings.nearly_all) * smaller;
@@ -145,13 +146,13 @@ pub struct Surplus {
     pub url_alias: u64,
     /// Pages similar to another page of their server.
     pub same_server: u64,
-    /// Servers' pages beyond those of one name of the server: server aliases.
+    /// Pages of servers beyond those of one name of the server: server aliases.
     pub server_alias: u64,
     /// Servers beyond the first: replicas proper.
     pub replicated: u64,
-    /// Trivial clusters on [`POPULAR`] servers and more.
+    /// Trivial clusters on at least [`POPULAR`] servers.
     pub popular: u64,
-    /// Their pages.
+    /// Pages of these clusters.
     pub popular_pages: u64,
 }
 
@@ -170,11 +171,12 @@ impl std::ops::Add for Surplus {
     }
 }
 
-/// Why the pages of one trivial cluster are more than one; they come ascending. `server(host)` is the same for all names
+/// Why one trivial cluster has more than one page; its pages come ascending. `server(host)` is the same for all names
 /// of a server.
 ///
-/// On each host all pages but one for each text are URL aliases, and all texts but one are similar; of the hosts of one
-/// server all but one are aliases; and of the servers all but one are replicas. So the reasons add up to the pages but one.
+/// On each host, all pages but one per text are URL aliases, and all texts but one are similar; of the hosts of one
+/// server, all but one are aliases; of the servers, all but one are replicas. So the reasons add up to all pages but
+/// one.
 pub fn surplus(pages: &[ServerPage], server: impl Fn(HostId) -> HostId) -> Surplus {
     let mut sum = Surplus::default();
     let (mut texts, mut servers) = (Vec::new(), Vec::new());

@@ -11,8 +11,8 @@ use crate::job::{Guard, Overlap};
 /// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
 /// `copies` are the exact copies of other pages, which are counted by the filter and then left out.
 ///
-/// Pairs come ascending. The guard `neighbours`, which needs links, is left to [`super::neighbours::keep_apart`]. Time and
-/// space are those of the cross product of each fingerprint's pages.
+/// Pairs come ascending. The guard `neighbours`, which needs links, is left to [`super::neighbours::keep_apart`]. Time
+/// and space grow with the sum of squares of the pages per fingerprint.
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
@@ -36,7 +36,7 @@ pub fn similar_pairs(
             let mut by_larger: Vec<SimilarPair> = pairs.collect();
             by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
             for pair in &by_larger {
-                // Smaller pages are settled: those that have a centre are members, the others centres.
+                // Smaller pages are settled: those with a centre are members, the others are centres.
                 if best.contains_key(&pair.a) {
                     continue;
                 }

@@ -1,8 +1,8 @@
-//! Records read again, by the places that a run has noted of its pages.
+//! Reads records again, at the places that a run has noted for its pages.
 //!
-//! A place is an input by name and an offset in it as in [`RawPage::offset`](super::record::RawPage::offset). It need not be
-//! one record's alone: of a compressed file without members all records have the same, and so have the files of a folder. So a
-//! reader hands on every record that may be meant, and the caller picks his by its URL.
+//! A place is the name of an input and an offset in it, as in [`RawPage::offset`](super::record::RawPage::offset).
+//! Several records may share a place: all records of a compressed file without members do, and so do the files of a
+//! folder. So a reader yields every record that may be meant, and the caller picks by URL.
 
 use super::decoded::Compression;
 use super::parquet_rows::ParquetRows;
@@ -15,7 +15,7 @@ use crate::storage::location::{Listed, Location};
 use crate::storage::open::open_pinned;
 use crate::synth::Synth;
 
-/// Bytes between two records that are read rather than sought across.
+/// Gaps between two records up to this many bytes are read rather than sought across.
 const GAP_BYTES: u64 = 256 << 10;
 
 /// An input of a run, as it is now.
@@ -23,7 +23,7 @@ const GAP_BYTES: u64 = 256 << 10;
 pub struct Again(Source);
 
 impl Again {
-    /// Looks at the input of a name, as the table `pages` has it under `source`.
+    /// Opens an input by name, as in the column `pages.source`.
     ///
     /// # Errors
     /// As [`Work::plan`](super::work_items::Work::plan).
@@ -34,13 +34,13 @@ impl Again {
         Ok(Again(look(&Location::parse(name)?, input)?.source))
     }
 
-    /// Hands on the records at `offsets`, ascending, and maybe others; of a folder the files whose URL `is_wanted`.
+    /// Yields the records at `offsets`, ascending, and possibly others; for a folder, the files whose URL `is_wanted`.
     ///
     /// # Errors
     /// Those of the input and of the sink.
     ///
-    /// # Cost
-    /// What lies between two records less than 256 KiB apart is read too; a compressed file without members as a whole,
+    /// Bytes between two records less than 256 KiB apart are read, too; compressed files without members and row groups
+    /// of Parquet are read as a whole.
     /// and so are the row groups of Parquet.
     pub fn read(
         &self,
@@ -52,6 +52,8 @@ impl Again {
         let limits = &input.limits;
         let stretches =
             || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
+        // WARC, plain JSONL and made-up crawls can be entered at an offset; the others are read in their smallest
+        // independent piece.
         match &self.0 {
             Source::Warc(location, stamp) => {
                 let file = open_pinned(location, stamp)?;

@@ -1,8 +1,8 @@
 //! Bytes to characters, by the web's rules.
 //!
-//! In: a body and the charset its transport named. Out: its text, and how often U+FFFD stands for bytes that were none.
-//! The encoding is, in this order: that of a byte order mark; the transport's; that of `<meta>` or the XML declaration
-//! within the first 1024 bytes; UTF-8 if the body is valid UTF-8; a guess by the frequencies of bytes.
+//! In: a body, and the charset that its transport named. Out: its text, and how many malformed sequences U+FFFD
+//! replaced. The encoding is the first of: the byte order mark; the transport's; that of `<meta>` or the XML
+//! declaration within the first 1024 bytes; UTF-8 if the body is valid UTF-8; a guess from byte frequencies.
 //!
 //! # Source
 //! WHATWG HTML section 13.2.3.2 ("determining the character encoding") and the Encoding standard, whose labels and
@@ -10,7 +10,7 @@
 //! charsets that hide markup (`hz-gb-2312`) decode to one U+FFFD.
 //!
 //! # Deviations
-//! - The guess does not look at the page's top-level domain: mirrors of a page must read alike wherever they stand.
+//! - The guess ignores the page's top-level domain: mirrors of a page must read alike wherever they are.
 //! - The guess is made on 64 KiB from the first byte beyond ASCII, so that its cost does not grow with the page.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -18,29 +18,29 @@ use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 
 use super::html::tokenizer::attributes;
 
-/// Bytes in which a `<meta>` is looked for.
+/// Bytes searched for a `<meta>`.
 const PRESCAN_BYTES: usize = 1024;
 
-/// Bytes on which an undeclared encoding is guessed.
+/// Bytes used to guess an undeclared encoding.
 const GUESS_BYTES: usize = 64 << 10;
 
-/// Decodes bodies one after another into one buffer; valid UTF-8 is not even copied.
+/// Decodes one body after another into one buffer; valid UTF-8 is not copied.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: String,
 }
 
-/// A decoded body.
+/// Text of a body, borrowed from the decoder or the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded<'a> {
     /// The characters, without a byte order mark.
     pub text: &'a str,
-    /// Times U+FFFD was put in for bytes that are no character; one that the body itself has is not counted.
+    /// Number of malformed sequences that U+FFFD replaced; a U+FFFD of the body itself does not count.
     pub replaced: u64,
 }
 
 impl Decoder {
-    /// Decodes HTML; with `markup` false, `<meta>` means nothing and the body is plain text.
+    /// Decodes HTML; with `markup` false, the body is plain text and `<meta>` has no meaning.
     pub fn decode<'a>(&'a mut self, body: &'a [u8], transport: Option<&str>, markup: bool) -> Decoded<'a> {
         let (encoding, body) = encoding_of(body, transport, markup);
         if encoding == UTF_8
@@ -81,7 +81,7 @@ fn encoding_of<'a>(body: &'a [u8], transport: Option<&str>, markup: bool) -> (&'
 
 fn guess(body: &[u8]) -> &'static Encoding {
     let Err(error) = std::str::from_utf8(body) else { return UTF_8 };
-    // What comes before is ASCII or valid UTF-8; a guess needs to see that too, if it is not ASCII.
+    // What comes before is ASCII or valid UTF-8; the guess needs the part that is not ASCII.
     let beyond_ascii = body[..error.valid_up_to()].iter().position(|byte| !byte.is_ascii());
     let from = beyond_ascii.unwrap_or(error.valid_up_to()).saturating_sub(1);
     let sample = &body[from..body.len().min(from + GUESS_BYTES)];
@@ -135,7 +135,7 @@ fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>>
     })?;
     let label = charset.or(if pragma { content } else { None });
     Some(label.and_then(Encoding::for_label).map(|encoding| match encoding {
-        // Whoever can read this <meta> byte by byte is not reading UTF-16.
+        // A <meta> that is readable byte by byte is not in UTF-16.
         utf16 if utf16 == UTF_16LE || utf16 == UTF_16BE => UTF_8,
         user if user == X_USER_DEFINED => WINDOWS_1252,
         encoding => encoding,

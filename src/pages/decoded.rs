@@ -10,7 +10,7 @@ use crate::read_at::ReadAt;
 /// How a file as a whole is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// Gzip, one member or several.
     Gzip,
@@ -19,7 +19,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Tells by the first bytes.
+    /// Detects the compression from the first bytes.
     pub fn of(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
@@ -29,7 +29,7 @@ impl Compression {
     }
 }
 
-/// Reads a file from an offset on. A failure of the store comes through as an [`io::Error`] that holds our [`Error`].
+/// Reads a file from an offset on. A failure of the store is passed on as an [`io::Error`] that contains our [`Error`].
 pub(crate) struct FileReader<'a> {
     file: &'a dyn ReadAt,
     next: u64,
@@ -50,7 +50,7 @@ impl Read for FileReader<'_> {
     }
 }
 
-/// Decoded bytes of a file, from its beginning.
+/// Decoded bytes of a file, from its start.
 pub(crate) struct Decoded<'a> {
     stream: Stream<'a>,
     yielded: u64,
@@ -99,7 +99,7 @@ impl Read for Decoded<'_> {
     }
 }
 
-/// Tells a failure of the run, which ends it, from damage of the content, which is a refusal.
+/// Tells a failure of the run, which ends it, from damaged content, which is a refusal.
 pub(crate) fn sort_out(error: io::Error) -> Result<(Reason, String), Error> {
     let (kind, text) = (error.kind(), error.to_string());
     match error.into_inner().map(|inner| inner.downcast::<Error>()) {

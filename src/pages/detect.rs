@@ -1,4 +1,4 @@
-//! What an input is, told by its content; its name is asked only when the content does not tell.
+//! Detects the format of an input by content; its name decides only if the content does not.
 
 use std::io::Read;
 
@@ -7,32 +7,32 @@ use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
 
-/// Bytes of a file, and decoded bytes, that are looked at.
+/// Bytes of a file, and decoded bytes, that are examined.
 const HEAD: usize = 64 << 10;
 
-/// What a file is.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
-    /// Nothing in it, and no records.
+    /// An empty file: no records.
     Empty,
     /// WARC or WET, not compressed.
     WarcPlain,
-    /// WARC or WET in gzip, a member a record or otherwise.
+    /// WARC or WET in gzip, one member per record or otherwise.
     WarcGzip,
     /// WARC or WET in zstd.
     WarcZstd,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl(Compression),
-    /// Parquet.
+    /// Parquet, by its magic number.
     Parquet,
     /// One page of HTML.
     HtmlFile,
 }
 
-/// Returns what a file is.
+/// Detects the format of a file; `name` is used in messages, and as a last resort.
 ///
 /// # Errors
-/// [`Error::Input`] for anything else, saying what it looks like and what to do; [`Error::Storage`] when the store
+/// [`Error::Input`] for any other format, with what it looks like and what to do; [`Error::Storage`] if the store
 /// fails.
 ///
 /// # Cost
@@ -49,14 +49,14 @@ pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
     if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
         return Ok(Kind::Parquet);
     }
-    // A WARC in zstd begins with its dictionary, without which nothing decodes.
+    // A WARC in zstd may begin with its dictionary, without which nothing decodes.
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
         return Ok(Kind::WarcZstd);
     }
     let compression = Compression::of(&raw);
     let head = decoded_head(file, compression)?;
     if head.is_empty() && compression != Compression::None {
-        // Its first member is damaged, or nothing but empty members fit in the head.
+        // The first member is damaged, or the examined bytes hold nothing but empty members.
         return match head_of_later_member(&raw)
             .map_or_else(|| by_name(name, compression), |head| of_head(&head, compression))
         {
@@ -84,7 +84,7 @@ pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
     }
 }
 
-/// Whether a file begins as HTML does.
+/// Whether a file begins like HTML.
 pub fn is_html(head: &[u8]) -> bool {
     let start = trim(head);
     let begins = |tag: &&str| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag.as_bytes());
@@ -93,7 +93,7 @@ pub fn is_html(head: &[u8]) -> bool {
         || (begins(&"<?xml") && start.windows(5).take(1024).any(|tag| tag.eq_ignore_ascii_case(b"<html")))
 }
 
-/// What the decoded head says.
+/// Format by the decoded first bytes; `None` if they do not tell.
 fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     let warc = match compression {
         Compression::None => Kind::WarcPlain,
@@ -121,13 +121,13 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     })
 }
 
-/// What the name says, for content that says nothing.
+/// Format by the name, for content that does not tell.
 fn by_name(name: &str, compression: Compression) -> Option<Kind> {
     let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     ends_in(bare, &[".jsonl", ".ndjson", ".json"]).then_some(Kind::Jsonl(compression))
 }
 
-/// Things that people give by mistake.
+/// A message for formats that people give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
     let known: [(&[u8], &str); 10] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
@@ -144,7 +144,7 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
 }
 
-/// Whether the name is that of a file that holds many pages.
+/// Whether the name is that of a file with many pages.
 fn is_crawl_name(name: &str) -> bool {
     let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     bare.len() < name.len() || ends_in(bare, &[".warc", ".wet", ".wat", ".jsonl", ".ndjson", ".json", ".parquet"])
@@ -164,7 +164,7 @@ fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> 
         .and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
     match read.map_err(sort_out) {
         Err(Err(failure)) => Err(failure),
-        // Damage further on is for the reader to report.
+        // Damage further on is reported by the reader.
         Ok(_) | Err(Ok(_)) => Ok(head),
     }
 }
@@ -183,7 +183,7 @@ fn head_of_later_member(raw: &[u8]) -> Option<Vec<u8>> {
     let starts = memchr::memmem::find_iter(raw, b"\x1f\x8b\x08").filter(|&start| start > 0);
     starts.into_iter().find_map(|start| {
         let mut head = Vec::new();
-        // The head cuts the member short, so the end of this is an error more often than not.
+        // The examined bytes cut the member short, so an error at its end is expected.
         drop(flate2::bufread::GzDecoder::new(&raw[start..]).take(1 << 10).read_to_end(&mut head));
         (!head.is_empty()).then_some(head)
     })

@@ -1,4 +1,4 @@
-//! When a page was fetched, as crawls write it: seconds since 1970.
+//! Fetch times in the forms that crawls write, as seconds since 1970.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Timelike};
 
@@ -47,7 +47,7 @@ fn seconds<Z: chrono::TimeZone>(at: &DateTime<Z>) -> i64 {
     at.timestamp() + i64::from(at.nanosecond() >= 1_000_000_000)
 }
 
-/// Reads a number of seconds, milliseconds, microseconds or nanoseconds, told apart by size: seconds reach the year
+/// Reads a number of seconds, milliseconds, microseconds or nanoseconds, distinguished by size: seconds reach the year
 /// 5138 before they look like milliseconds.
 pub fn of_number(number: i64) -> i64 {
     match number.unsigned_abs() {

@@ -1,5 +1,5 @@
-//! A folder of HTML files, as mirroring programs leave it: a file a page, its URL the base and the path below the
-//! folder.
+//! A folder of HTML files, as mirroring programs leave it: one page per file; its URL is the base plus the path below
+//! the folder.
 
 use url::{Position, Url};
 
@@ -12,10 +12,10 @@ use crate::storage::expand::has_page_ending;
 use crate::storage::location::{Listed, Location};
 use crate::storage::open::open_pinned;
 
-/// Reads some files of a folder, each one record.
+/// Reads some files of a folder, one record per file.
 ///
-/// A file is a page if its name says so or its content looks like HTML; others are refused as no text. Files have no
-/// fetch time: the disk's dates tell when they were copied.
+/// A file is a page if its name says so or its content looks like HTML; others are refused as `not_text`. Files have no
+/// fetch time, because the disk's dates tell when they were copied.
 ///
 /// # Errors
 /// Those of the store and of the sink; [`Error::Input`] when a file changed since it was listed.
@@ -73,7 +73,7 @@ pub fn url_of_file(folder: &Location, file: &Listed, base: &Url) -> String {
     url_of(base, relative(folder, &file.location))
 }
 
-/// Path of a file below its folder; of a file that was given by itself, the path as given.
+/// Path of a file below its folder; for a file given by itself, the path as given.
 fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
     let name = match folder == file {
         true => file
@@ -85,8 +85,8 @@ fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
     name.trim_start_matches('/')
 }
 
-/// Every byte that has a meaning in URLs, or none, is percent-encoded, so different files have different URLs. (`Url`
-/// would drop tabs and newlines.)
+/// Every byte with a meaning in URLs is percent-encoded, so different files have different URLs. So are tabs and
+/// newlines, which `Url` would drop.
 fn url_of(base: &Url, relative: &str) -> String {
     let mut url = base[..Position::AfterPath].trim_end_matches('/').to_string();
     for segment in relative.split('/').filter(|segment| !matches!(*segment, "." | ".." | "")) {

@@ -1,7 +1,7 @@
-//! JSONL: a JSON object a line, with a URL and HTML or text.
+//! JSONL: one JSON object per line, with a URL and HTML or text.
 //!
-//! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and
-//! offsets are those of its decoded bytes. Records and refusals carry the byte offset at which their line starts.
+//! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and its
+//! offsets are those of decoded bytes. Records and refusals carry the byte offset at which their line starts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,7 +35,7 @@ pub fn read_range(
     fields: &Fields,
     sink: &mut Sink<'_>,
 ) -> Result<()> {
-    // The byte before the range decides whether a line starts at its first.
+    // The byte before the range decides whether a line starts at its first byte.
     let from = range.start.saturating_sub(1);
     let input = BufReader::with_capacity(BUFFER, FileReader::from(file, from));
     read_lines(input, from, range, limits, fields, sink)
@@ -58,7 +58,7 @@ pub fn read_whole(
     }
 }
 
-/// Hands on the lines of `input`, which begins at `from`, that start in `range`.
+/// Yields the lines of `input`, which begins at `from`, that start in `range`.
 fn read_lines(
     mut input: impl BufRead,
     from: u64,
@@ -104,13 +104,14 @@ fn read_lines(
             (skipping, length) = (false, 0);
             held.clear();
         } else if skipping {
-            // The next line starts at or after the range's end: none of this is ours.
+            // The next line starts at or after the end of the range, so nothing here is ours.
             if start + length >= range.end {
                 return Ok(());
             }
         } else if length <= limit as u64 {
             held.extend_from_slice(piece);
         } else {
+            // Beyond the limit only the length is still counted, so memory stays bounded by the limit.
             held = Vec::new();
         }
         let consumed = piece.len() + usize::from(newline.is_some());
@@ -119,7 +120,7 @@ fn read_lines(
     Ok(())
 }
 
-/// Refuses what is left of a file from `offset` on, or ends the run if its store failed.
+/// Refuses the rest of a file from `offset` on, or ends the run if its store failed.
 fn refuse_rest(error: io::Error, offset: u64, sink: &mut Sink<'_>) -> Result<()> {
     let (reason, detail) = sort_out(error)?;
     sink(Found::Refused(Refused { offset, reason, detail }))
@@ -184,11 +185,12 @@ fn parse<'t>(text: &'t str, fields: &Fields) -> std::result::Result<Row<'t>, (Re
     }
     let mut parser = serde_json::Deserializer::from_str(text);
     let row = RowSeed(fields).deserialize(&mut parser).and_then(|row| parser.end().map(|()| row));
-    // The parser's messages quote no content; it has no type to miss, because any value is taken.
+    // The parser's messages quote no content; there is no type to mismatch, because any value is accepted.
     row.map_err(|error| (Reason::BadJson, error.to_string()))
 }
 
-/// The wanted values of an object; of several names the first in the settings counts, of one name twice the last value.
+/// The wanted values of an object. If several names of the settings occur, the first counts; if one name occurs twice,
+/// its last value.
 #[derive(Default)]
 struct Row<'t> {
     url: Choice<'t>,
@@ -215,11 +217,11 @@ impl<'t> Choice<'t> {
     }
 }
 
-/// A JSON value, as far as it matters here.
+/// The properties of a JSON value that matter here.
 enum Scalar<'t> {
     Null,
     Text(Cow<'t, str>),
-    /// A number, with its value if it is a whole one of 64 bits.
+    /// A number, with its value if it is a whole number of 64 bits.
     Number(Option<i64>),
     Bool,
     List,
@@ -276,8 +278,8 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
     }
 }
 
-/// Parses any value. Lists and objects are parsed through and dropped; `serde_json` bounds how deep they go, which its
-/// own way of ignoring values does not.
+/// Parses any value. Lists and objects are parsed and dropped; `serde_json` bounds their depth, which its own way of
+/// ignoring values does not.
 struct Any;
 
 impl<'de> DeserializeSeed<'de> for Any {
@@ -312,7 +314,7 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_f64<E>(self, number: f64) -> std::result::Result<Scalar<'de>, E> {
-        // Seconds with a fraction; a cast of a float saturates, and what is beyond 64 bits is no time.
+        // Seconds with a fraction. A cast from float saturates, and a number beyond 64 bits is no time.
         Ok(Scalar::Number((number.abs() < 9e18).then_some(number as i64)))
     }
 

@@ -1,4 +1,5 @@
-//! Parquet crawls: a row a page, with columns for the URL and HTML or text. A row group is what one worker reads.
+//! Parquet crawls: one row per page, with columns for the URL and HTML or text. One worker reads one row group at a
+//! time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::job::Limits;
 use crate::read_at::ReadAt;
 use crate::storage::parquet_file::{Fault, ParquetFile, next_values, rows_of, ticks};
 
-/// Rows decoded at once: enough to amortise the calls, few enough that large pages do not pile up.
+/// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
 const BATCH: usize = 64;
 
 /// A Parquet file whose columns have been found and checked.
@@ -30,7 +31,7 @@ pub struct ParquetRows {
 }
 
 impl ParquetRows {
-    /// Opens a file and finds its columns; of several names in the settings the first that exists counts.
+    /// Opens a file and finds its columns; of several names in the settings, the first that exists counts.
     ///
     /// # Errors
     /// [`Error::Input`] when the footer is damaged (`bad_parquet`), when there is no column for the URL or none for
@@ -61,23 +62,23 @@ impl ParquetRows {
         Ok(ParquetRows { file, url, html, text, time })
     }
 
-    /// Number of row groups.
+    /// Number of row groups in the file.
     pub fn groups(&self) -> usize {
         self.file.reader.metadata().num_row_groups()
     }
 
-    /// Rows of a row group.
+    /// Number of rows in a row group.
     pub fn rows(&self, group: u64) -> u64 {
         rows_of(&self.file, group as usize) as u64
     }
 
-    /// Reads the rows of some row groups, in order; a record's offset is its row number in the file, from 0.
+    /// Reads the rows of some row groups, in order; the offset of a record is its row number in the file, from 0.
     ///
     /// # Errors
-    /// Those of the file and of the sink. A group that does not decode is refused from the row where that shows.
+    /// Those of the file and of the sink. A group that does not decode is refused from the row where the damage shows.
     ///
     /// # Cost
-    /// Memory is a data page of each column and 64 rows.
+    /// Memory for one data page of each column and 64 rows.
     pub fn read_groups(&self, groups: Range<u64>, limits: &Limits, sink: &mut Sink<'_>) -> Result<()> {
         let groups = groups.start as usize..self.groups().min(groups.end as usize);
         let mut row: u64 = (0..groups.start).map(|group| rows_of(&self.file, group) as u64).sum();
@@ -231,7 +232,7 @@ fn found(
         fetch_time: time.flatten().unwrap_or(0),
         status: 200,
         mime: String::new(),
-        // A binary column may hold a page as it came, in any charset; what is UTF-8 throughout is taken as that.
+        // A binary column may hold a page as fetched, in any charset; what is valid UTF-8 throughout is taken as UTF-8.
         charset: std::str::from_utf8(&body).is_ok().then(|| "utf-8".into()),
         length: body.len() as u64,
         body,

@@ -1,4 +1,4 @@
-//! What a crawl reader hands on: pages as fetched, and records it had to refuse.
+//! The output of crawl readers: pages as fetched, and records that were refused.
 
 use crate::error::Result;
 
@@ -7,32 +7,33 @@ use crate::error::Result;
 pub enum Form {
     /// HTML as fetched; text and links are to be extracted.
     Html,
-    /// Text that somebody extracted already (WET, a `text` column); it has no links.
+    /// Text that was extracted already (WET, a `text` column); it has no links.
     Text,
 }
 
 /// A page as read from a crawl, before its text is extracted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawPage {
-    /// Target URL as the crawl has it, not yet canonical.
+    /// Target URL as in the crawl, not yet canonical.
     pub url: String,
-    /// Seconds since 1970 at which it was fetched; 0 when the crawl does not say.
+    /// Fetch time in seconds since 1970; 0 if the crawl does not say.
     pub fetch_time: i64,
-    /// HTTP status; 200 when the crawl does not say.
+    /// HTTP status; 200 if the crawl does not say.
     pub status: u16,
-    /// Media type without parameters, lower case; empty when not said.
+    /// Media type without parameters, lower case; empty if not given.
     pub mime: String,
     /// Charset of the transport (HTTP header), if it names one.
     pub charset: Option<String>,
     /// The page's bytes, transfer and content encodings removed.
     pub body: Vec<u8>,
-    /// HTML or text.
+    /// Whether `body` is HTML or text.
     pub form: Form,
-    /// Where the record starts in its file: byte offset (WARC), line number from 1 (JSONL), row number (Parquet), 0 (a file a page).
+    /// Where the record starts in its file: byte offset (WARC, JSONL), row number from 0 (Parquet), 0 (one page per
+    /// file).
     pub offset: u64,
-    /// Length of the record in its file, in bytes; 0 when unknown.
+    /// Length of the record in its file, in bytes; 0 if unknown.
     pub length: u64,
-    /// Damage that was mended while reading, in the words of [`Reason`]; the page is kept.
+    /// Damage that was repaired while reading, as a [`Reason`]; the page is kept.
     pub mended: Option<Reason>,
 }
 
@@ -41,42 +42,42 @@ pub struct RawPage {
 pub struct Refused {
     /// As [`RawPage::offset`].
     pub offset: u64,
-    /// Why.
+    /// Why it is not kept.
     pub reason: Reason,
-    /// Particulars for a person: a value, an expectation; never page text.
+    /// Details for people: a value, an expectation; never page text.
     pub detail: String,
 }
 
-/// What a reader finds, one call a record.
+/// One result of a reader, per record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// A page.
+    /// A page that was kept.
     Page(RawPage),
-    /// A record that is no page or cannot be read.
+    /// A record that is not a page or cannot be read.
     Refused(Refused),
 }
 
-/// Takes what a reader finds. An error (of storage, or of the run) ends the reading.
+/// Receives the results of a reader. An error (of storage, or of the run) ends the reading.
 pub type Sink<'a> = dyn FnMut(Found) -> Result<()> + 'a;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $class:ident;)*) => {
-        /// Why a record is not kept, or what was mended in one that is.
+        /// Why a record is not kept, or which damage was repaired in one that is.
         ///
-        /// [`Reason::is_bad`] tells damage, which counts toward `--max-bad`, from records that are simply no pages.
+        /// [`Reason::is_bad`] tells damage, which counts toward `--max-bad`, from records that are simply not pages.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub enum Reason { $($(#[$doc])* $name,)* }
 
         impl Reason {
-            /// Every reason there is, in the order of the table in the docs.
+            /// Every reason; `docs/input.md` explains them all.
             pub const ALL: &'static [Reason] = &[$(Reason::$name),*];
 
-            /// The word in the `rejected` table.
+            /// The word in the column `rejected.reason`.
             pub fn word(self) -> &'static str {
                 match self { $(Reason::$name => $text),* }
             }
 
-            /// Whether the record is damaged, as opposed to well formed but no page of interest.
+            /// Whether the record is damaged, rather than well formed but not a page of interest.
             pub fn is_bad(self) -> bool {
                 match self { $(Reason::$name => matches!(Class::$class, Class::Bad)),* }
             }
@@ -102,9 +103,9 @@ reasons! {
     StatusNot2xx = "status_not_2xx", NoPage;
     /// Media type that is neither HTML nor plain text.
     NotText = "not_text", NoPage;
-    /// No target URL.
+    /// The record has no target URL.
     NoTargetUri = "no_target_uri", Bad;
-    /// The target URL is no http(s) URL with a host.
+    /// The target URL is not an http(s) URL with a host.
     BadUrl = "bad_url", Bad;
     /// The WARC version line is not 0.18, 1.0 or 1.1.
     BadVersion = "bad_version", Bad;
@@ -112,7 +113,7 @@ reasons! {
     BadHeader = "bad_header", Bad;
     /// A WARC or HTTP head over the limit.
     HeaderTooLarge = "header_too_large", Bad;
-    /// Content-Length missing, doubled, negative, no number or beyond the limit of its file.
+    /// Content-Length missing, doubled, negative, not a number, or beyond the end of its file.
     BadContentLength = "bad_content_length", Bad;
     /// The date cannot be read; the page counts as fetched at time 0.
     BadDate = "bad_date", Bad;
@@ -126,7 +127,7 @@ reasons! {
     GzipCrc = "gzip_crc", Bad;
     /// A gzip member or record that ends with the file.
     Truncated = "truncated", Bad;
-    /// Bytes between records that belong to none.
+    /// Bytes between records that belong to no record.
     Garbage = "garbage", Bad;
     /// No HTTP status line.
     BadHttpStatus = "bad_http_status", Bad;
@@ -134,13 +135,13 @@ reasons! {
     HttpHeaderUnterminated = "http_header_unterminated", Bad;
     /// A damaged chunked body.
     BadChunk = "bad_chunk", Bad;
-    /// A content encoding nobody knows.
+    /// A content encoding of an unknown name.
     UnknownEncoding = "unknown_encoding", Bad;
     /// More stacked content encodings than allowed.
     TooManyEncodings = "too_many_encodings", Bad;
-    /// A content encoding is named, but the body is not so encoded; the body is taken as it is.
+    /// A content encoding is named, but the body is not encoded in it; the body is taken as it is.
     EncodingLie = "encoding_lie", Bad;
-    /// A line of JSONL that is no JSON object.
+    /// A line of JSONL that is not a JSON object.
     BadJson = "bad_json", Bad;
     /// A line that is not UTF-8.
     NotUtf8 = "not_utf8", Bad;

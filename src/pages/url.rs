@@ -1,19 +1,19 @@
-//! Canonical URLs: the one spelling of an address by which a page has its doc id.
+//! Canonical URLs: the one spelling of an address from which a page's doc id is made.
 //!
-//! In: a URL as a crawl or a link has it. Out: [`CanonicalUrl`], an absolute http(s) URL as the WHATWG URL standard
-//! serialises it, and of it
+//! In: a URL as in a crawl or link. Out: [`CanonicalUrl`], an absolute http(s) URL as serialised by the WHATWG URL
+//! standard, with
 //!
-//! - no fragment, no user and password, no port that is the scheme's own, no dot at the end of the host;
-//! - everything else untouched: the order of the query, `index.html`, `www.`, upper case in the path. What looks like
-//!   the same page but has another address is for the comparison of texts to find, not for a rule to assume.
+//! - no fragment, user or password, default port, or dot at the end of the host;
+//! - everything else untouched: the order of the query, `index.html`, `www.`, upper case in the path. Whether two
+//!   addresses have the same page is for the comparison of texts to find out, not for a rule to assume.
 //!
-//! A canonical URL is its own canonical form.
+//! The canonical form of a canonical URL is itself.
 
 use std::net::Ipv4Addr;
 
 use url::{Host, Url};
 
-/// Longest URL or reference that is accepted, in bytes as written.
+/// Longest URL or reference accepted, in bytes as written.
 pub(super) const LONGEST: usize = 8 << 10;
 
 /// An http(s) URL in canonical form.
@@ -23,10 +23,10 @@ pub struct CanonicalUrl {
 }
 
 impl CanonicalUrl {
-    /// Canonicalises a URL as a crawl has it; white space and the angle brackets of some WARC writers are taken off.
+    /// Canonicalises a URL from a crawl; white space and the angle brackets of some WARC writers are stripped.
     ///
     /// # Errors
-    /// Why it is none, in words for the `rejected` table.
+    /// The reason why it is not a URL of a page, in words for the `rejected` table.
     pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
         let raw = raw.trim();
         let raw = raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw);

@@ -1,6 +1,6 @@
-//! The input cut in work items, each read by one worker.
+//! The input, cut into work items, each read by one worker.
 //!
-//! Items come from the files alone, never from the number of workers: WARC files and plain JSONL in pieces of fixed size,
+//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size,
 //! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
 
 use std::ops::Range;
@@ -20,21 +20,21 @@ use crate::storage::location::{Listed, Location};
 use crate::storage::open::{Stamp, open, open_pinned};
 use crate::synth::Synth;
 
-/// Files of a folder that are read as one item.
+/// Files of a folder per item.
 const FILES_AN_ITEM: u64 = 256;
 
-/// Pages of a synthetic crawl that are made as one item.
+/// Pages of a synthetic crawl per item.
 const PAGES_AN_ITEM: u64 = 256;
 
-/// Inputs looked at at once: stores answer slowly, and many at a time.
+/// Inputs opened at the same time: stores answer slowly, but many requests at once.
 const LOOKERS: usize = 16;
 
-/// Inputs, ascending by name, and the items they are cut in, in the order of inputs.
+/// Inputs, ascending by name, and their items, in the order of inputs.
 #[derive(Debug)]
 pub struct Work {
-    /// Name of each input.
+    /// Name of each input, as in the column `pages.source`.
     pub inputs: Vec<String>,
-    /// Items; those of one input stand together, in the order of its bytes.
+    /// Items; those of one input are adjacent, in the order of its bytes.
     pub items: Vec<WorkItem>,
     sources: Vec<Source>,
 }
@@ -42,22 +42,22 @@ pub struct Work {
 /// A piece of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkItem {
-    /// Number of the input.
+    /// Index of the input, from 0.
     pub input: u32,
-    /// Bytes, row groups, files or pages, by the kind of input.
+    /// Range of bytes, row groups, files or pages, by the kind of input.
     piece: Range<u64>,
-    /// Bytes of input that the piece stands for.
+    /// Bytes of input that the piece represents.
     bytes: u64,
 }
 
 impl WorkItem {
-    /// Bytes of input that it stands for; pages, where a synthetic crawl has no bytes.
+    /// Bytes of input that the item represents; pages for a synthetic crawl, which has no bytes.
     pub fn weight(&self) -> u64 {
         if self.bytes > 0 { self.bytes } else { self.piece.end - self.piece.start }
     }
 }
 
-/// An input that was looked at.
+/// An input whose format is known.
 #[derive(Debug)]
 pub(super) enum Source {
     Warc(Location, Stamp),
@@ -69,10 +69,10 @@ pub(super) enum Source {
 }
 
 impl Work {
-    /// Finds the inputs of a job and cuts them in items of about `shard_bytes`.
+    /// Finds the inputs of a job and cuts them into items of about `shard_bytes`.
     ///
     /// # Errors
-    /// [`Error::Input`] for an input that is missing or of no known kind; [`Error::Usage`] when there is none.
+    /// [`Error::Input`] for an input that is missing or of an unknown format; [`Error::Usage`] if there is none.
     pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
@@ -108,7 +108,7 @@ impl Work {
         self.sources.push(source);
     }
 
-    /// Hash of the names and lengths of all inputs: processes that see the same inputs have the same.
+    /// Hash of the names and lengths of all inputs: equal for processes that see the same inputs.
     pub fn fingerprint(&self) -> u64 {
         let mut text = String::new();
         for name in &self.inputs {
@@ -121,7 +121,7 @@ impl Work {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
 
-    /// A key for each item that stands for what is read of it: the name and version of its file, and the piece.
+    /// A key for each item, made from the name and version of its file, and the piece.
     ///
     /// Items with the same key give the same records, in any run of the same job and build.
     pub fn keys(&self) -> Vec<u128> {
@@ -145,7 +145,7 @@ impl Work {
         xxhash_rust::xxh3::xxh3_128(text.as_bytes())
     }
 
-    /// Weight of all items.
+    /// Sum of the weights of all items.
     pub fn weight(&self) -> u64 {
         self.items.iter().map(WorkItem::weight).sum()
     }
@@ -158,10 +158,10 @@ impl Work {
         self
     }
 
-    /// Hands every record of an item to `sink`.
+    /// Yields every record of an item to `sink`.
     ///
     /// # Errors
-    /// Those of the sink and of storage; [`Error::Input`] when a file is not the one that was planned.
+    /// Those of the sink and of storage; [`Error::Input`] if a file is not the one that was planned.
     pub fn read(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
         let limits = &input.limits;
         let mut records = 0;
@@ -197,9 +197,10 @@ impl Work {
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
 
-    /// The offset from which the records of each item are true: an item may begin inside a record that holds an archive.
+    /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
+    /// archive.
     ///
-    /// `ends[item]` is what reading it came to.
+    /// `ends[item]` is the outcome of reading it.
     pub fn floors(&self, ends: &[RangeEnd]) -> Vec<u64> {
         let mut floors = Vec::with_capacity(ends.len());
         for items in self.items.chunk_by(|x, y| x.input == y.input) {
@@ -213,7 +214,7 @@ impl Work {
     }
 }
 
-/// Hands on the pages of a range of a made-up crawl; the offset of a page is its number.
+/// Yields the pages of a range of a made-up crawl; the offset of a page is its number.
 pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
         sink(Found::Page(RawPage {
@@ -232,12 +233,12 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
     Ok(())
 }
 
-/// What an input turned out to be.
+/// An input whose format has been detected.
 pub(super) struct Looked {
     pub(super) source: Source,
-    /// Bytes, row groups or files, of which pieces are made.
+    /// Number of bytes, row groups or files to cut into pieces.
     units: u64,
-    /// Units of a piece; `None` for pieces of `shard_bytes`.
+    /// Units per piece; `None` for pieces of `shard_bytes`.
     units_a_piece: Option<u64>,
     bytes: u64,
 }
@@ -254,7 +255,7 @@ pub(super) fn look(location: &Location, input: &Input) -> Result<Looked> {
     let stamp = file.stamp().clone();
     let bytes = stamp.bytes;
     let (source, units, units_a_piece) = match kind {
-        // Nothing to read, whatever it would have been.
+        // Nothing to read, whatever the format would have been.
         Kind::Empty => (Source::Warc(place, stamp), 0, None),
         Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(place, stamp), bytes, None),
         Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),

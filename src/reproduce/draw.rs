@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A bar chart of shares over positions; the text is ours, so nothing in it needs escaping.
+/// A bar chart of shares over positions. The texts are ours, so nothing in them needs escaping.
 pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
     let highest = values.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let step = (WIDTH - LEFT - 20.0) / values.len().max(1) as f64;
@@ -26,7 +26,7 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
 /// Colours of the series of a figure, darkest first, as in the papers.
 const COLOURS: [&str; 5] = ["#1b3a57", "steelblue", "#a8c6e0", "#b5651d", "#c0392b"];
 
-/// Points of a curve that are marked one by one.
+/// Most points of a curve that get a marker each.
 const FEW: usize = 20;
 
 fn frame(title: &str, across: &str, up: &str) -> String {
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("cx=\"60.0\" cy=\"376.0\"") && svg.ends_with("</svg>\n"), "{svg}");
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
-        // The ground, two keys and four bars.
+        // The background, two keys and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
         let series = [("a".to_string(), vec![(0.0, 1.0), (1.0, 0.0)]), ("b".to_string(), vec![(0.5, 0.5)])];
         let svg = curves("t", ("x", 1.0), ("y", 1.0), &series);

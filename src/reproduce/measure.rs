@@ -1,16 +1,16 @@
-//! Time and memory of a piece of work.
+//! Measures time and memory of a piece of work.
 
 use std::time::Instant;
 
-/// Seconds of a piece of work, and what it returned.
+/// Runs a piece of work; returns its seconds by the clock, and its result.
 pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();
     let done = work();
     (start.elapsed().as_secs_f64(), done)
 }
 
-/// Seconds of the processor that a piece of work took on this thread, and what it returned; on a machine that others use
-/// too, this is what one core takes. Seconds on the clock where the system does not tell.
+/// Runs a piece of work; returns the processor seconds it took on this thread, and its result. On a shared machine this
+/// is what one core needs. Seconds by the clock if the system does not tell.
 pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let used = || {
         let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -21,13 +21,13 @@ pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (before.zip(used()).map_or(clock, |(before, after)| after - before), done)
 }
 
-/// The median.
+/// The median of some figures, which must not be empty.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_unstable_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
-/// Fingerprints a second that one core reads from memory and adds up: the physical limit of a scan.
+/// Fingerprints per second that one core reads from memory and adds up: the physical limit of a scan.
 pub(super) fn memory_scan() -> f64 {
     let values: Vec<u64> = (0..1 << 26).collect();
     let pass = || {
@@ -38,17 +38,17 @@ pub(super) fn memory_scan() -> f64 {
     median((0..5).map(|_| pass()).collect())
 }
 
-/// Forgets the most memory this process ever held, so that from now on it is counted anew; whether the system can.
+/// Resets this process's peak memory; returns whether the system can do that.
 pub(super) fn forget_peak_memory() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Seconds that all threads of this process have spent on a processor; 0 where the system does not tell.
+/// Seconds that all threads of this process have spent on a processor; 0 if the system does not tell.
 ///
-/// On a machine that others use too this is what a piece of work takes, and the clock what it took.
+/// On a shared machine this is what a piece of work needs; the clock shows what it took.
 pub(super) fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // After the name, which ends with the last bracket: in user mode and in the kernel, in hundredths.
+    // Fields after the name, which ends with the last bracket: time in user mode and in the kernel, in hundredths.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     ticks as f64 / 100.0

@@ -1,7 +1,7 @@
-//! Published tables and figures, ours beside the papers', and figures of our own that no paper has.
+//! Published tables and figures with ours beside them, and benchmarks of our own.
 //!
-//! An entry makes its input, does the work, and returns rows: what was measured, the paper's figure, what is to be
-//! reached. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
+//! An entry makes its input, does the work, and returns rows: what was measured, our figure, the paper's figure, and
+//! the target. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
 
 pub mod csg00;
 pub mod ddgmp03;
@@ -18,40 +18,40 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 pub use crate::evaluate::Row;
 
-/// What a reproduction may use.
+/// Options of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Main size: documents, fingerprints or tuples.
     pub scale: u64,
-    /// Real data, for those that speak of it: a run's folder.
+    /// A run's folder, for reproductions on real data.
     pub input: Option<String>,
-    /// The truth about the crawl of that run, for those that hold a run against it: a file.
+    /// File with the truth about the crawl of that run, for reproductions that need one.
     pub truth: Option<PathBuf>,
-    /// Folder for files made on the way; they are removed at the end.
+    /// Folder for temporary files, which are removed at the end.
     pub work: PathBuf,
-    /// Folder for figures and their data, if any are wanted.
+    /// Folder for figures and their data; none are written without it.
     pub output: Option<PathBuf>,
-    /// Worker threads.
+    /// Worker threads of each job.
     pub workers: usize,
 }
 
 /// A table or figure that can be reproduced.
 pub struct Entry {
-    /// Its name.
+    /// Name on the command line.
     pub name: &'static str,
     /// What it is, with its place in the paper.
     pub about: &'static str,
-    /// What the scale counts.
+    /// The unit of the scale.
     pub unit: &'static str,
-    /// The scale that ends within a minute.
+    /// Scale that ends within a minute.
     pub scale: u64,
-    /// The scale of the paper, or of the figure to be reached.
+    /// Scale of the paper, or of our target.
     pub full: u64,
-    /// Does it.
+    /// Computes the rows.
     pub run: fn(&Options) -> Result<Vec<Row>>,
 }
 
-/// All entries, by name.
+/// All entries, ascending by name.
 pub fn entries() -> Vec<Entry> {
     let mut all = mjs07::entries();
     all.extend(scale::entries());
@@ -63,10 +63,10 @@ pub fn entries() -> Vec<Entry> {
     all
 }
 
-/// The entry of a name.
+/// Finds the entry with a name.
 ///
 /// # Errors
-/// [`Error::Usage`] when there is none, with the nearest.
+/// [`Error::Usage`] if there is none, naming the nearest.
 pub fn find(name: &str) -> Result<Entry> {
     let mut all = entries();
     let nearest = (0..all.len()).min_by_key(|&at| strsim::damerau_levenshtein(all[at].name, name)).unwrap_or(0);
@@ -79,12 +79,12 @@ pub fn find(name: &str) -> Result<Entry> {
     )))
 }
 
-/// A figure that nothing is said of.
+/// A row with our figure only.
 pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
     Row { what: what.into(), ours: Some(ours), published: None, reach: None, unit: unit.into(), holds: None }
 }
 
-/// A figure beside the paper's.
+/// A row with our figure beside the paper's.
 pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
     Row { published: Some(published), ..figure(what, ours, unit) }
 }

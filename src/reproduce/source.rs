@@ -1,4 +1,4 @@
-//! What the reproductions of \[SGM98\] and \[CSG00\] speak of: a run that is given, a job that is run now, or a made-up table.
+//! Data for the reproductions of \[SGM98\] and \[CSG00\]: a given run, a job run now, or a made-up table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::results::{self, compared};
 use crate::storage::location::Location;
 use crate::synth::tables::{Chunking, TableParams};
 
-/// What pages are compared by: a column of the papers' Table 1.
+/// How pages are compared: a column of the papers' Table 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Document,
     FourLines,
     TwoLines,
-    /// None of the papers'.
+    /// None of the papers' columns.
     Other,
 }
 
@@ -54,7 +54,7 @@ impl std::ops::Deref for Run {
 }
 
 impl Run {
-    /// Reads the run that was given, or runs a job on a made-up crawl of `scale` pages.
+    /// Reads the given run, or runs a job on a made-up crawl of `scale` pages.
     pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<Run> {
         match &options.input {
             Some(run) => Run::read(run),
@@ -82,7 +82,7 @@ impl Run {
         Run::read(&out)
     }
 
-    /// What its pages were compared by.
+    /// How its pages were compared.
     pub(super) fn by(&self) -> By {
         let job = &self.manifest.job;
         let settings = (&job["chunks"]["unit"], &job["chunks"]["count"], &job["overlap"]["min_shared"]);
@@ -94,13 +94,13 @@ impl Run {
         }
     }
 
-    /// Bytes of a table on disk.
+    /// Bytes of one of its tables on disk.
     pub(super) fn bytes(&self, table: &str) -> u64 {
         self.manifest.table(table).map(|file| file.bytes).sum()
     }
 }
 
-/// Runs a job.
+/// Runs a job in the work folder and opens its result.
 pub(super) fn run_job(options: &Options, job: Job) -> Result<results::Run> {
     let (out, digest) = (job.output.url.clone(), Digest::of(&job).0);
     let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
@@ -110,7 +110,7 @@ pub(super) fn run_job(options: &Options, job: Job) -> Result<results::Run> {
     results::Run::open(&out)
 }
 
-/// A job, and the truth about its crawl: those of the run that was given, or a job file's on a made-up crawl of `scale` pages.
+/// A job, and the truth about its crawl: those of the given run, or a job file's on a made-up crawl of `scale` pages.
 pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Result<(Job, Vec<TruthRow>)> {
     let (Some(run), Some(truth)) = (&options.input, &options.truth) else {
         if options.input.is_some() {
@@ -136,7 +136,7 @@ pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClus
     of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
-/// Bars of pages by number of replicas, by what pages are compared by.
+/// Bars of pages by number of replicas, for each way of comparing pages.
 pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
     if let Some(run) = &options.input {
         let run = Run::read(run)?;
@@ -152,12 +152,12 @@ pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
     Ok(vec![(By::Document, bars(&two.exact)), (By::FourLines, bars(&four.similar)), (By::TwoLines, bars(&two.similar))])
 }
 
-/// A figure of the paper's that our data cannot speak to.
+/// A figure of the paper on which our data have no bearing.
 pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> Row {
     Row { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
 }
 
-/// Writes a figure and its data where they are wanted.
+/// Writes a figure and its data if `--output` is given.
 pub(super) fn put(options: &Options, name: &str, svg: String, tsv: String) -> Result<()> {
     let Some(folder) = &options.output else { return Ok(()) };
     let failed = |path: &Path, cause: std::io::Error| Error::storage(path.display().to_string(), cause);

@@ -1,4 +1,4 @@
-//! What is held against a truth: the rows of a run, and the truth in the same form.
+//! The two sides of a comparison: the rows of a run, and a truth in the same form.
 
 use super::Run;
 use super::pages::Pages;
@@ -9,15 +9,15 @@ use crate::pages::url::CanonicalUrl;
 use crate::storage::table::Table;
 use crate::synth::Synth;
 
-/// The canonical form of a URL that a file has.
+/// The canonical form of a URL in a file.
 ///
 /// # Errors
-/// [`Error::Input`] when it has none.
+/// [`Error::Input`] if it has none, naming the file.
 pub fn canonical(file: &str, url: &str) -> Result<CanonicalUrl> {
     CanonicalUrl::parse(url).map_err(|why| Error::input(file, format!("{why}: {url}")))
 }
 
-/// Reads a truth, its URLs as the reader of a crawl has them.
+/// Reads a truth and canonicalises its URLs, as the reader of a crawl does.
 ///
 /// # Errors
 /// As [`read_truth`].
@@ -29,7 +29,7 @@ pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     Ok(truth)
 }
 
-/// The rows of a run that are measured.
+/// Reads the rows of a run that are measured.
 ///
 /// # Errors
 /// As [`Run::table`].
@@ -63,7 +63,7 @@ pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
     truth(url, &String::from_utf8_lossy(&text))
 }
 
-/// Holds a run against a truth.
+/// Compares a run with a truth.
 ///
 /// # Errors
 /// As [`rows`].

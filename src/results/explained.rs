@@ -1,4 +1,4 @@
-//! What a finished run says of two pages, from its tables and its input alone.
+//! Explains two pages of a finished run, from its tables and its input alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,20 +17,20 @@ use crate::overlap::FPrintDocId;
 use crate::overlap::filter::Verdict;
 use crate::overlap::guard::Match;
 
-/// Lines of both texts around a change.
+/// Unchanged lines shown around a change.
 const CONTEXT: usize = 2;
 
-/// A run whose tables have been read, so far as they speak of two pages.
+/// The tables of a run, as far as they concern two pages.
 pub struct Asked {
     job: Job,
     pages: Pages,
     hosts: Vec<HostId>,
-    /// Rows of the two pages.
+    /// Rows of the two pages in the table `pages`.
     rows: [usize; 2],
-    /// The table `pairs`: measure and value by pair.
+    /// The table `pairs`; below, measure and value of each pair.
     pairs: Vec<(DocId, DocId)>,
     measures: Vec<(String, u32)>,
-    /// The page that stands for each exact copy.
+    /// For each exact copy, the page that represents it.
     centres: HashMap<DocId, DocId>,
     clusters: HashMap<DocId, DocId>,
     sides: [Side; 2],
@@ -40,14 +40,15 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads what a run says of two URLs. What other pages' chunks are is read from the table `fprint_docid` if the run has it,
-    /// with `read_crawl` from the whole input, else from the pages of the two hosts.
+    /// Reads what a run says of two URLs. Chunks of other pages are read from the table `fprint_docid` if the run has
+    /// it; otherwise from the whole input (`read_crawl`) or from the pages of the two hosts.
     ///
     /// # Errors
-    /// [`Error::Input`] for a URL that is no page of the run, with the reason if it was rejected; those of [`Pages::read`].
+    /// [`Error::Input`] for a URL that is not a page of the run, with the reason if it was rejected; those of
+    /// [`Pages::read`].
     ///
     /// # Cost
-    /// All tables but the links in memory, and the fingerprints of the pages that are read.
+    /// Memory for all tables except links, and for the fingerprints of the pages that are read.
     pub fn read(run: &Run, urls: [&str; 2], read_crawl: bool) -> Result<Asked> {
         let (job, pages) = (run.job()?, Pages::of(run)?);
         let hosts = numbered(pages.0.text("host")?);
@@ -123,10 +124,10 @@ impl Asked {
         Ok(())
     }
 
-    /// Says it.
+    /// Draws the conclusions.
     ///
     /// # Errors
-    /// [`Error::Input`] when a table lacks a column.
+    /// [`Error::Input`] if a table lacks a column.
     pub fn explain(&mut self) -> Result<Explanation<'_>> {
         let [a, b] = self.rows.map(|row| self.stands_for(row));
         let (a, b) = (a?, b?);
@@ -160,7 +161,7 @@ impl Asked {
         Ok(Explanation { pages, together, reasons, chain, overlap, hamming, shared_chunks, diff })
     }
 
-    /// The page that stands for that of a row among exact copies.
+    /// The page that represents the page of a row among its exact copies.
     fn stands_for(&self, row: usize) -> Result<Rank> {
         let page = self.pages.doc_ids()?[row];
         let centre = self.centres.get(&page).copied().unwrap_or(page);
@@ -213,7 +214,7 @@ impl Asked {
         })
     }
 
-    /// A shortest chain of the run's pairs within a cluster.
+    /// A shortest chain of the run's pairs between the two pages, within their cluster.
     fn chain(&self, cluster: Option<DocId>) -> Result<Vec<Step>> {
         let Some(cluster) = cluster else { return Ok(Vec::new()) };
         let within = |page: &DocId| self.clusters.get(page) == Some(&cluster);
@@ -242,6 +243,7 @@ impl Asked {
             ));
         }
         let settings = &self.job.overlap;
+        // A page with too little text has no part in the comparison of chunks, so that cannot be the reason.
         if overlap.used && reasons.is_empty() {
             let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
             if !suffices {
@@ -308,7 +310,7 @@ impl Asked {
     }
 }
 
-/// Numbers the hosts of pages.
+/// Numbers hosts from 0, equal names alike.
 fn numbered(hosts: &[String]) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
@@ -318,7 +320,7 @@ fn numbered(hosts: &[String]) -> Vec<HostId> {
     hosts.iter().map(String::as_str).map(number).collect()
 }
 
-/// The error for a URL that is no page of the run.
+/// The error for a URL that is not a page of the run.
 fn unknown(run: &Run, url: &str) -> Error {
     let rejected = || -> Result<Option<String>> {
         let table = run.table("rejected")?;

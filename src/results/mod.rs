@@ -12,12 +12,12 @@ use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Table, decode};
 
-/// A finished run.
+/// A finished run: a folder with a manifest.
 #[derive(Debug)]
 pub struct Run {
-    /// Where it lies.
+    /// The folder of the result.
     pub folder: Location,
-    /// What it says of itself.
+    /// The manifest in it.
     pub manifest: Manifest,
 }
 
@@ -32,10 +32,10 @@ impl Run {
         Ok(Run { folder, manifest })
     }
 
-    /// Its settings.
+    /// The settings of the run.
     ///
     /// # Errors
-    /// [`Error::Input`] when a build with other settings wrote the run: what they stood for is not known to this one.
+    /// [`Error::Input`] if a build with other settings wrote the run, whose meaning this build does not know.
     pub fn job(&self) -> Result<Job> {
         serde_json::from_value(self.manifest.job.clone()).map_err(|cause| {
             let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
@@ -43,7 +43,7 @@ impl Run {
         })
     }
 
-    /// All rows of a table, ascending by its key; no columns where the run has no such table.
+    /// All rows of a table, ascending by key; a table without columns if the run does not have it.
     ///
     /// # Errors
     /// Those of [`Manifest::read_file`] and of decoding.

@@ -1,7 +1,7 @@
 //! Pages of a run, read again from its input.
 //!
-//! Nothing of a page but its row in the table `pages` is kept by a run. So whoever wants its text needs the input as it was, and
-//! each page that is read again is held against its row: length, length of the text, fingerprint of the text.
+//! A run keeps nothing of a page but its row in the table `pages`. So reading a text needs the input as it was, and
+//! each page that is read again is checked against its row: length, length of the text, fingerprint of the text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,14 +16,14 @@ use crate::pages::record::{Form, Found, RawPage};
 use crate::pages::url::CanonicalUrl;
 use crate::storage::table::Table;
 
-/// The table `pages`.
+/// The table `pages` of a run, in memory.
 #[derive(Debug)]
 pub struct Pages(pub Table);
 
-/// What is done with a page: its row, the page as fetched, its visible text.
+/// Receives a page: index of its row, the page as fetched, its visible text.
 pub type Take<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
 
-/// The columns by which pages are found again.
+/// The columns that say where pages are in the input.
 struct Places<'p> {
     urls: &'p [String],
     sources: &'p [String],
@@ -34,7 +34,7 @@ struct Places<'p> {
 }
 
 impl Pages {
-    /// Reads the table.
+    /// Reads the table of a run.
     ///
     /// # Errors
     /// As [`Run::table`].
@@ -42,23 +42,23 @@ impl Pages {
         run.table("pages").map(Pages)
     }
 
-    /// Doc ids, ascending.
+    /// Doc ids, one per row, ascending.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// [`Error::Input`] if the table has no such column.
     pub fn doc_ids(&self) -> Result<&[DocId]> {
         self.0.u64("doc_id")
     }
 
-    /// Canonical URLs.
+    /// Canonical URLs, one per row.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// [`Error::Input`] if the table has no such column.
     pub fn urls(&self) -> Result<&[String]> {
         self.0.text("url")
     }
 
-    /// Row of a page.
+    /// Index of the row of a page, if it is in the table.
     ///
     /// # Errors
     /// As [`Pages::doc_ids`].
@@ -66,13 +66,13 @@ impl Pages {
         Ok(self.doc_ids()?.binary_search(&page).ok())
     }
 
-    /// Reads the pages of some rows, each once, and hands them to `take` in the order in which they lie in the input.
+    /// Reads the pages of some rows, each once, and passes them to `take` in the order in which they are in the input.
     ///
     /// # Errors
-    /// [`Error::Input`] when an input is not there any more, or has something else where a page was; those of `take`.
+    /// [`Error::Input`] if an input has gone, or has something else in the place of a page; those of `take`.
     ///
     /// # Cost
-    /// One page in memory; see [`Again::read`] for what is read beside.
+    /// One page in memory; see [`Again::read`] for what else is read.
     pub fn read(&self, rows: &[usize], input: &Input, take: &mut Take<'_>) -> Result<()> {
         let places = Places {
             urls: self.urls()?,

@@ -1,18 +1,19 @@
-//! All pairs of points that are nearer than a tolerance in every component (\[DDGMP03\] section 3), without comparing all.
+//! Finds all pairs of points that differ by less than a tolerance in every component (\[DDGMP03\] section 3), without
+//! comparing all.
 //!
-//! A set is split in two at the median of the component that it spreads widest in, measured by its tolerance. Then each
-//! half is joined with itself, and the halves with each other; of two sets only those points are looked at that are within
-//! reach of the other's bounding box, and again one of them is split, until all points left are within reach of all others
-//! or are few. So every pair is found, each once, and nothing is put down in cells: many points in one place are told as one
-//! [`Block`], whose pairs are counted without being made.
+//! A set is split in two at the median of the component in which it spreads widest, measured in tolerances. Then each
+//! half is joined with itself, and the halves with each other. Of two sets, only points within reach of the other's
+//! bounding box are considered; again one of the sets is split, until all remaining points are within reach of all
+//! others, or are few. So every pair is found once, and no grid is built: many points in one place form one [`Block`],
+//! whose pairs are counted without being made.
 //!
 //! # Source
-//! The paper asks for "index structures for multidimensional data"; this one needs no index beside the points.
+//! The paper asks for "index structures for multidimensional data"; this one needs no index besides the points.
 
-/// Fewest points that are split.
+/// Sets with fewer points are not split.
 const FEW: usize = 24;
 
-/// Points of K components each.
+/// Points of K components each, numbered from 0.
 #[derive(Debug, Clone, Default)]
 pub struct Points {
     dims: usize,
@@ -20,44 +21,44 @@ pub struct Points {
 }
 
 impl Points {
-    /// No points yet, of so many components.
+    /// Starts without points, for points of `dims` components.
     pub fn new(dims: usize) -> Points {
         Points { dims, coordinates: Vec::new() }
     }
 
-    /// Adds a point; it gets the next number.
+    /// Adds a point; its number is the number of points before it.
     pub fn push(&mut self, point: &[u64]) {
         assert_eq!(point.len(), self.dims, "points have one number of components");
         self.coordinates.extend_from_slice(point);
     }
 
-    /// Number of points.
+    /// Number of points so far.
     pub fn len(&self) -> usize {
         self.coordinates.len() / self.dims.max(1)
     }
 
-    /// Whether there are none.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.coordinates.is_empty()
     }
 
-    /// A point.
+    /// The components of a point.
     pub fn get(&self, number: u32) -> &[u64] {
         &self.coordinates[number as usize * self.dims..][..self.dims]
     }
 }
 
-/// Pairs that collide, by the numbers of their points.
+/// Pairs that collide, given by the numbers of their points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block<'a> {
-    /// Every two of these.
+    /// All pairs of these points.
     Within(&'a [u32]),
-    /// Each of these with each of those.
+    /// Each of the first with each of the second.
     Across(&'a [u32], &'a [u32]),
 }
 
 impl Block<'_> {
-    /// Number of pairs.
+    /// Number of pairs in the block.
     pub fn count(&self) -> u64 {
         match self {
             Block::Within(points) => points.len() as u64 * (points.len() as u64 - 1) / 2,
@@ -65,7 +66,7 @@ impl Block<'_> {
         }
     }
 
-    /// Calls `pair` with each.
+    /// Calls `pair` with each pair.
     pub fn each(&self, mut pair: impl FnMut(u32, u32)) {
         match self {
             Block::Within(points) => {
@@ -78,13 +79,13 @@ impl Block<'_> {
     }
 }
 
-/// Finds all pairs of `points` whose distance in each component is less than its tolerance, each once, but those of two of the
-/// points from number `home` on: these are other workers' ([`Slabs`]).
+/// Finds all pairs of `points` that differ by less than the tolerance in each component, each once, except pairs of two
+/// points from number `home` on: those belong to other workers ([`Slabs`]).
 ///
 /// # Cost
-/// Some passes over points of each level of splitting, and over the pairs; no memory but 4 bytes a point.
+/// Some passes over the points at each level of splitting, and over the pairs; no memory but 4 bytes per point.
 pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(Block<'_>)) {
-    // Nothing is nearer than 0.
+    // No distance is less than 0.
     if tolerance.contains(&0) {
         return;
     }
@@ -95,7 +96,7 @@ pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl F
     join.across(home, visitors);
 }
 
-/// Smallest and largest value in each component.
+/// The smallest and the largest value of each component.
 type Bounds = Vec<(u64, u64)>;
 
 struct Join<'a, F> {
@@ -147,7 +148,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
             left.iter().for_each(|&x| self.compare(x, right));
             return;
         }
-        // Where points of both stay within reach of each other, but not all of all, one of the two is spread out.
+        // If points of both sets are within reach of each other, but not all of all, one of the two sets is spread out.
         let (right_spread, dim_of_right) = self.widest(&both, &of_right).expect("as wide as it was");
         if left_spread >= right_spread {
             let (low, high) = self.split(left, dim_of_left, of_left[dim_of_left].0);
@@ -180,14 +181,15 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         bounds
     }
 
-    /// Of the components in which `all` spread by the tolerance or more, that in which `set` spreads by most tolerances.
+    /// Of the components in which `all` spreads by the tolerance or more, the one in which `set` spreads by most
+    /// tolerances.
     fn widest(&self, all: &Bounds, set: &Bounds) -> Option<(f64, usize)> {
         let open = (0..all.len()).filter(|&dim| all[dim].1 - all[dim].0 >= self.tolerance[dim]);
         let spread = |dim: usize| (set[dim].1 - set[dim].0) as f64 / self.tolerance[dim].max(1) as f64;
         open.map(|dim| (spread(dim), dim)).max_by(|x, y| x.0.total_cmp(&y.0))
     }
 
-    /// Parts a set that is spread in `dim`, where its smallest value is `low`, at the median: no part is empty.
+    /// Splits a set that is spread in component `dim`, with smallest value `low`, at the median: no part is empty.
     fn split<'s>(&self, set: &'s mut [u32], dim: usize, low: u64) -> (&'s mut [u32], &'s mut [u32]) {
         let value = |number: u32| self.points.get(number)[dim];
         let middle = set.len() / 2;
@@ -197,7 +199,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         set.split_at_mut(end)
     }
 
-    /// The points of a set that are within reach of a box, brought to its front.
+    /// Moves the points of a set that are within reach of a box to its front.
     fn within_reach<'s>(&self, set: &'s mut [u32], reach: &Bounds) -> &'s mut [u32] {
         let near = |number: u32| {
             let mut all = self.points.get(number).iter().zip(reach).zip(self.tolerance);
@@ -210,7 +212,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
     }
 }
 
-/// Brings those for which `first` holds to the front, and says how many they are.
+/// Moves the points for which `first` holds to the front, and returns their number.
 fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
     let mut end = 0;
     for at in 0..set.len() {
@@ -222,20 +224,21 @@ fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
     end
 }
 
-/// Which worker joins which points: ranges of one component, a *slab* for each worker.
+/// Assigns points to workers: ranges of one component, a *slab* for each worker.
 ///
-/// A point is at home in its slab, and visits those below that it can collide with points of. So each pair is found once: at
-/// home of its lower point.
+/// A point is at home in its slab, and visits the lower slabs that have points it may collide with. So each pair is
+/// found once, at the home of its lower point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slabs {
     dim: usize,
-    /// First value of each slab but the first.
+    /// First value of each slab, except the first slab.
     starts: Vec<u64>,
     reach: u64,
 }
 
 impl Slabs {
-    /// Slabs for `workers` of about as many points each, by a sample; along the component by which fewest points visit.
+    /// Makes slabs for `workers` with about equally many points, judged by a sample, along the component in which the
+    /// fewest points visit.
     pub fn new(sample: &Points, tolerance: &[u64], workers: usize) -> Slabs {
         let along = |dim: usize| {
             let mut values: Vec<u64> = (0..sample.len() as u32).map(|number| sample.get(number)[dim]).collect();
@@ -249,12 +252,12 @@ impl Slabs {
         (0..tolerance.len()).map(along).min_by_key(|(visits, _)| *visits).expect("there are components").1
     }
 
-    /// The worker where a point is at home.
+    /// The worker at which a point is at home.
     pub fn home(&self, point: &[u64]) -> usize {
         self.slab(point[self.dim])
     }
 
-    /// Those that it visits.
+    /// The workers that a point visits.
     pub fn visited(&self, point: &[u64]) -> std::ops::Range<usize> {
         self.slab(point[self.dim].saturating_sub(self.reach))..self.home(point)
     }

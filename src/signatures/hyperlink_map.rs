@@ -4,24 +4,27 @@
 //! x^p(t+1) = r^p + γ Σ x^q(t) r^q   over the children q of p, component by component; x(0) = r
 //! ```
 //!
-//! Afterwards all are divided by the largest component of any page.
+//! Afterwards all values are divided by the largest component of any page.
 //!
 //! # Deviation
-//! With `signatures.children = "mean"` the sum is divided by the number of children in the crawl. After t iterations no
-//! component is beyond t + 1 then, and what stands far down the links counts for pages of many children as for those of few.
+//! With `signatures.children = "mean"` the sum is divided by the number of children in the crawl. Then no component
+//! exceeds t + 1 after t iterations, and pages far down the links count as much for pages with many children as for
+//! those with few.
 //!
 //! # Growth
-//! The paper's sum grows. With children of r on average, a page of c children has some r (1 + γcr + (γcr)² + ...): where γcr
-//! is beyond 1, each iteration multiplies by it, and the division by the largest value presses all pages without so many
-//! children towards 0. The numbers stay finite: 2^20 children and 8 iterations are 2^160 at most, and a double holds 2^1023.
-//! What is lost is not precision but room, so γ is small by default, and C is to be chosen for γ and the number of iterations.
+//! The paper's sum grows. With children of r on average, a page with c children has about r (1 + γcr + (γcr)² + ...).
+//! If γcr exceeds 1, each iteration multiplies by it, and the division by the largest value presses all pages with
+//! fewer children towards 0. The numbers stay finite: 2^20 children and 8 iterations give at most 2^160, and a double
+//! holds 2^1023. What is lost is not precision but resolution, so γ is small by default, and C should be chosen for γ
+//! and the number of iterations.
 //!
-//! Sums are doubles. They are the same for any number of workers because a page's children come in one order, by rank.
+//! Sums are doubles. They do not depend on the number of workers, because a page's children are added in one order, by
+//! rank.
 
 use super::ONE;
 use crate::job::{Children, Signatures};
 
-/// One step for one component of one page: `r` of the page, `x r` of its children in ascending order of rank.
+/// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of rank.
 pub fn step(r: f64, settings: &Signatures, children: impl ExactSizeIterator<Item = f64>) -> f64 {
     let damping = match settings.children {
         Children::Sum => settings.damping,
@@ -30,17 +33,17 @@ pub fn step(r: f64, settings: &Signatures, children: impl ExactSizeIterator<Item
     r + damping * children.fold(0.0, |sum, child| sum + child)
 }
 
-/// The part of [`ONE`] that `x` is of `largest`, the largest component of all.
+/// `x` divided by `largest`, the largest component of all pages, in parts of [`ONE`].
 pub fn part(x: f64, largest: f64) -> u64 {
     if largest > 0.0 { (x / largest * ONE as f64) as u64 } else { 0 }
 }
 
-/// The HM signatures of all pages in one place: the reference for the wiring, and for those who have all at hand.
+/// The HM signatures of all pages in one place: the reference for the wiring, and for callers that have all pages.
 ///
 /// `rp[p]` is the RP signature of page p, empty for a page without; `links` are (parent, child), ascending, each once.
 ///
 /// # Cost
-/// K additions a link and an iteration.
+/// K additions per link and iteration.
 pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(u32, u32)], settings: &Signatures) -> Vec<Vec<u64>> {
     let r: Vec<Vec<f64>> = rp.iter().map(|rp| rp.iter().map(|&part| super::number(part)).collect()).collect();
     let mut x = r.clone();

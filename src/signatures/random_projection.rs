@@ -1,7 +1,7 @@
 //! RP signatures: the bag of words of a page in K random directions (\[DDGMP03\] section 2.1).
 //!
-//! Text becomes a bag of terms as for simhashes ([`crate::text`]), the bag becomes `ΠD` of K whole numbers, and that an
-//! [`RpSignature`] once the smallest and largest value of each component in the crawl are known.
+//! Text becomes a bag of terms as for simhashes ([`crate::text`]), the bag becomes `ΠD` of K whole numbers, and that
+//! becomes an [`RpSignature`] once the smallest and largest value of each component in the crawl are known.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,34 +10,35 @@ use crate::ids::mix;
 use crate::job::Signatures;
 use crate::text::{Feature, Features, weigh};
 
-/// Entries that one hash gives.
+/// Entries per hash.
 const OF_ONE_HASH: usize = 4;
 
-/// What a bag is multiplied by before it is brought to unit length, so that its parts remain.
+/// Factor applied to a bag before it is scaled to unit length, so that fractions survive.
 const UNIT: i128 = 1 << 24;
 
-/// Π: a row of K entries for every term there may be, none of them stored.
+/// Π: a row of K entries for every possible term, none of them stored.
 ///
-/// Recipe `splitmix64-v1`: four entries of 16 bits each from `mix(term ^ mix(seed + 2^32 block))`; dimension d is in block
-/// d / 4. An entry is an odd number from -65,535 to 65,535, that is in \[-1,1\], uniform, in 65,535ths.
+/// Recipe `splitmix64-v1`: four entries of 16 bits each from `mix(term ^ mix(seed + 2^32 block))`; dimension d is in
+/// block d / 4. An entry is uniform among the odd numbers from -65,535 to 65,535, which stand for \[-1,1\] in
+/// 65,535ths.
 #[derive(Debug)]
 pub struct Projection {
-    /// One a block of dimensions.
+    /// One key per block of dimensions.
     keys: Vec<u64>,
     dims: usize,
 }
 
 impl Projection {
-    /// Π of K dimensions; another seed is another Π.
+    /// Makes Π of `dims` dimensions; another seed is another Π.
     pub fn new(dims: usize, seed: u32) -> Projection {
         let keys = (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| mix(u64::from(seed) + (block << 32))).collect();
         Projection { keys, dims }
     }
 
-    /// `ΠD` of a bag of terms, weights in sixteenths: in 65,535ths of these.
+    /// `ΠD` of a bag of terms whose weights are in sixteenths; the result is in 65,535ths of sixteenths.
     ///
     /// # Cost
-    /// One hash for four dimensions of a term.
+    /// One hash per four dimensions of a term.
     pub fn project(&self, bag: &[Feature]) -> Vec<i64> {
         let mut sums = vec![0; self.dims];
         for (sums, key) in sums.chunks_mut(OF_ONE_HASH).zip(&self.keys) {
@@ -67,7 +68,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe of a job's `[signatures]`.
+    /// Makes the recipe of a job's `[signatures]`.
     pub fn new(settings: &Signatures) -> Recipe {
         Recipe {
             settings: settings.clone(),
@@ -98,17 +99,17 @@ impl Recipe {
     }
 }
 
-/// Smallest and largest value of each component, over all pages that have a signature.
+/// The smallest and the largest value of each component, over all pages that have a signature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds(Vec<(i64, i64)>);
 
 impl Bounds {
-    /// Takes in a page.
+    /// Includes a page.
     pub fn extend(&mut self, projected: &[i64]) {
         self.join(Bounds(projected.iter().map(|&sum| (sum, sum)).collect()));
     }
 
-    /// Takes in the bounds of other pages; of no page they are empty.
+    /// Includes the bounds of other pages; those of no page are empty.
     pub fn join(&mut self, other: Bounds) {
         if self.0.is_empty() {
             *self = other;
@@ -119,7 +120,7 @@ impl Bounds {
         }
     }
 
-    /// The RP signature of a page among these; components that are the same for all pages are 0.
+    /// The RP signature of a page within these bounds; components that are the same for all pages are 0.
     pub fn signature(&self, projected: &[i64]) -> RpSignature {
         let part = |(&sum, &(low, high)): (&i64, &(i64, i64))| {
             let above = sum.abs_diff(low) as u128 * u128::from(ONE);

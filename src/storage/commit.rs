@@ -1,9 +1,9 @@
 //! Creating a file that must not exist yet: how one of two runs wins an output.
 //!
-//! A conditional create can lie in both directions. When the store did it and its answer was lost, the retry reports
-//! that the file exists, although it is ours; after a conflict (409) it reports the same although nothing is stored. So
-//! on any answer but a plain yes the file is read back and decides: ours, we won; another's, we lost; absent, try again
-//! a bounded number of times; unreadable, nobody knows, and nothing may be deleted.
+//! A conditional create can lie in both directions. If the store created the file and its answer was lost, the retry
+//! reports that the file exists, although it is ours; after a conflict (409) it reports the same although nothing is
+//! stored. So on any answer but a plain yes the file is read back and decides: ours, we won; another's, we lost;
+//! absent, try again a bounded number of times; unreadable, nobody knows, and nothing may be deleted.
 
 use std::fs;
 use std::io::{self, Write};
@@ -33,8 +33,8 @@ impl Location {
     /// attempt, so the bytes must carry an identifier that no other attempt has.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] when another attempt was first; [`Error::CommitUnknown`] when the store does not tell;
-    /// [`Error::Storage`] or [`Error::Space`] when nothing was written.
+    /// [`Error::LostCommit`] if another attempt was first; [`Error::CommitUnknown`] if the store does not tell;
+    /// [`Error::Storage`] or [`Error::Space`] if nothing was written.
     pub fn put_if_absent(&self, bytes: &[u8], ours: impl Fn(&[u8]) -> bool) -> Result<()> {
         settle(self.name(), || self.create(bytes), || self.get(), ours, std::thread::sleep)
     }
@@ -61,9 +61,9 @@ impl Location {
     }
 }
 
-/// Links a whole, synced file to its name, which fails if the name is taken. File systems without hard links (some
-/// network mounts, FAT) create the name first and fill it; the winner is as certain, but a reader may see it half
-/// written.
+/// Links a whole, synced file to its name, which fails if the name is taken. On file systems without hard links (some
+/// network mounts, FAT) it creates the name first and fills it; the winner is as certain, but a reader may see a
+/// half-written file.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, bytes)?;
     let linked = fs::hard_link(&temporary, path);
@@ -79,7 +79,7 @@ fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Decides a creation by what can be read back.
+/// Decides the outcome of a creation by what can be read back.
 fn settle(
     name: &str,
     create: impl Fn() -> std::result::Result<(), Refusal>,

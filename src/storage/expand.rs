@@ -1,13 +1,13 @@
-//! What a user's inputs stand for: files, globs, lists of paths, and folders.
+//! Expands a user's inputs: files, globs, lists of paths, and folders.
 //!
 //! - A file stands for itself.
-//! - A glob (`*`, `?` and `[..]` within a segment, `**` across them) stands for the files whose whole name matches; names
-//!   with a leading dot match only where the pattern has it.
-//! - `@FILE` stands for the entries of the list, one a line, plain or gzip. Blank lines and `#` comments are passed over;
-//!   relative entries stand from the list's folder.
+//! - A glob (`*`, `?` and `[..]` within a segment, `**` across segments) stands for the files whose whole name matches;
+//!   names with a leading dot match only if the pattern has it.
+//! - `@FILE` stands for the entries of the list, one per line, plain or gzip. Blank lines and `#` comments are skipped;
+//!   relative entries are relative to the list's folder.
 //! - A folder with pages (a name ending in `.html`, `.htm` or `.xhtml`, or HTML in its first file) stands for itself, its
 //!   name ending with `/`.
-//! - Any other folder stands for the files in it at any depth, but none below a name that begins with a dot or underscore.
+//! - Any other folder stands for the files in it, at any depth, except below names that begin with a dot or underscore.
 //!
 //! A file that exists is never taken for a glob, whatever its name.
 
@@ -24,7 +24,7 @@ use crate::read_at::ReadAt;
 /// Endings of files that make their folder a folder of pages.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
 
-/// Most bytes of a list once unpacked: some ten million entries.
+/// Most bytes of a decompressed list: some ten million entries.
 const LIST_BYTES: u64 = 1 << 30;
 
 /// Tells by the first bytes of a file whether it is a page.
@@ -34,7 +34,7 @@ pub type IsPage = fn(&[u8]) -> bool;
 ///
 /// # Errors
 /// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries.
-/// The entries of a list are not looked for here; whoever opens them will say which is missing.
+/// Entries of a list are not looked up here; opening them reports those that are missing.
 ///
 /// # Cost
 /// One listing for each glob or folder, one request for each other input.
@@ -58,7 +58,7 @@ pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Resul
 
 fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let is_glob = input.contains(['*', '?', '[']);
-    // A glob need be no valid key of a store (`**`), so it is looked at as a location only if it parses.
+    // A glob need not be a valid key of a store (`**`), so it is treated as a location only if it parses.
     let location = match Location::parse_with(input, stores) {
         Err(_) if is_glob => None,
         location => Some(location?),
@@ -83,8 +83,8 @@ fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec
     expand_glob(input, stores, locations)
 }
 
-/// Files matching a pattern: everything below the last folder that has no wildcard is listed and matched by its whole
-/// name.
+/// Finds the files that match a pattern: lists everything below the last folder without wildcards, and matches whole
+/// names.
 fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("no valid glob: {error}")))?;
     let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());
@@ -132,7 +132,7 @@ fn is_page_folder(files: &[Listed], is_page: IsPage) -> Result<bool> {
     }
 }
 
-/// Whether a file's name says that it is a page.
+/// Whether the name of a file has the ending of a page.
 pub(crate) fn has_page_ending(name: &str) -> bool {
     PAGE_ENDINGS.iter().any(|ending| {
         name.len() > ending.len()
@@ -140,7 +140,7 @@ pub(crate) fn has_page_ending(name: &str) -> bool {
     })
 }
 
-/// Entries of a list of paths.
+/// Reads the entries of a list of paths.
 fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let fault = |reason: String| Error::input(format!("@{list}"), reason);
     let packed = list.get()?.ok_or_else(|| fault("there is no such list".into()))?;

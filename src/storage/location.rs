@@ -1,6 +1,6 @@
 //! A file or folder, on the local disk or in an object store.
 //!
-//! What follows the bucket in a store's URL is the key as it stands, as the vendors' own tools take it: nothing is
+//! The part of a store's URL after the bucket is the key, literally, as in the vendors' own tools: nothing is
 //! percent-decoded, so every key that a store can hold can be named. A `file://` URL is a URL and is decoded.
 
 use std::cmp::Ordering;
@@ -35,18 +35,18 @@ pub(crate) enum Place {
 /// A file found by [`Location::list`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Where it is.
+    /// Name of the file.
     pub location: Location,
-    /// Its length and version when it was listed.
+    /// Length and version of the file when it was listed.
     pub stamp: Stamp,
 }
 
 impl Location {
-    /// Returns the location that a path or URL names, with the stores of the environment.
+    /// Parses a path or URL, with the stores of the environment.
     ///
     /// # Errors
-    /// [`Error::Input`] for a scheme that is not read, a URL without a bucket, one with a password in it, or a key with
-    /// an empty, `.` or `..` segment.
+    /// [`Error::Input`] for an unknown scheme, a URL without a bucket or with a password, or a key with an empty, `.`
+    /// or `..` segment.
     pub fn parse(url: &str) -> Result<Location> {
         Location::parse_with(url, Stores::of_env())
     }
@@ -66,7 +66,8 @@ impl Location {
             return Ok(Location::local(path, name));
         }
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        // Containers of Azure stand before an `@`; a colon there would be a password, which must not reach a log.
+        // The container of an Azure URL comes before an `@`; a colon there would precede a password, which must not
+        // reach a log.
         if bucket.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
             return Err(Error::input(
                 format!("{scheme}://***"),
@@ -81,7 +82,7 @@ impl Location {
         Location::of_store(store, &root, key)
     }
 
-    /// Returns the location of a key in a store that is open already; `root` is what names are to begin with.
+    /// Returns the location of a key in a store that is already open; `root` is the prefix of its names.
     ///
     /// # Errors
     /// [`Error::Input`] for a key with an empty, `.` or `..` segment.
@@ -113,7 +114,7 @@ impl Location {
         }
     }
 
-    /// Whether the name says that this is a folder: it ends with a slash.
+    /// Whether the name is that of a folder: it ends with a slash.
     pub fn is_folder(&self) -> bool {
         self.name.ends_with('/')
     }
@@ -213,9 +214,10 @@ impl Location {
         }
     }
 
-    /// Writes the whole file, over an older one if there is one; a reader sees all of it or nothing.
+    /// Writes the whole file, replacing an older one; readers see all of it or nothing.
     ///
-    /// Local files are written beside their place, synced, renamed, and the folder synced; missing folders are made.
+    /// Local files are written under a temporary name in the same folder, synced and renamed, and the folder is synced;
+    /// missing folders are created.
     ///
     /// # Errors
     /// [`Error::Storage`]; [`Error::Space`] when the disk is full.
@@ -230,7 +232,7 @@ impl Location {
             }
             Place::Remote(store, key) => {
                 let answer = wait(async {
-                    // One request beyond this size would outlast the time allowed to a request on a slow line.
+                    // On a slow line, a single request beyond this size would exceed the time allowed for a request.
                     const WHOLE: usize = 32 << 20;
                     if bytes.len() <= WHOLE {
                         return store.put(key, bytes.to_vec().into()).await.map(drop);
@@ -247,7 +249,7 @@ impl Location {
         }
     }
 
-    /// Removes the file; one that does not exist is no error.
+    /// Removes the file; succeeds if it does not exist.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -264,8 +266,8 @@ impl Location {
         }
     }
 
-    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files
-    /// only.
+    /// Lists the files below this folder, by ascending name; `depth` bounds the levels of folders, 1 for the folder's
+    /// own files only.
     ///
     /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A
     /// folder that does not exist has no files.
@@ -274,7 +276,7 @@ impl Location {
     /// [`Error::Storage`].
     ///
     /// # Cost
-    /// Stores list everything below the prefix whatever the depth.
+    /// Stores list everything below the prefix, whatever the depth.
     pub fn list(&self, depth: Option<usize>) -> Result<Vec<Listed>> {
         let mut files = match &self.place {
             Place::Local(path) => {
@@ -288,7 +290,7 @@ impl Location {
                 let skip = if key.is_root() { 0 } else { key.as_ref().len() + 1 };
                 let mut files = Vec::with_capacity(found.len());
                 for meta in found {
-                    // The object of the folder's own name, if there is one, is not below the folder.
+                    // An object with the folder's own name is not below the folder.
                     let Some(relative) = meta.location.as_ref().get(skip..).filter(|relative| !relative.is_empty())
                     else {
                         continue;
@@ -306,7 +308,7 @@ impl Location {
 
     fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<Listed>) -> Result<()> {
         let failed = |error| Error::storage(folder.to_string_lossy(), error);
-        // `""` is how a glob without a slash names the current folder.
+        // A glob without a slash names the current folder as `""`.
         let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let entries = match fs::read_dir(readable) {
             Err(error) if is_missing(&error) => return Ok(()),
@@ -333,7 +335,7 @@ impl Location {
         Location::local(PathBuf::new(), String::new())
     }
 
-    /// Says of a store's error where it happened and, for the commonest mistake, what to do.
+    /// Adds to a store's error where it happened and, for the commonest mistake, what to do.
     pub(crate) fn store_error(&self, error: object_store::Error) -> Error {
         let mut reason = error.to_string();
         if reason.contains("169.254.") {
@@ -355,7 +357,7 @@ impl Location {
     }
 }
 
-/// Writes a synced temporary file in the folder of `path` and returns its path; folders are made as needed.
+/// Writes a synced temporary file in the folder of `path` and returns its path; creates missing folders.
 pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
@@ -376,7 +378,7 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     }
 }
 
-/// Syncs the folder of a file, so that its new name outlives a crash of the machine.
+/// Syncs the folder of a file, so that its new name survives a crash of the machine.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     fs::File::open(folder_of(path))?.sync_all()
 }
@@ -388,7 +390,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// `a/b/c` where `a/b` is a file does not exist either.
+/// Whether the file is missing; `a/b/c` is, too, if `a/b` is a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -18,16 +18,16 @@ pub const NAME: &str = "manifest.json";
 pub struct FileEntry {
     /// Path below the folder.
     pub path: String,
-    /// Rows, for tables.
+    /// Number of rows, if it is a table.
     pub rows: Option<u64>,
-    /// Length in bytes.
+    /// Length of the file, in bytes.
     pub bytes: u64,
     /// XXH3 checksum of 128 bits, in hexadecimal.
     pub xxh3: String,
 }
 
 impl FileEntry {
-    /// Entry of a file with these bytes.
+    /// Makes the entry of a file with these bytes.
     pub fn of(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
         FileEntry { path: path.into(), rows, bytes: bytes.len() as u64, xxh3: checksum(bytes) }
     }
@@ -44,19 +44,19 @@ pub struct Manifest {
     pub format: u32,
     /// Random, so that a writer can tell its own manifest from another's.
     pub attempt: String,
-    /// Digest of the job.
+    /// Digest of the job, in hexadecimal.
     pub digest: String,
-    /// The effective job.
+    /// The effective job, every setting resolved.
     pub job: serde_json::Value,
     /// Names of the recipes that made the fingerprints.
     pub recipes: BTreeMap<String, String>,
-    /// The build that wrote it.
+    /// Version and commit of the build that wrote it.
     pub build: String,
     /// Workers, over all processes.
     pub workers: u64,
-    /// What was counted, as in `summary.json`.
+    /// Main counts, as in `summary.json`.
     pub counts: BTreeMap<String, u64>,
-    /// Seconds a stage took, on worker 0.
+    /// Seconds per stage, on worker 0.
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
@@ -65,7 +65,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Commits the result in `folder`: from now on it is one.
+    /// Commits the result in `folder`: from now on the folder is one.
     ///
     /// # Errors
     /// [`Error::LostCommit`] when another run was first, [`Error::CommitUnknown`] when the store does not tell.
@@ -80,7 +80,7 @@ impl Manifest {
     /// Reads the manifest of a result.
     ///
     /// # Errors
-    /// [`Error::Input`] when there is none, when it is not readable, of a newer format, or names files outside its folder.
+    /// [`Error::Input`] if it is missing, unreadable, of a newer format, or names files outside its folder.
     pub fn read(folder: &Location) -> Result<Manifest> {
         let location = folder.join(NAME)?;
         let name = location.name().to_string();
@@ -110,10 +110,10 @@ impl Manifest {
         }
     }
 
-    /// Reads one file of the result and holds it against its entry.
+    /// Reads one file of the result and checks it against its entry.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is missing, longer, shorter or has another checksum.
+    /// [`Error::Input`] if it is missing, or has another length or checksum.
     pub fn read_file(&self, folder: &Location, file: &FileEntry) -> Result<Vec<u8>> {
         let location = folder.join(&file.path)?;
         let bytes = location
@@ -125,15 +125,15 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Holds every file of the result against its entry.
+    /// Checks every file of the result against its entry.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first that is not as the manifest says.
+    /// [`Error::Input`] for the first file that differs from its entry.
     pub fn verify(&self, folder: &Location) -> Result<()> {
         self.files.iter().try_for_each(|file| self.read_file(folder, file).map(drop))
     }
 
-    /// The files of one table, in order.
+    /// The files of one table, in the order of its parts.
     pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
         self.files
             .iter()

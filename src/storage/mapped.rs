@@ -1,4 +1,4 @@
-//! Files in memory: mapped there, or read as a whole.
+//! Files in memory: mapped, or read as a whole.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -9,17 +9,17 @@ use memmap2::{Mmap, MmapMut};
 use super::location::Location;
 use crate::error::{Error, Result};
 
-/// Where the bytes of a file are while it is used.
+/// How the bytes of a file are held while it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residence {
-    /// In the file, from which pages are read when they are touched; for local files only, which nobody may change
-    /// meanwhile: a file that is cut ends the process (SIGBUS).
+    /// Mapped: pages are read when they are touched. Only for local files, which nobody may change meanwhile:
+    /// truncating a mapped file ends the process (SIGBUS).
     Mapped,
-    /// In memory of this process, in huge pages where the system grants them.
+    /// Read into memory of this process, in huge pages if the system grants them.
     Loaded,
 }
 
-/// The bytes of a file.
+/// The bytes of a file, mapped or loaded.
 #[derive(Debug)]
 pub struct FileBytes(Held);
 
@@ -38,7 +38,7 @@ impl AsRef<[u8]> for FileBytes {
     }
 }
 
-/// Maps or loads a file; one of a store is always loaded.
+/// Maps or loads a file; a file of a store is always loaded.
 ///
 /// # Errors
 /// [`Error::Input`] when there is no such file; [`Error::Storage`] when it cannot be read.
@@ -57,7 +57,7 @@ pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes
     match residence {
         // An empty file cannot be mapped.
         Residence::Mapped if length > 0 => {
-            // SAFETY: the bytes are read only; that nobody changes the file is asked of the caller, and what is read of it
+            // SAFETY: the bytes are only read; the caller must make sure that nobody changes the file, and its content
             // is checked as any input is.
             let bytes = unsafe { Mmap::map(&file) }.map_err(failed)?;
             Ok(FileBytes(Held::Mapped(bytes)))
@@ -68,7 +68,7 @@ pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes
 
 fn loaded(from: &mut dyn Read, length: usize) -> std::io::Result<FileBytes> {
     let mut bytes = MmapMut::map_anon(length.max(1))?;
-    // Without huge pages random reads cost more; nothing else changes, so a refusal is no error.
+    // Random reads cost more without huge pages; nothing else changes, so a refusal is no error.
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
     from.read_exact(&mut bytes[..length])?;

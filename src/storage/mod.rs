@@ -1,11 +1,11 @@
-//! Bytes: where they lie, how they are read and written, and what makes a folder of tables a result.
+//! Bytes: where they are, how they are read and written, and what makes a folder of tables a result.
 //!
 //! A [`location::Location`] is a local path or an object of a store; everything above this module sees only locations, files
 //! opened for positional reading, and tables. No caller awaits: `blocking` is the one place that waits on a future.
 
 pub(crate) mod blocking;
 
-// Where: a path or URL, the stores behind URLs, and what a user's inputs stand for.
+// Where: paths and URLs, the stores behind URLs, and the expansion of a user's inputs.
 pub mod expand;
 pub mod location;
 pub mod stores;
@@ -17,13 +17,13 @@ pub(crate) mod parquet_file;
 // In memory, mapped or loaded.
 pub mod mapped;
 
-// Writing: all of a file or nothing, and one winner where two runs want the same name.
+// Writing: all of a file or nothing, and one winner if two runs want the same name.
 pub mod commit;
 
-// What does not fit in memory for a while.
+// Data that do not fit in memory for a while.
 pub mod spill;
 
-// What an interrupted run has finished.
+// The finished work of an interrupted run.
 pub mod records;
 
 // The tables that people take home, and what makes a folder of them a result.

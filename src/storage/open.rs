@@ -1,7 +1,7 @@
-//! Files opened for positional reading, each pinned to the version that was seen first.
+//! Files opened for positional reading, each pinned to the version first seen.
 //!
-//! A crawl file that changes while it is read would give a result that no input has. So its length and version are
-//! noted when it is first seen; stores compare the version with every request, local files when asked
+//! A crawl file that changes while it is read would give a result that belongs to no input. So its length and version
+//! are noted when it is first seen. Stores compare the version at every request, local files on demand
 //! ([`OpenFile::still_same`]).
 
 use std::fs;
@@ -17,19 +17,19 @@ use super::location::{Location, Place};
 use crate::error::{Error, Result};
 use crate::read_at::ReadAt;
 
-/// Least bytes asked of a store at once: a smaller answer costs as much as this one.
+/// Fewest bytes requested from a store: a smaller answer costs as much.
 const FIRST_WINDOW: u64 = 64 << 10;
 
-/// Most bytes read ahead of a sequential reader.
+/// Most bytes read ahead for a sequential reader.
 const LARGEST_WINDOW: u64 = 4 << 20;
 
-/// Places in one file that can be read in turn without losing what was read ahead.
+/// Places in one file that can be read in turn without losing the bytes read ahead.
 const WINDOWS: usize = 4;
 
 /// Length and version of a file when it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Stamp {
-    /// Length in bytes.
+    /// Length of the file, in bytes.
     pub bytes: u64,
     /// Entity tag of an object, or time of the last change of a local file.
     pub version: String,
@@ -59,7 +59,7 @@ enum Source {
     Remote(Mutex<Vec<Window>>),
 }
 
-/// Bytes of an object that were read, from `start`; the last one used is the last in the list.
+/// Bytes of an object that have been read, from `start`; the list has the most recently used last.
 struct Window {
     start: u64,
     bytes: Bytes,
@@ -81,7 +81,7 @@ pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
     open_pinned(location, &stamp)
 }
 
-/// Opens a file as it was when its stamp was taken; a store is not asked before the first read.
+/// Opens the version of a file that a stamp names; a store is not asked before the first read.
 ///
 /// # Errors
 /// As [`open`]; [`Error::Input`] also when a local file has changed since.
@@ -101,7 +101,7 @@ pub fn open_pinned(location: &Location, stamp: &Stamp) -> Result<Arc<OpenFile>> 
 }
 
 impl OpenFile {
-    /// Where the file is.
+    /// Location of the file.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -111,7 +111,7 @@ impl OpenFile {
         &self.stamp
     }
 
-    /// Checks that what the name stands for now is what was opened.
+    /// Checks that the name still stands for the file that was opened.
     ///
     /// # Errors
     /// [`Error::Input`] when it changed or vanished; [`Error::Storage`] when the store fails.
@@ -143,8 +143,8 @@ impl OpenFile {
         }
     }
 
-    /// Serves a read from the windows, and fetches what they lack. A reader that goes on where a window ends gets twice
-    /// that window ahead, so a scan soon asks for the largest window while a probe here and there stays cheap.
+    /// Serves a read from the windows, and fetches the missing bytes. A reader that continues where a window ends gets
+    /// twice that window ahead, so a scan soon requests the largest window, while scattered probes stay cheap.
     fn read_windows(&self, windows: &Mutex<Vec<Window>>, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut read = Vec::with_capacity(length);
         while read.len() < length {
@@ -175,7 +175,7 @@ impl OpenFile {
         Ok(read)
     }
 
-    /// Asks the store for a range of the pinned version.
+    /// Requests a range of the pinned version from the store.
     fn fetch(&self, start: u64, end: u64) -> Result<Bytes> {
         let Place::Remote(store, key) = &self.location.place else {
             return Err(Error::Invariant(format!("{} is local and was asked for over the network", self.location)));
@@ -210,7 +210,7 @@ impl ReadAt for OpenFile {
         }
         match &self.bytes {
             Source::Local(file) => self.read_local(file, offset, length),
-            // Whoever reads this much at once needs no reading ahead.
+            // A reader of this much at once needs no reading ahead.
             Source::Remote(_) if length as u64 >= LARGEST_WINDOW => {
                 Ok(self.fetch(offset, offset + length as u64)?.into())
             }

@@ -15,7 +15,7 @@ use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReade
 use crate::error::Error;
 use crate::read_at::ReadAt;
 
-/// Largest footer that is read. One of this size describes some hundred thousand column chunks.
+/// Largest footer accepted. One of this size describes a few hundred thousand column chunks.
 const FOOTER_BYTES: u64 = 64 << 20;
 
 /// A Parquet file whose footer has been read.
@@ -24,17 +24,17 @@ pub(crate) struct ParquetFile {
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-/// Why something of a Parquet file cannot be had.
+/// Why a part of a Parquet file cannot be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The bytes are not what the format asks for; says what.
+    /// The bytes violate the format; says how.
     Content(String),
     /// The store failed, or the file changed.
     Run(Error),
 }
 
 impl ParquetFile {
-    /// Reads the footer.
+    /// Opens a file and reads its footer.
     pub(crate) fn open(file: Arc<dyn ReadAt>) -> std::result::Result<ParquetFile, Fault> {
         check_ends(file.as_ref())?;
         let failure = Arc::new(Mutex::new(None));
@@ -43,7 +43,7 @@ impl ParquetFile {
         Ok(ParquetFile { reader, failure })
     }
 
-    /// Runs something that reads from this file, turning errors and panics of the reader into a [`Fault`].
+    /// Runs a read from this file, turning errors and panics of the reader into a [`Fault`].
     pub(crate) fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
         guard(&self.failure, read)
     }
@@ -54,7 +54,7 @@ impl ParquetFile {
     }
 }
 
-/// Magic at both ends and a footer that lies in the file, before a byte of it is taken at its word.
+/// Checks the magic at both ends, and that the footer lies within the file, before any of its bytes is trusted.
 fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
     let content = |reason: String| Err(Fault::Content(reason));
     let length = file.len();
@@ -77,8 +77,8 @@ fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
     Ok(())
 }
 
-/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, comes
-/// first.
+/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, takes
+/// precedence.
 fn guard<T>(
     failure: &Mutex<Option<Error>>,
     read: impl FnOnce() -> parquet::errors::Result<T>,
@@ -96,7 +96,7 @@ fn guard<T>(
 /// Reads the next `rows` values of a flat column, `None` where one is absent.
 ///
 /// # Errors
-/// When the column ends before, or does not decode.
+/// If the column ends early, or does not decode.
 pub(crate) fn next_values<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     nullable: bool,
@@ -118,7 +118,7 @@ pub(crate) fn next_values<T: DataType>(
     Ok(levels.into_iter().map(|level| if level == 1 { values.next() } else { None }).collect())
 }
 
-/// Hands a file to the crate.
+/// Adapts a file to the crate.
 pub(crate) struct Chunks {
     file: Arc<dyn ReadAt>,
     failure: Arc<Mutex<Option<Error>>>,
@@ -152,7 +152,7 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        // Checked first: damage must not make us allocate.
+        // Checked first, because damage must not make us allocate.
         if start.checked_add(length as u64).is_none_or(|end| end > self.file.len()) {
             return Err(ParquetError::EOF(format!("{length} bytes from {start} lie beyond the end")));
         }
@@ -180,7 +180,7 @@ impl Read for From {
 }
 
 impl Fault {
-    /// As an error of an input that cannot be read at all.
+    /// Converts the fault into an error of an input that cannot be read at all.
     pub(crate) fn of_input(self, name: &str) -> Error {
         match self {
             Fault::Content(reason) => Error::input(name, format!("bad_parquet: {reason}")),
@@ -189,12 +189,12 @@ impl Fault {
     }
 }
 
-/// Number of rows of a row group, 0 when the footer has a negative one.
+/// Number of rows of a row group; 0 if the footer has a negative one.
 pub(crate) fn rows_of(file: &ParquetFile, group: usize) -> usize {
     usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
 }
 
-/// Ticks of a timestamp in one second.
+/// Ticks per second of a timestamp.
 pub(crate) fn ticks(logical: Option<&LogicalType>) -> i64 {
     match logical {
         Some(LogicalType::Timestamp(timestamp)) => match timestamp.unit {

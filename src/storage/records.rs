@@ -1,16 +1,17 @@
-//! Records of finished work on the local disk, from which a run that was interrupted is taken up again.
+//! Records of finished work on the local disk, from which an interrupted run resumes.
 //!
-//! A file holds the records of some work items, each under a 128-bit key that stands for all the bytes of input it was made
-//! of. What a record says is for its writer to know; here it is bytes.
+//! A file holds the records of some work items, each under a 128-bit key that identifies the bytes of input it was made
+//! of. The writer knows what a record means; here it is bytes.
 //!
 //! # Layout
 //! A `Head` (magic, format, job digest, build, checksum), then for each record an `Entry` (key, length, two checksums)
-//! and its bytes. Numbers are in the order of this machine; another order makes another magic.
+//! and its bytes. Numbers are in the byte order of this machine; another order makes another magic.
 //!
 //! # Safety of the answer
-//! A record is used only when it is whole and was made by this build, for this job, of this input (two builds of one commit
-//! with other changes on top are one build: they say the same of themselves). Files get their names once
-//! they are complete. They are not synced: what a crash of the machine tears is found by its checksum and read again.
+//! A record is used only if it is whole and was made by this build, for this job, from this input. (Two builds of one
+//! commit with different changes on top count as one build: their version strings are equal.) Files get their final
+//! names once they are complete. They are not synced: if a crash of the machine tears one, its checksum shows it, and
+//! the input is read again.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -26,16 +27,16 @@ use crate::error::{Error, Result};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 
-/// Format of the files, and of what a shelf part looks like in them.
+/// Format of the files, and of a shelf part within them.
 const FORMAT: u64 = 1;
 
-/// How the names of whole files end.
+/// Ending of the names of whole files.
 const WHOLE: &str = "records";
 
-/// How they end while the file is written.
+/// Ending of the names of files while they are written.
 const HALF: &str = "half";
 
-/// Whose records a file holds.
+/// Identifies the job and build whose records a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 struct Head {
@@ -43,7 +44,7 @@ struct Head {
     format: u64,
     job: [u64; 4],
     build: [u64; 2],
-    /// Of the fields above.
+    /// Checksum of the fields above.
     checksum: u64,
 }
 
@@ -61,15 +62,15 @@ impl Head {
     }
 }
 
-/// What stands before a record.
+/// Precedes a record.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Entry {
     key: [u64; 2],
     bytes: u64,
-    /// Of key, length and the record.
+    /// Checksums of key, length and the record.
     content: [u64; 2],
-    /// Of the fields above, so that a damaged length leads nowhere.
+    /// Checksum of the fields above, so that a damaged length leads nowhere.
     checksum: u64,
 }
 
@@ -96,7 +97,7 @@ impl Entry {
     }
 }
 
-/// Where a record lies.
+/// Place of a record.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     file: usize,
@@ -104,19 +105,19 @@ struct Place {
     entry: Entry,
 }
 
-/// Records that were found and are not used.
+/// Counts of records that were found but are not used.
 #[derive(Debug, Default)]
 pub struct Ignored {
     /// Files or records that are not whole.
     pub damaged: AtomicU64,
     /// Files of another job, build or format.
     pub foreign: AtomicU64,
-    /// Records of input that has changed since, or is cut in other items.
+    /// Records of input that has changed since, or is now cut into other items.
     pub stale: AtomicU64,
 }
 
 impl Ignored {
-    /// What was ignored and why, as people read it; nothing when nothing was.
+    /// Which records were ignored and why, for people; `None` if there are none.
     pub fn told(&self) -> Option<String> {
         let counts = [
             (&self.damaged, "damaged"),
@@ -140,20 +141,20 @@ pub struct Records {
     keys: Vec<u128>,
     files: Vec<PathBuf>,
     places: Vec<Option<Place>>,
-    /// What was found and is not used.
+    /// The records that were found but are not used.
     pub ignored: Ignored,
 }
 
 impl Records {
-    /// Finds in `folder`, which is made if need be, the records of the items that have these keys.
+    /// Finds in `folder`, which is created if missing, the records of the items with these keys.
     ///
-    /// Files half-written by a run that ended are removed, so no other run may use the folder.
+    /// Half-written files of a run that ended are removed, so no other run may use the folder at the same time.
     ///
     /// # Errors
     /// [`Error::Storage`] when the folder cannot be made or listed.
     ///
     /// # Cost
-    /// A positioned read of 48 bytes for each record.
+    /// A positioned read of 48 bytes per record.
     pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<Records> {
         let failed = |cause| Error::storage(folder.to_string_lossy(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -179,7 +180,7 @@ impl Records {
         Ok(records)
     }
 
-    /// Notes where the records of a file lie; an error when it is torn or unreadable, from there on.
+    /// Notes the places of a file's records, up to the first that is torn or unreadable, which is an error.
     fn index(&mut self, file: usize, numbers: &HashMap<u128, usize>) -> std::io::Result<()> {
         let mut open = File::open(&self.files[file])?;
         let length = open.metadata()?.len();
@@ -208,17 +209,17 @@ impl Records {
         Ok(())
     }
 
-    /// Where the records lie.
+    /// Folder with the records.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Items that have a record, by its head.
+    /// Number of items that have a record, judged by its head.
     pub fn found(&self) -> usize {
         self.places.iter().flatten().count()
     }
 
-    /// The record of an item, or `None` when there is none that can be used.
+    /// The record of an item, or `None` if there is no usable one.
     pub fn read(&self, number: usize) -> Option<Vec<u8>> {
         let Place { file, offset, entry } = self.places[number]?;
         let read = || -> std::io::Result<Vec<u8>> {
@@ -234,10 +235,10 @@ impl Records {
         record
     }
 
-    /// Writes the records of some items as one file; `encode` appends that of an item to an empty list.
+    /// Writes the records of some items as one file; `encode` appends the record of an item to an empty list.
     ///
     /// # Errors
-    /// [`Error::Storage`]; then there is no file.
+    /// [`Error::Storage`]; then no file is left.
     pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>)) -> Result<()> {
         let mut random = [0; 8];
         let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
@@ -263,7 +264,8 @@ impl Records {
         })
     }
 
-    /// Removes all records of the folder, and the folder if nothing else is in it. What cannot be removed stays: it costs room.
+    /// Removes all records from the folder, and the folder if nothing else is in it. What cannot be removed stays and
+    /// costs only disk space.
     pub fn remove(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if kind(&entry.path()).is_some() {
@@ -274,7 +276,7 @@ impl Records {
     }
 }
 
-/// Files of ours.
+/// The two kinds of files written here.
 enum Written {
     Whole,
     Half,

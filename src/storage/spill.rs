@@ -1,9 +1,9 @@
-//! Rows that do not fit in memory: kept as blocks, and beyond an allowance written to the local disk.
+//! Rows that do not fit in memory: kept in blocks and, beyond an allowance, written to the local disk.
 //!
-//! A [`Buckets`] takes rows in any order and gives them back bucket by bucket; a [`Tape`] gives back records in the order
-//! they came. Both write in one sequence, in pieces of some hundred kilobytes, and read each piece once.
+//! A [`Buckets`] takes rows in any order and returns them bucket by bucket; a [`Tape`] returns records in the order
+//! they came. Both write sequentially, in pieces of a few hundred kilobytes, and read each piece once.
 //!
-//! A spill file has no name: it is removed as soon as it is open, so its space is freed however the process ends.
+//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
 
-/// Bytes of a block of a tape; longer when a single record is.
+/// Bytes of a block of a tape; more if a single record is longer.
 pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 
-/// Where bytes lie in a spill file.
+/// Place of bytes in a spill file.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     offset: u64,
@@ -38,7 +38,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Files in `folder` may take `allowed_bytes`; 0 sets no bound but the device's.
+    /// Files in `folder` may take `allowed_bytes` together; 0 sets no limit but the device's.
     pub fn new(folder: &Path, allowed_bytes: u64) -> Disk {
         Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default() }
     }
@@ -47,7 +47,7 @@ impl Disk {
         Error::storage(format!("{} (effort.spill)", self.folder.display()), cause)
     }
 
-    /// Takes so many bytes more.
+    /// Reserves more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
         let taken = self.taken.fetch_add(bytes, Ordering::Relaxed);
         if self.allowed_bytes > 0 && taken + bytes > self.allowed_bytes {
@@ -68,14 +68,14 @@ impl Disk {
 /// Bytes that are free for this user on the device of a folder.
 ///
 /// # Errors
-/// [`Error::Storage`] when the system does not tell, as for a folder that is not there.
+/// [`Error::Storage`] if the system does not tell, for example because there is no such folder.
 pub fn free_bytes(folder: &Path) -> Result<u64> {
     let told = nix::sys::statvfs::statvfs(folder);
     let told = told.map_err(|cause| Error::storage(format!("{} (effort.spill)", folder.display()), cause))?;
     Ok(told.blocks_available() * told.fragment_size())
 }
 
-/// A nameless file that only grows.
+/// A file without a name that only grows.
 #[derive(Debug)]
 struct SpillFile {
     disk: Disk,
@@ -120,7 +120,7 @@ impl SpillFile {
         Ok(file)
     }
 
-    /// Appends to `into` the rows that lie in `extent`.
+    /// Appends the rows of `extent` to `into`.
     fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         into.resize(start + extent.bytes / size_of::<T>(), T::zeroed());
@@ -136,7 +136,7 @@ impl Drop for SpillFile {
     }
 }
 
-/// Rows by bucket.
+/// Rows grouped by bucket, in memory and on disk.
 #[derive(Debug)]
 pub struct Buckets<T> {
     open: Vec<Vec<T>>,
@@ -144,7 +144,7 @@ pub struct Buckets<T> {
     spilled: Vec<Vec<Extent>>,
     held_bytes: u64,
     allowed_bytes: u64,
-    /// The bucket that is written next.
+    /// The bucket to be written next.
     next: usize,
     file: SpillFile,
     rows: u64,
@@ -153,7 +153,7 @@ pub struct Buckets<T> {
 impl<T: Pod> Buckets<T> {
     const ROWS: usize = BLOCK_BYTES / size_of::<T>();
 
-    /// Makes `count` empty buckets that hold up to `allowed_bytes` in full blocks; each has an open one besides.
+    /// Makes `count` empty buckets that hold up to `allowed_bytes` in full blocks, plus an open block each.
     pub fn new(count: usize, allowed_bytes: u64, disk: &Disk) -> Buckets<T> {
         Buckets {
             open: (0..count).map(|_| Vec::new()).collect(),
@@ -167,12 +167,12 @@ impl<T: Pod> Buckets<T> {
         }
     }
 
-    /// Number of buckets.
+    /// Number of buckets, as given to [`Buckets::new`].
     pub fn count(&self) -> usize {
         self.open.len()
     }
 
-    /// Rows in all buckets that have not been taken.
+    /// Rows in all buckets that have not been taken yet.
     pub fn rows(&self) -> u64 {
         self.rows + self.open.iter().map(|block| block.len() as u64).sum::<u64>()
     }
@@ -183,15 +183,15 @@ impl<T: Pod> Buckets<T> {
         (spilled + self.full[bucket].len() * Self::ROWS + self.open[bucket].len()) as u64
     }
 
-    /// Writes full blocks to disk until no more than `bytes` are held in them.
+    /// Writes full blocks to disk until at most `bytes` are held in them.
     ///
     /// # Errors
-    /// [`Error::Storage`] or [`Error::Space`] when the disk does not take them.
+    /// [`Error::Storage`] or [`Error::Space`] if the disk does not take them.
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.spill_down_to(bytes).map(drop)
     }
 
-    /// Bytes written to disk.
+    /// Bytes written to disk so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.end
     }
@@ -199,7 +199,7 @@ impl<T: Pod> Buckets<T> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk is full or fails.
+    /// [`Error::Storage`] if the disk is full or fails.
     #[inline]
     pub fn push(&mut self, bucket: usize, row: T) -> Result<()> {
         if self.open[bucket].len() == self.open[bucket].capacity() {
@@ -228,9 +228,9 @@ impl<T: Pod> Buckets<T> {
         Ok(())
     }
 
-    /// Writes the full blocks of the buckets whose turn it is until few enough are held; returns one of them, emptied.
+    /// Writes full blocks, bucket by bucket in turn, until few enough are held; returns one of the blocks, emptied.
     ///
-    /// A bucket is written whole, so what lies on disk lies in pieces as long as a bucket can be in memory.
+    /// All full blocks of a bucket are written together, so that the pieces on disk are as long as memory allows.
     fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
         let mut gathered: Vec<T> = Vec::new();
@@ -253,10 +253,10 @@ impl<T: Pod> Buckets<T> {
         Ok(emptied)
     }
 
-    /// Replaces the content of `into` by the rows of a bucket, in no particular order, and forgets them.
+    /// Replaces the content of `into` with the rows of a bucket, in no particular order, and forgets them.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk fails.
+    /// [`Error::Storage`] if the disk fails.
     pub fn take(&mut self, bucket: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         let open = std::mem::take(&mut self.open[bucket]);
@@ -275,7 +275,7 @@ impl<T: Pod> Buckets<T> {
     }
 }
 
-/// Records in the order they came.
+/// Records in the order they came, in memory and on disk.
 #[derive(Debug)]
 pub struct Tape<T> {
     pieces: Vec<Piece<T>>,
@@ -299,10 +299,10 @@ impl<T: Pod> Tape<T> {
         Tape { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(disk) }
     }
 
-    /// Appends a record, which will lie in one block.
+    /// Appends a record; its rows stay within one block.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk is full or fails.
+    /// [`Error::Storage`] if the disk is full or fails.
     pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
         if self.open.len() + record.len() > self.open.capacity() {
             let size = Self::ROWS.max(record.len());
@@ -314,7 +314,7 @@ impl<T: Pod> Tape<T> {
         Ok(())
     }
 
-    /// Keeps a block in memory or on disk; returns it emptied in the latter case.
+    /// Keeps a block in memory or writes it to disk; in the latter case returns it, emptied.
     fn put_away(&mut self, mut full: Vec<T>) -> Result<Option<Vec<T>>> {
         if full.is_empty() {
             return Ok(None);
@@ -331,10 +331,10 @@ impl<T: Pod> Tape<T> {
         Ok(Some(full))
     }
 
-    /// Ends the writing.
+    /// Ends writing; required before reading.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk is full or fails.
+    /// [`Error::Storage`] if the disk is full or fails.
     pub fn finish(&mut self) -> Result<()> {
         let open = std::mem::take(&mut self.open);
         self.put_away(open).map(drop)
@@ -345,20 +345,20 @@ impl<T: Pod> Tape<T> {
         self.held_bytes
     }
 
-    /// Blocks of a finished tape.
+    /// Number of blocks of a finished tape.
     pub fn blocks(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Bytes written to disk.
+    /// Bytes written to disk so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.end
     }
 
-    /// Replaces the content of `into` by the records of a block.
+    /// Replaces the content of `into` with the records of a block.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk fails.
+    /// [`Error::Storage`] if the disk fails.
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
@@ -368,7 +368,7 @@ impl<T: Pod> Tape<T> {
         Ok(())
     }
 
-    /// Gives back the memory of a block that will not be read again.
+    /// Frees the memory of a block that will not be read again.
     pub fn forget(&mut self, number: usize) {
         if let Piece::Held(rows) = &mut self.pieces[number] {
             self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64;

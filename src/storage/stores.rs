@@ -1,4 +1,4 @@
-//! Object stores behind `s3://`, `gs://` and `az://` URLs, one client for each bucket.
+//! Object stores behind `s3://`, `gs://` and `az://` URLs, one client per bucket.
 //!
 //! Settings are the environment variables that the vendors' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`), among them
 //! `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP` and `AWS_SKIP_SIGNATURE` for public buckets. Tests pass them explicitly.
@@ -11,7 +11,7 @@ use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 
 use crate::error::{Error, Result};
 
-/// How long a request is tried again before the store counts as failed.
+/// How long a request is retried before the store counts as failed.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Settings of object stores, and the clients opened with them.
@@ -22,7 +22,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Returns the stores of the process's environment.
+    /// Returns the stores configured by the process's environment.
     pub fn of_env() -> &'static Stores {
         static STORES: OnceLock<Stores> = OnceLock::new();
         STORES.get_or_init(|| {
@@ -33,21 +33,21 @@ impl Stores {
         })
     }
 
-    /// Returns stores with explicit settings, named as the environment variables are; case does not matter, and names
-    /// that no store knows are passed over, as they would be in an environment.
+    /// Returns stores with explicit settings, named like the environment variables; case does not matter, and unknown
+    /// names are ignored, as in an environment.
     pub fn with_settings<K: Into<String>, V: Into<String>>(settings: impl IntoIterator<Item = (K, V)>) -> Stores {
         let settings =
             settings.into_iter().map(|(key, value)| (key.into().to_ascii_lowercase(), value.into())).collect();
         Stores { settings, patience: PATIENCE, clients: Mutex::default() }
     }
 
-    /// Sets how long a request is tried again before the store counts as failed.
+    /// Sets how long a request is retried before the store counts as failed.
     pub fn with_patience(mut self, patience: Duration) -> Stores {
         self.patience = patience;
         self
     }
 
-    /// Returns the client of a root, `scheme://bucket`; roots are opened once.
+    /// Returns the client of a root, `scheme://bucket`; each root is opened once.
     pub(crate) fn client(&self, scheme: &str, root: &str) -> Result<Arc<dyn ObjectStore>> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(root) {
@@ -62,7 +62,7 @@ impl Stores {
         RetryConfig { retry_timeout: self.patience, ..RetryConfig::default() }
     }
 
-    /// Settings of one vendor, and those of the HTTP client, which may stand with the vendor's prefix or none.
+    /// Settings of one vendor, and those of the HTTP client, with or without the vendor's prefix.
     fn of_vendor<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.settings
             .iter()
@@ -112,8 +112,8 @@ impl Stores {
     }
 }
 
-/// Reads a key of a vendor, or one of the HTTP client behind the vendor's prefix (`AWS_READ_TIMEOUT`), which the crate
-/// itself takes only for a few.
+/// Parses a key of a vendor, or a key of the HTTP client after the vendor's prefix (`AWS_READ_TIMEOUT`), which the
+/// crate itself accepts for a few keys only.
 fn parse_key<K: std::str::FromStr>(key: &str, prefix: &str, client: impl Fn(ClientConfigKey) -> K) -> Option<K> {
     key.parse().ok().or_else(|| key.strip_prefix(prefix)?.parse().ok().map(client))
 }

@@ -1,6 +1,6 @@
-//! The tables that people take home: Parquet, one folder a table, `part-NNNNN.parquet`.
+//! Output tables: Parquet, one folder per table, `part-NNNNN.parquet`.
 //!
-//! The bytes of a file are a pure function of its rows: no date, no build, no host is written into it.
+//! The bytes of a file are a pure function of its rows: it contains no date, build or host.
 
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::error::{Error, Result};
 
-/// Rows a row group: what a reader must hold at once of a column.
+/// Rows per row group, which readers must hold at once of a column.
 const ROWS_A_GROUP: usize = 1 << 20;
 
-/// A column of a table.
+/// A column of a table, with its values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
-    /// Unsigned 64-bit numbers.
+    /// Unsigned 64-bit numbers, such as ids.
     U64(Vec<u64>),
-    /// Unsigned 64-bit numbers or nothing.
+    /// Unsigned 64-bit numbers, some of which may be empty.
     OptionalU64(Vec<Option<u64>>),
-    /// Unsigned 32-bit numbers.
+    /// Unsigned 32-bit numbers, such as counts.
     U32(Vec<u32>),
-    /// Numbers of 64 bits with a fraction.
+    /// 64-bit floating-point numbers.
     F64(Vec<f64>),
-    /// Points in time, UTC, seconds since 1970. (Written without a zone, for with one some readers ask for a zone table.)
+    /// Times in UTC, seconds since 1970. (Written without a time zone, because some readers need a zone table for one.)
     Time(Vec<i64>),
-    /// Text.
+    /// UTF-8 strings.
     Text(Vec<String>),
-    /// True or false.
+    /// Booleans.
     Bool(Vec<bool>),
 }
 
 impl Column {
-    /// Number of values.
+    /// Number of values, empty ones included.
     pub fn len(&self) -> usize {
         match self {
             Column::U64(values) => values.len(),
@@ -51,7 +51,7 @@ impl Column {
         }
     }
 
-    /// Whether there is no value.
+    /// Whether the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -95,7 +95,7 @@ impl Column {
     }
 }
 
-/// Named columns of equal length.
+/// Named columns of equal length: a table or a part of one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     /// Columns in the order of the schema.
@@ -103,12 +103,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of columns.
+    /// Makes a table of columns.
     pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Table {
         Table { columns: columns.map(|(name, column)| (name.to_string(), column)).into() }
     }
 
-    /// Number of rows.
+    /// Number of rows, which is that of every column.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
@@ -137,7 +137,7 @@ impl Table {
         }
     }
 
-    /// A column of unsigned 64-bit numbers or nothing.
+    /// A column of unsigned 64-bit numbers that may be empty.
     ///
     /// # Errors
     /// [`Error::Input`] when the table has no such column.
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// A column of numbers with a fraction.
+    /// A column of floating-point numbers.
     ///
     /// # Errors
     /// [`Error::Input`] when the table has no such column.
@@ -173,10 +173,10 @@ impl Table {
         }
     }
 
-    /// Adds the rows of another part of the same table.
+    /// Appends the rows of another part of the same table.
     ///
     /// # Errors
-    /// [`Error::Input`] when its columns are others.
+    /// [`Error::Input`] if its columns differ.
     pub fn append(&mut self, other: Table) -> Result<()> {
         if self.columns.is_empty() {
             *self = other;
@@ -193,10 +193,10 @@ impl Table {
     }
 }
 
-/// The Parquet file of some rows.
+/// Encodes rows as a Parquet file.
 ///
 /// # Errors
-/// [`Error::Invariant`] when the encoder refuses, which it has no reason to.
+/// [`Error::Invariant`] if the encoder fails, which it has no reason to.
 pub fn encode(table: &Table) -> Result<Vec<u8>> {
     let schema: String = table.columns.iter().map(|(name, column)| column.schema(name)).collect();
     let broken = |cause: parquet::errors::ParquetError| Error::Invariant(format!("encoding a table: {cause}"));
@@ -251,10 +251,10 @@ fn write_values(
     }
 }
 
-/// The rows of a Parquet file that [`encode`] wrote.
+/// Decodes a Parquet file that [`encode`] wrote.
 ///
 /// # Errors
-/// [`Error::Input`] naming `file` when it is no Parquet, damaged, or has columns that our tables never have.
+/// [`Error::Input`] naming `file` if it is not Parquet, damaged, or has columns that our tables never have.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
     let bad = |cause: parquet::errors::ParquetError| Error::input(file, format!("damaged Parquet: {cause}"));
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(bad)?;

@@ -1,25 +1,30 @@
-//! Collections of documents with duplicates as \[PBZ06\] counted them: shingle paragraphs and links, without a page of HTML.
+//! Collections of documents with duplicates as counted in \[PBZ06\]: shingle paragraphs and links, without pages of
+//! HTML.
 //!
 //! What is planted, for each of the paper's three collections:
 //!
 //! | what | source |
 //! |---|---|
 //! | clusters and duplicates, per thousand documents | Table 2 |
-//! | 63 % of the clusters have two documents, 95.7 % ten or less; the rest a power law that makes up the duplicates | section 4.1 |
+//! | 63 % of the clusters have two documents, 95.7 % ten or fewer; the rest follow a power law that makes up the
+//! duplicates | section 4.1 |
 //! | in 2004, nine clusters that hold 7.1 % of the documents | section 4.1 |
-//! | clusters within the connected part, within the rest, and in both; how those in both divide; unique documents in it | solved from Tables 4 to 6 |
+//! | clusters within the connected part, within the rest, and in both; how the latter are divided; unique documents in
+//! it | solved from Tables 4 to 6 |
 //! | clusters of two divide less often than others; those of more than 100 always, most of them in the rest | section 4.1 |
-//! | documents that share 90, 70 and 50 % with another and are no duplicates | Table 3 |
+//! | documents that share 90, 70 and 50 % with another without being duplicates | Table 3 |
 //!
-//! Not planted, and so for a run to find out: the growth over the steps and the estimates.
+//! Not planted, and so findings of a run: the growth over the steps and the estimates.
 //!
-//! The connected part is a core, in which trees of links lead to all pages and back, and out pages; the other one in pages,
-//! tendrils and islands. Four documents in ten begin with furniture: a shingle paragraph of a vocabulary with Zipf document
-//! frequencies (s = 1/2). One unique document in two thousand repeats the paragraphs of another: a false match.
+//! The connected part has a core, in which trees of links lead to all pages and back, and out pages; the other part has
+//! in pages, tendrils and islands. Four documents in ten begin with furniture: a shingle paragraph from a vocabulary
+//! with Zipf document frequencies (s = 1/2). One unique document in two thousand repeats the paragraphs of another: a
+//! false match.
 //!
 //! # Deviations
-//! - The sizes of clusters beyond what the text says of them are not in our copy of the paper (Figures 2 to 4).
-//! - Which links the Chilean web had is not known; only the two parts are the paper's.
+//! - The sizes of clusters beyond what the text says about them are missing from our copy of the paper (Figures 2 to
+//!   4).
+//! - The links of the Chilean web are unknown; only the two parts are the paper's.
 
 use std::ops::Range;
 
@@ -32,15 +37,15 @@ use crate::study::paragraphs::mark;
 /// One of the paper's collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Year {
-    /// August 2003.
+    /// The collection of August 2003.
     Y2003,
-    /// January 2004.
+    /// The collection of January 2004.
     Y2004,
-    /// February 2005.
+    /// The collection of February 2005.
     Y2005,
 }
 
-/// What is planted, per million documents or per thousand clusters and unique documents.
+/// Planted quantities, per million documents or per thousand clusters and unique documents.
 struct Planted {
     clusters: u64,
     duplicates: u64,
@@ -48,15 +53,16 @@ struct Planted {
     giants: &'static [u64],
     connected_clusters: u64,
     disconnected_clusters: u64,
-    /// Of the third document and later ones of a divided cluster of up to [`LARGE`].
+    /// Of the third and later documents of a divided cluster of up to [`LARGE`], per thousand, those in the connected
+    /// part.
     connected_members: u64,
     connected_unique: u64,
-    /// Near-duplicates at 90, 70 and 50 %, each without those before.
+    /// Near-duplicates at 90, 70 and 50 %, each without the previous ones.
     near: [u64; 3],
 }
 
 impl Year {
-    /// Its documents (Table 2).
+    /// Number of its documents (Table 2).
     pub fn documents(self) -> u64 {
         match self {
             Year::Y2003 => 2_067_278,
@@ -101,41 +107,41 @@ impl Year {
     }
 }
 
-/// Of the clusters, per thousand, those with this many documents or fewer; from there on the power law.
+/// Of a thousand clusters, those with up to this many documents; beyond, the power law.
 const SMALL: [(u32, u64); 9] =
     [(2, 630), (3, 797), (4, 867), (5, 903), (6, 924), (7, 937), (8, 946), (9, 952), (10, 957)];
 
-/// Documents of a cluster beyond which it is divided in any case.
+/// A cluster with more documents is always divided.
 const LARGE: u32 = 100;
 
-/// Of the third document and later ones of such a cluster, per thousand, in the connected part.
+/// Of the third and later documents of such a cluster, per thousand, those in the connected part.
 const CONNECTED_OF_LARGE: u64 = 120;
 
-/// Where a thousand clusters are divided on average, of two documents and of more.
+/// How often clusters are divided, in thousandths of the mean: those of two documents, and larger ones.
 const DIVIDED: [u64; 2] = [800, 1340];
 
 /// Pages of an island.
 const ISLAND: u32 = 12;
 
-/// A made-up collection; 17 bytes a document.
+/// A made-up collection; 17 bytes per document.
 #[derive(Debug)]
 pub struct Collection {
     year: Year,
     seed: u64,
-    /// Documents to slots; the documents of a cluster have neighbouring slots, unique ones the last.
+    /// Documents to slots; the documents of a cluster have adjacent slots, unique ones the last.
     slots: Groups,
     /// First slot of each cluster, and of the unique documents.
     starts: Vec<u32>,
-    /// Documents of the connected part and of the other one.
+    /// Documents of the connected part; documents of the other part.
     parts: [Vec<Rank>; 2],
-    /// Place of a document in its part.
+    /// Index of each document in its part.
     places: Vec<u32>,
-    /// Whether a document is in the other one.
+    /// Whether a document is in the other part.
     disconnected: Vec<bool>,
 }
 
 impl Collection {
-    /// Plans a collection; another seed gives another one.
+    /// Plans a collection; another seed gives another collection.
     ///
     /// # Errors
     /// [`Error::Usage`] for fewer than 10,000 documents.
@@ -167,7 +173,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// Number of documents.
+    /// Number of documents in both parts.
     pub fn documents(&self) -> u32 {
         self.slots.pages()
     }
@@ -178,7 +184,7 @@ impl Collection {
         start(part)..start(part + 1)
     }
 
-    /// Documents with equal numbers have equal paragraphs; no others have.
+    /// Number of a document's cluster: equal exactly for documents with equal paragraphs.
     pub fn cluster(&self, document: Rank) -> u32 {
         self.first_of(self.slots.slot(document))
     }
@@ -221,7 +227,7 @@ impl Collection {
         }
     }
 
-    /// Puts the marks of a document's shingle paragraphs into `marks`, ascending.
+    /// Writes the marks of a document's shingle paragraphs into `marks`, ascending.
     pub fn marks(&self, document: Rank, marks: &mut Vec<FPrint>) {
         let slot = self.slots.slot(document);
         let first = self.first_of(slot);
@@ -232,7 +238,7 @@ impl Collection {
         mark(marks);
     }
 
-    /// Shingle paragraphs of a cluster, or of a unique document before it is made like another one.
+    /// Shingle paragraphs of a cluster, or of a unique document before it is edited.
     fn paragraphs(&self, first: u32, paragraphs: &mut Vec<FPrint>) {
         let mut numbers = Stream::new(key(self.seed, &[4, u64::from(first)]));
         let count = 3 + numbers.below(6) + numbers.below(6) + numbers.below(6);
@@ -245,7 +251,7 @@ impl Collection {
         }
     }
 
-    /// Makes some unique documents near-duplicates, and a few false matches, of a document in a cluster.
+    /// Makes some unique documents near-duplicates of a document in a cluster, and a few of them false matches.
     fn edit(&self, slot: u32, paragraphs: &mut Vec<FPrint>) {
         let mut numbers = Stream::new(key(self.seed, &[6, u64::from(slot)]));
         let planted = self.year.planted();
@@ -254,14 +260,14 @@ impl Collection {
         let level = (0..3).find(|&level| lot < planted.near[..=level].iter().sum());
         let Some(level) = level else {
             if numbers.below(2000) == 0 {
-                // Of the document before, so that no two have the same.
+                // A copy of the document before it, so that no two copy the same one.
                 self.paragraphs(self.first_of(slot - 1), paragraphs);
                 let half = paragraphs.len().div_ceil(2);
                 (half..paragraphs.len()).for_each(|at| paragraphs[at] = paragraphs[at - half]);
             }
             return;
         };
-        // Of a document of ten paragraphs, so that nine of them can be the same.
+        // A document of ten paragraphs, so that nine of them can be equal.
         for _ in 0..16 {
             let cluster = numbers.below(self.starts.len() as u64 - 1) as usize;
             self.paragraphs(self.starts[cluster], paragraphs);
@@ -270,12 +276,12 @@ impl Collection {
             }
         }
         let count = paragraphs.len();
-        // The first one may be furniture.
+        // The first paragraph may be furniture.
         let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
         paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.next());
     }
 
-    /// Puts the documents that a document links to into `links`, ascending, each once, not itself.
+    /// Writes the documents that a document links to into `links`, ascending, each once, without itself.
     pub fn links(&self, document: Rank, links: &mut Vec<Rank>) {
         let mut numbers = Stream::new(key(self.seed, &[7, u64::from(document)]));
         let [connected, disconnected] = &self.parts;
@@ -327,7 +333,8 @@ fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
     let of_others: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
     let left = (of(planted.duplicates, documents) + clusters).saturating_sub(of_others);
     let count = clusters.saturating_sub((giants.len() + small.len()) as u64);
-    // The j-th of them has 10.5 ((j + 1/2) / count)^-s documents; s is halved in until they have what is left.
+    // The j-th of them has 10.5 ((j + 1/2) / count)^-s documents; s is found by bisection so that they have what is
+    // left.
     let law = |s: f64| (0..count).map(move |j| ((10.5 * ((j as f64 + 0.5) / count as f64).powf(-s)) as u32).max(11));
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..30 {

@@ -1,32 +1,32 @@
-//! Pages in groups of given sizes, the members of a group far apart.
+//! Pages in groups of given sizes; the members of a group are far apart.
 //!
-//! Slots are dealt out to groups one after another; a bijection takes pages to slots. Both ways are computed, not looked
-//! up, so a table of any size takes no memory.
+//! Slots are assigned to groups one after another; a bijection maps pages to slots. Both directions are computed, not
+//! looked up, so a table of any size needs no memory.
 
 use crate::ids::{Rank, mix};
 
-/// Pages in groups.
+/// An assignment of pages to groups.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
-    /// Pages of a group, by class.
+    /// Pages per group, by class.
     sizes: Vec<u32>,
     /// First slot of each class, the last class first, and the number of pages.
     starts: Vec<u32>,
     shuffle: Shuffle,
 }
 
-/// Where a slot is.
+/// Place of a slot within its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub class: usize,
-    /// First slot of its group.
+    /// First slot of the group.
     pub first: u32,
-    /// Its number in the group.
+    /// Index of the slot in the group, from 0.
     pub member: u32,
 }
 
 impl Groups {
-    /// `classes` are pages of a group, and pages of all such groups per thousand; the first class, of single pages, takes
+    /// `classes` are (pages of a group, pages of all such groups per thousand); the first class, of single pages, takes
     /// what is left over.
     pub fn new(pages: u32, key: u64, classes: impl Iterator<Item = (u32, u32)>) -> Groups {
         let classes: Vec<(u32, u32)> = classes.collect();
@@ -41,7 +41,7 @@ impl Groups {
         Groups { sizes, starts, shuffle: Shuffle::new(pages, key) }
     }
 
-    /// Number of pages.
+    /// Number of pages in all groups.
     pub fn pages(&self) -> u32 {
         self.shuffle.count
     }
@@ -69,14 +69,14 @@ impl Groups {
         self.starts[self.starts.len() - 2]
     }
 
-    /// Pages of a group of a class.
+    /// Pages per group of a class.
     pub fn size(&self, class: usize) -> u32 {
         self.sizes[class]
     }
 }
 
-/// A bijection of `0..count`: a Feistel network over a rectangle of little more than `count` places, walked until it comes
-/// out within, which it nearly always does at once.
+/// A bijection of `0..count`: a Feistel network over a rectangle of slightly more than `count` places, repeated until
+/// the result is within range, which it nearly always is at once.
 #[derive(Debug, Clone)]
 struct Shuffle {
     count: u32,
@@ -103,7 +103,7 @@ impl Shuffle {
             row = plus(row, self.round(column, 0, self.rows), self.rows);
             column = plus(column, self.round(row, 1, self.columns), self.columns);
             row = plus(row, self.round(column, 2, self.rows), self.rows);
-            // The last places may lie beyond 32 bits.
+            // The last places may exceed 32 bits.
             let slot = u64::from(row) * u64::from(self.columns) + u64::from(column);
             if slot < u64::from(self.count) {
                 return slot as u32;
@@ -125,13 +125,13 @@ impl Shuffle {
     }
 }
 
-/// `x + y` within `0..bound`.
+/// `x + y` modulo `bound`.
 fn plus(x: u32, y: u32, bound: u32) -> u32 {
     let sum = x + y;
     if sum >= bound { sum - bound } else { sum }
 }
 
-/// `x - y` within `0..bound`.
+/// `x - y` modulo `bound`.
 fn minus(x: u32, y: u32, bound: u32) -> u32 {
     if x >= y { x - y } else { x + bound - y }
 }

@@ -190,7 +190,7 @@ impl Synth {
         html
     }
 
-    /// Makes the home page of a host: about it, what it has, and where else to go.
+    /// Makes the home page of a host: a text, links to its collections, and links to other hosts.
     fn hub(&self, host: Host) -> String {
         let name = self.host_name(host);
         let this = Stream::new(key(self.plan.seed, &[34])).next() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
@@ -207,7 +207,7 @@ impl Synth {
             html.push_str("</li>\n");
         };
         match host {
-            // A manual's own site names its mirrors too, but for those that nobody links to.
+            // A manual's own site also names its mirrors, except those without links from elsewhere.
             Host::Primary(manual) => {
                 let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
                 known.for_each(|copy| item(&mut html, copy));
@@ -225,7 +225,7 @@ impl Synth {
             self.link_to_primary(&mut html, stream.below(u64::from(self.plan.manuals())) as u32);
             html.push_str("</li>\n");
         }
-        // One over a uniform draw has the tail of the web's degrees; the skew makes few hosts well known.
+        // The reciprocal of a uniform draw has the tail of the web's degrees; the skew makes few hosts well known.
         for _ in 0..(100 / (1 + stream.below(100))).min(HUB_LINKS) {
             let other = self.plan.host(stream.skewed(self.plan.hosts()));
             if other != host && self.plan.is_linked(other) {
@@ -236,7 +236,7 @@ impl Synth {
         html
     }
 
-    /// Returns a page's path below its copy's base.
+    /// Path of a page below the base of its copy.
     pub(super) fn file(&self, outline: Outline, page: u32, kind: Kind) -> String {
         let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
         let suffix = if kind == Kind::Renamed { "htm" } else { "html" };
@@ -260,19 +260,19 @@ impl Synth {
         title + " Manual"
     }
 
-    /// Returns the name of a manual: that of its host, its directories and its target.
+    /// Name of a manual, which its host, directories and target share.
     pub(super) fn manual_name(&self, manual: u32) -> String {
         format!("{}{manual}", self.language.name(self.plan.outline(manual).key))
     }
 
-    /// Returns the name of a version; each step of age is one minor version back.
+    /// Name of a version; each step of age is one minor version back.
     pub(super) fn version(&self, manual: u32, age: u32) -> String {
         let mut stream = Stream::new(key(self.plan.outline(manual).key, &[35]));
         let newest = self.plan.copies_a_manual + stream.below(10) as u32;
         format!("{}.{}", 1 + stream.below(6), newest - age)
     }
 
-    /// Returns the URL below which a copy's pages lie; it ends in a slash.
+    /// URL below which a copy's pages are; it ends with a slash.
     pub(super) fn base(&self, copy: &Copy) -> String {
         let host = self.host_name(copy.host);
         let manual = self.manual_name(copy.manual);
@@ -309,7 +309,7 @@ impl Synth {
         Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
     }
 
-    /// Returns the host of a near-copy; the pages of a group have hosts of their own.
+    /// Host of a near-copy; the pages of a group have different hosts.
     fn near_host(&self, group: u64, at: u64) -> u32 {
         let hosts = u64::from(self.plan.single_hosts);
         ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32

@@ -1,28 +1,28 @@
 //! Link graphs at the scale of the papers: mirrored collections among other sites, with the truth about them.
 //!
-//! Each copy of a collection stands on a host of its own and has the pages and inner links of the original, so trivial
+//! Each copy of a collection is on a host of its own and has the pages and inner links of the original, so trivial
 //! clusters are known, and the merge condition holds between those of one collection. A collection is a tree of four
-//! branches: every page links to its parent, its children, the page before it and the entry page, and to some pages in
-//! between; one page in eight links to another host. Other pages stand twelve to a host. Links are about 8.3 a page,
-//! 200 million for 24 million pages. The links of a page are a function of the parameters and the page.
+//! branches: every page links to its parent, its children, the page before it, the entry page, and some pages in
+//! between; one page in eight links to another host. Other pages are twelve to a host. There are about 8.3 links per
+//! page, 200 million for 24 million pages. The links of a page are a function of the parameters and the page.
 //!
 //! # Source
 //! \[CSG00\] Table 2 for the five widely replicated collections; section 5.1 for collections on one site each.
 //!
 //! # Deviations
-//! - Figure 12 is not in our copy of the paper: the sizes of the other collections are chosen.
-//! - A graph of fewer than four million pages is without the five, which would be a quarter of it.
+//! - Figure 12 is missing from our copy of the paper: the sizes of the other collections are chosen.
+//! - A graph of fewer than four million pages does not have the five, which would be a quarter of it.
 
 use super::groups::Groups;
 use super::random::{Stream, key};
 use crate::ids::{HostId, Rank, mix};
 
-/// Collections of one make.
+/// Collections of one shape.
 #[derive(Debug, Clone, Copy)]
 struct Collections {
     cardinality: u32,
     size: u32,
-    /// Pages of all of them, per thousand; 0 for exactly one similar cluster.
+    /// Pages of all of them, per thousand; 0 for a single similar cluster.
     share: u32,
 }
 
@@ -30,7 +30,7 @@ const fn collections(cardinality: u32, size: u32, share: u32) -> Collections {
     Collections { cardinality, size, share }
 }
 
-/// Single pages first.
+/// Shapes of collections; the first is for single pages.
 const CLASSES: [Collections; 8] = [
     collections(1, 1, 640),
     collections(2, 6, 80),
@@ -42,7 +42,7 @@ const CLASSES: [Collections; 8] = [
     collections(20, 60, 30),
 ];
 
-/// \[CSG00\] Table 2.
+/// The five widely replicated collections of \[CSG00\] Table 2.
 const POPULAR: [Collections; 5] = [
     collections(360, 1052, 0),
     collections(143, 1359, 0),
@@ -54,10 +54,10 @@ const POPULAR: [Collections; 5] = [
 /// Fewest pages of a graph that has the five.
 const LARGE: u32 = 4_000_000;
 
-/// Pages of a host without collections.
+/// Pages per host without collections.
 const SITE: u32 = 12;
 
-/// A made-up web graph.
+/// A made-up web graph, all of it computed on demand.
 #[derive(Debug, Clone)]
 pub struct LinkGraph {
     groups: Groups,
@@ -66,23 +66,23 @@ pub struct LinkGraph {
     seed: u64,
 }
 
-/// Where a page stands.
+/// Place of a page in the graph.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
-    /// First slot of its similar cluster, or of its site.
+    /// First slot of its similar cluster or site.
     first: u32,
     cardinality: u32,
     size: u32,
-    /// Which copy it is on.
+    /// Number of the copy it is on.
     copy: u32,
-    /// Which page of the collection it is.
+    /// Number of the page within the collection.
     page: u32,
 }
 
 impl LinkGraph {
-    /// Plans the graph; another seed gives another one.
+    /// Plans the graph; another seed gives another graph.
     pub fn new(pages: u32, seed: u64) -> LinkGraph {
-        // The five lie over the last slots, those of single pages.
+        // The five replace the last slots, which are those of single pages.
         let five: u32 = POPULAR.iter().map(|class| class.cardinality * class.size).sum();
         let mut popular = vec![if pages < LARGE { pages } else { pages - five }];
         if pages >= LARGE {
@@ -94,37 +94,37 @@ impl LinkGraph {
         LinkGraph { groups: Groups::new(pages, key(seed, &[6]), classes), popular, seed }
     }
 
-    /// Number of pages.
+    /// Number of pages in the graph.
     pub fn pages(&self) -> u32 {
         self.groups.pages()
     }
 
-    /// Pages with equal numbers are copies of each other.
+    /// Equal exactly for copies of each other.
     pub fn trivial_cluster(&self, doc: Rank) -> u32 {
         let spot = self.spot(self.groups.slot(doc));
         spot.first + spot.page
     }
 
-    /// Pages with equal numbers are in collections that are copies of each other, or on one site without copies.
+    /// Equal for pages in collections that are copies of each other, and for pages of one site without copies.
     pub fn similar_cluster(&self, doc: Rank) -> u32 {
         self.spot(self.groups.slot(doc)).first
     }
 
-    /// Copies of a page, itself counted.
+    /// Number of copies of a page, including itself.
     pub fn cardinality(&self, doc: Rank) -> u32 {
         self.spot(self.groups.slot(doc)).cardinality
     }
 
-    /// Host of a page: pages with equal numbers stand on one. Numbers are those of slots, not dense.
+    /// Host of a page. Numbers are those of slots, not dense.
     pub fn host(&self, doc: Rank) -> HostId {
         let spot = self.spot(self.groups.slot(doc));
         spot.first + spot.copy * spot.size
     }
 
-    /// Puts the pages that a page links to into `links`, ascending, each once, not itself.
+    /// Writes the pages that a page links to into `links`, ascending, each once, without itself.
     ///
     /// # Cost
-    /// About 50 ns a link, most of it the bijection of pages.
+    /// About 50 ns per link, most of it for the bijection of pages.
     pub fn links(&self, doc: Rank, links: &mut Vec<Rank>) {
         let slot = self.groups.slot(doc);
         let spot = self.spot(slot);
@@ -137,7 +137,7 @@ impl LinkGraph {
         let near = [0, page.saturating_sub(1), page.saturating_sub(1) / 4];
         let between = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
         links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
-        // The copies of a page differ in where they lead out of their host.
+        // Copies of a page differ in their links to other hosts.
         if mix(u64::from(slot)).is_multiple_of(8) {
             let elsewhere = mix(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
             if self.host(elsewhere) != base {

@@ -1,14 +1,15 @@
 //! A synthetic crawl with planted replicas, and the truth about it.
 //!
-//! `synth://?pages=N&seed=S` stands for a crawl that is made on the fly: manuals with contents, chapters and
-//! sections, their older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are
-//! all alike, and a hub a host. The same parameters give the same bytes everywhere. Page `i` is a pure function of
-//! the parameters and `i`, so workers make ranges of the crawl without each other.
+//! `synth://?pages=N&seed=S` stands for a crawl made on the fly: manuals with contents, chapters and sections, their
+//! older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are all alike, and a
+//! hub per host. The same parameters give the same bytes everywhere. Page `i` is a pure function of the parameters and
+//! `i`, so workers make ranges of the crawl independently.
 //!
 //! | variant | what it is | where |
 //! |---|---|---|
 //! | `primary` | a manual's newest version | `http://www.MANUAL.example/` |
-//! | `version` | an older one: sentences differ, pages lack, others were dropped since | a mirror host, or `/old/VERSION/` |
+//! | `version` | an older one: sentences differ, some pages are missing, others have been dropped since | a mirror
+//! host, or `/old/VERSION/` |
 //! | `exact` | the primary's bytes | a mirror host, `/pub/MANUAL/` and the like |
 //! | `dressed` | the same with a bar (image, links) above and a footer (counter, date) below | a mirror host |
 //! | `renamed` | the same with `.htm` for `.html` in names and links | a mirror host |
@@ -47,7 +48,7 @@ mod random;
 mod text;
 mod warc;
 
-/// What a synthetic crawl is made from.
+/// Parameters of a synthetic crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Params {
     /// Pages in all, 100 to 2³² − 1.
@@ -56,7 +57,8 @@ pub struct Params {
     pub seed: u64,
     /// Manuals; by default as many as fill seven tenths of the pages.
     pub manuals: Option<u32>,
-    /// Copies of each manual, the primary one included, 2 to 100; by default 7, in a crawl of under 200 pages fewer.
+    /// Copies of each manual, including the primary one, 2 to 100; by default 7, or fewer in a crawl of under 200
+    /// pages.
     pub copies: Option<u32>,
 }
 
@@ -66,26 +68,26 @@ impl Default for Params {
     }
 }
 
-/// A page, and the truth about it.
+/// A page with the truth about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SynthPage {
-    /// Where it stands.
+    /// URL of the page.
     pub url: String,
-    /// Seconds since 1970.
+    /// Fetch time in seconds since 1970.
     pub fetch_time: i64,
-    /// Its bytes (UTF-8).
+    /// HTML of the page, in UTF-8.
     pub html: Vec<u8>,
-    /// The manual or text that it is a page of, or the host of a page that is of none.
+    /// The manual or text that the page belongs to; the host for a page of neither.
     pub target: String,
     /// Version of the target.
     pub version: String,
-    /// Which page of the target: pages with equal target and page are copies of each other.
+    /// Name of the page within the target: pages with equal target and page are copies of each other.
     pub page: String,
-    /// See the table of this module.
+    /// How the copy was made; see the table of this module.
     pub variant: &'static str,
 }
 
-/// A synthetic crawl.
+/// A synthetic crawl, planned but not made.
 #[derive(Debug)]
 pub struct Synth {
     plan: Plan,
@@ -93,7 +95,7 @@ pub struct Synth {
 }
 
 impl Synth {
-    /// Plans the crawl that a URL `synth://?pages=N&seed=S&manuals=M&copies=C` stands for; every key may be left out.
+    /// Plans the crawl for a URL `synth://?pages=N&seed=S&manuals=M&copies=C`; every key is optional.
     ///
     /// # Errors
     /// [`Error::Usage`] for another scheme, an unknown or doubled key, a value that is no number, and as
@@ -138,15 +140,15 @@ impl Synth {
     /// Plans a crawl.
     ///
     /// # Errors
-    /// [`Error::Usage`] when a parameter is out of range or the pages do not suffice for the manuals and copies.
+    /// [`Error::Usage`] if a parameter is out of range, or the pages do not suffice for the manuals and copies.
     ///
     /// # Cost
-    /// Time and memory in the number of copies; 3 ms for the plan of a million pages.
+    /// Time and memory proportional to the number of copies; 3 ms for a million pages.
     pub fn new(params: &Params) -> Result<Synth> {
         Ok(Synth { plan: Plan::new(params)?, language: Language::new() })
     }
 
-    /// Pages in all: exactly those asked for.
+    /// Number of pages: exactly the number requested.
     #[allow(clippy::len_without_is_empty)] // A crawl has at least 100 pages.
     pub fn len(&self) -> u64 {
         self.plan.len()
@@ -155,7 +157,7 @@ impl Synth {
     /// Makes one page.
     ///
     /// # Panics
-    /// When `number` is not below [`Synth::len`].
+    /// If `number` is not below [`Synth::len`].
     pub fn page(&self, number: u64) -> SynthPage {
         self.make(number, &mut None)
     }
@@ -164,13 +166,13 @@ impl Synth {
     /// pages.
     ///
     /// # Panics
-    /// When the range goes beyond [`Synth::len`].
+    /// If the range exceeds [`Synth::len`].
     pub fn pages(&self, range: Range<u64>) -> impl Iterator<Item = SynthPage> + '_ {
         let mut opened = None;
         range.map(move |number| self.make(number, &mut opened))
     }
 
-    /// Writes the truth: `url target version page variant`, separated by tabs, under a line with these names.
+    /// Writes the truth: `url target version page variant`, separated by tabs, below a header line.
     ///
     /// # Errors
     /// Those of `out`.
@@ -190,7 +192,7 @@ impl Synth {
         page
     }
 
-    /// Returns all of a page but its bytes.
+    /// Makes everything of a page but its bytes.
     fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
         let place = self.plan.place(number);
         let seed = self.plan.seed;
@@ -239,7 +241,7 @@ impl Synth {
     }
 }
 
-/// The copy of which pages are being made.
+/// The copy whose pages are being made.
 #[derive(Debug)]
 struct Opened {
     copy: u32,

@@ -1,8 +1,8 @@
-//! A manual's pages: what there is in which version, in what order, and what a copy holds of it.
+//! The pages of a manual: which exist in which version, in what order, and which of them a copy holds.
 //!
-//! Page 0 is the contents, pages `1..=chapters` are chapters, the others sections of a chapter. Versions differ in
-//! their sections: an older one (age 1, 2, …) lacks the youngest sections and has some that were dropped since, which
-//! are numbered from `newest` on. How many is a formula, so a plan can count pages without looking at them.
+//! Page 0 is the contents, pages `1..=chapters` are chapters, the others are sections of a chapter. Versions differ in
+//! their sections: an older one (age 1, 2, …) lacks the youngest sections and has some that were dropped since,
+//! numbered from `newest` on. Their numbers follow a formula, so a plan can count pages without enumerating them.
 
 use super::random::{Stream, key};
 
@@ -28,7 +28,7 @@ impl Outline {
         if age == 0 { 0 } else { (1 + self.sections() * age / 25).min(self.sections() / 2) }
     }
 
-    /// Sections of the version of this age that are no more in the newest one.
+    /// Sections of the version of this age that the newest one no longer has.
     fn dropped(self, age: u32) -> u32 {
         if age == 0 { 0 } else { (1 + self.sections() * age / 40).min(self.sections() / 2) }
     }
@@ -55,7 +55,7 @@ impl Outline {
         }
     }
 
-    /// Returns up to three pages that this one refers to, whether or not a version has them.
+    /// Up to three pages that this one refers to, whether or not a version has them.
     pub(super) fn see_also(self, page: u32) -> impl Iterator<Item = u32> {
         let mut stream = Stream::new(key(self.page_key(page), &[5]));
         let count = stream.below(4);

@@ -1,11 +1,11 @@
-//! The table on which other programs' self-joins were measured: `gen_tuples`, written anew from its definition.
+//! The table on which other programs' self-joins were measured: `gen_tuples`, rewritten from its definition.
 //!
-//! With 5 million documents it has 58,750,324 rows, 11.75 a document: of 32-bit fingerprints 70 % are fresh, 30 % are drawn
-//! from 0.8 ranks a document with Zipf frequencies (s = 1/2); 2 % of the documents are copies of earlier ones of 20 rows or
-//! more, each row kept with probability 0.95.
+//! With 5 million documents it has 58,750,324 rows, 11.75 per document. Of the 32-bit fingerprints 70 % are fresh, and
+//! 30 % are drawn from 0.8 ranks per document with Zipf frequencies (s = 1/2). 2 % of the documents are copies of
+//! earlier ones with 20 rows or more, each row kept with probability 0.95.
 //!
-//! One sequence of numbers makes the whole, so it cannot be made in parts. Lengths go through a logarithm of the
-//! platform; the digest in the test tells whether it is the same one.
+//! One sequence of numbers generates the whole table, so it cannot be made in parts. Lengths use the platform's
+//! logarithm; the digest in the test shows whether it is the same one.
 
 use super::random::Stream;
 use crate::ids::{Rank, mix};
@@ -13,7 +13,7 @@ use crate::ids::{Rank, mix};
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
 /// # Cost
-/// About a second for ten million rows on one core, and 4 bytes a row.
+/// About a second for ten million rows on one core, and 4 bytes per row.
 pub fn rows(docs: Rank, mut row: impl FnMut(u32, Rank)) {
     let ranks = f64::from(docs) * 0.8;
     let mut numbers = Stream::new(7);

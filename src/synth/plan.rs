@@ -1,22 +1,22 @@
-//! What the crawl consists of, before any page is made: hosts, manuals, copies, and which page number is what.
+//! The make-up of the crawl before any page is made: hosts, manuals, copies, and the meaning of each page number.
 //!
-//! Pages are numbered through in this order: copies (a manual's together), single pages (a host's together),
-//! near-copies, not-found pages, empty pages, hubs. A plan costs time and memory for its manuals and copies only; all
-//! else is formula.
+//! Pages are numbered in this order: copies (a manual's together), single pages (a host's together), near-copies,
+//! not-found pages, empty pages, hubs. A plan takes time and memory for its manuals and copies only; the rest is
+//! computed by formula.
 
 use super::Params;
 use super::outline::Outline;
 use super::random::{Stream, key};
 use crate::error::{Error, Result};
 
-/// Pages of one text among the near-copies.
+/// Pages per group of near-copies of one text.
 pub(super) const NEAR_GROUP: u64 = 3;
 const SMALLEST_MANUAL: u64 = 20;
 const LARGEST_MANUAL: u64 = 200;
 /// Fewest pages a crawl can have: one manual in three copies, three hosts of single pages, and one of everything else.
 const FEWEST_PAGES: u64 = 100;
 
-/// What a copy is to its manual.
+/// Relation of a copy to its manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Primary,
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What the copies after the primary one are, in turn; the manuals begin at different places.
+    /// Kinds of the copies after the primary one, in turn; manuals begin at different places.
     const TURNS: [Kind; 6] = [Kind::Version, Kind::Exact, Kind::Dressed, Kind::Version, Kind::Renamed, Kind::Partial];
 
     /// The word in the truth table.
@@ -49,9 +49,9 @@ impl Kind {
 pub(super) enum Host {
     /// The site of the manual with this number.
     Primary(u32),
-    /// A mirror host.
+    /// The mirror host with this number.
     Mirror(u32),
-    /// A site of unrelated pages.
+    /// The site of unrelated pages with this number.
     Single(u32),
 }
 
@@ -61,15 +61,15 @@ pub(super) struct Copy {
     pub(super) manual: u32,
     pub(super) kind: Kind,
     pub(super) host: Host,
-    /// Versions between this one and the newest.
+    /// Number of versions between this one and the newest.
     pub(super) age: u32,
     /// Number of its first page.
     first: u64,
-    /// Pages it holds.
+    /// Number of pages it holds.
     pub(super) held: u32,
 }
 
-/// What a page number stands for.
+/// Meaning of a page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The page `at` of those a copy holds.
@@ -100,7 +100,7 @@ pub(super) struct Plan {
     manuals: Vec<u32>,
     pub(super) copies_a_manual: u32,
     pub(super) copies: Vec<Copy>,
-    /// Copies on mirror hosts, by host.
+    /// Copies on mirror hosts, ordered by host.
     carried: Vec<(u32, u32)>,
     pub(super) mirrors: u32,
     pub(super) single_hosts: u32,
@@ -144,7 +144,8 @@ impl Plan {
             single_hosts: (pages / 50).max(NEAR_GROUP) as u32,
             singles: 0,
             near_groups: (pages / 100).max(1),
-            // Alike pages grow with the root of the crawl, so that their pairs keep step with the true pairs.
+            // Pages that are all alike grow with the square root of the crawl, so that their pairs grow like the true
+            // pairs.
             not_found: 2 + pages.isqrt() / 4,
             empty: 1 + pages.isqrt() / 8,
         };
@@ -198,7 +199,7 @@ impl Plan {
         self.manuals.len() as u32
     }
 
-    /// Pages in copies.
+    /// Number of pages in copies.
     fn copied(&self) -> u64 {
         self.copies.last().map_or(0, |last| last.first + u64::from(last.held))
     }
@@ -212,15 +213,15 @@ impl Plan {
         [self.copied(), self.singles, near, self.not_found, self.empty, self.hosts()]
     }
 
-    /// Pages in all.
+    /// Number of pages in the crawl.
     pub(super) fn len(&self) -> u64 {
         self.parts().iter().sum()
     }
 
-    /// Returns what page `number` is.
+    /// Place of page `number` in the crawl.
     ///
     /// # Panics
-    /// When there is no such page.
+    /// If there is no such page.
     pub(super) fn place(&self, number: u64) -> Place {
         assert!(number < self.len(), "a crawl of {} pages has no page {number}", self.len());
         let mut at = number;
@@ -248,7 +249,7 @@ impl Plan {
         }
     }
 
-    /// Returns the host with this number: first the primary ones, then mirrors, then those of single pages.
+    /// The host with this number: first the primary ones, then mirrors, then those of single pages.
     pub(super) fn host(&self, number: u64) -> Host {
         let (manuals, mirrors) = (u64::from(self.manuals()), u64::from(self.mirrors));
         match number {
@@ -258,8 +259,8 @@ impl Plan {
         }
     }
 
-    /// Single pages on hosts before this one: the cube makes sites of very different sizes, three times the mean at
-    /// most.
+    /// Single pages on hosts before this one: the cube gives sites of very different sizes, at most three times the
+    /// mean.
     fn singles_before(&self, host: u32) -> u64 {
         let cube = |n: u32| u128::from(n).pow(3);
         (u128::from(self.singles) * cube(host) / cube(self.single_hosts)) as u64
@@ -278,7 +279,7 @@ impl Plan {
         low
     }
 
-    /// Returns how many single pages a host has.
+    /// Number of single pages on a host.
     pub(super) fn singles_on(&self, host: u32) -> u64 {
         self.singles_before(host + 1) - self.singles_before(host)
     }
@@ -302,7 +303,7 @@ impl Plan {
     }
 }
 
-/// Shares `total` pages out to manuals whose sizes differ by up to 2.5, within the bounds of a manual.
+/// Distributes `total` pages over manuals whose sizes differ by up to 2.5, within the bounds of a manual.
 fn sizes(seed: u64, manuals: u64, total: u64) -> Vec<u32> {
     let weights: Vec<u64> = (0..manuals).map(|manual| 100 + Stream::new(key(seed, &[9, manual])).skewed(151)).collect();
     let sum: u64 = weights.iter().sum();

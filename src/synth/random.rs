@@ -1,11 +1,11 @@
-//! Numbers that depend on nothing but a seed and a path.
+//! Random numbers that depend only on a seed and a path.
 //!
-//! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: whoever needs numbers
-//! for a thing opens the stream of that thing's key, and keys are derived from keys (crawl, manual, page, sentence).
+//! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: each thing has a key and
+//! draws from the stream of that key, and keys are derived from keys (crawl, manual, page, sentence).
 
 use crate::ids::mix;
 
-/// Returns the key of the thing that lies at `path` below the thing with key `above`.
+/// Derives the key of the thing at `path` below the thing with key `above`.
 pub(super) fn key(above: u64, path: &[u64]) -> u64 {
     path.iter().fold(above, |key, &step| mix(mix(key) ^ step))
 }
@@ -36,7 +36,7 @@ impl Stream {
         ((u128::from(self.next() >> 32) * (square + 1)) >> 32) as u64
     }
 
-    /// Whether something of `percent` per cent probability happens.
+    /// True with a probability of `percent` per cent.
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,13 +1,13 @@
-//! Tables of similar pairs at the scale of the papers: what trivial clusters are made from.
+//! Tables of similar pairs at the scale of the papers: the input of trivial clusters.
 //!
-//! 48 % of the pages stand in clusters, all pairs of which are there: about 8.5 pairs a page, 200 million for 24 million.
-//! A part of the table is made without the others.
+//! 48 % of the pages are in clusters, and all pairs of these are in the table: about 8.5 pairs per page, 200 million
+//! for 24 million. Any part of the table can be made without the others.
 //!
 //! # Source
 //! \[SGM98\] section 3 for the share of pages without a replica.
 //!
 //! # Deviations
-//! - The papers do not publish how many pairs they found; the sizes of clusters are chosen for that number.
+//! - The papers do not publish how many pairs they found; the sizes of clusters are chosen for that number of pairs.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use super::random::key;
 use crate::ids::{Rank, mix};
 use crate::overlap::SimilarPair;
 
-/// Pages of a cluster, and pages of all such clusters per thousand.
+/// (Pages per cluster, pages of all such clusters per thousand).
 const CLASSES: [(u32, u32); 6] = [(1, 520), (2, 150), (5, 100), (20, 130), (100, 60), (200, 40)];
 
 /// A made-up table of similar pairs.
@@ -27,7 +27,7 @@ pub struct PairTable {
 }
 
 impl PairTable {
-    /// Plans the table; another seed gives another one.
+    /// Plans the table; another seed gives another table.
     pub fn new(pages: u32, seed: u64) -> PairTable {
         PairTable { groups: Groups::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
     }
@@ -53,7 +53,7 @@ impl PairTable {
         })
     }
 
-    /// The cluster of a page: pages with equal numbers are in one.
+    /// Number of a page's cluster: equal exactly for pages in one cluster.
     pub fn cluster(&self, doc: Rank) -> u32 {
         self.groups.place(self.groups.slot(doc)).first
     }

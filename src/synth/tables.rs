@@ -1,14 +1,14 @@
 //! `FPrint-DocID` tables at the scale of the papers, without a page of HTML.
 //!
 //! Every page is a pure function of the parameters and its number, so part i of n is made without the others, and any
-//! number of workers makes the same rows. Pages come in clusters of planted replicas, which is the truth a run is held
-//! against; all pages draw a part of their chunks from one vocabulary with Zipf document frequencies (s = 1/2), which is
-//! what makes pairs of unrelated pages share a chunk.
+//! number of workers makes the same rows. Pages are in clusters of planted replicas, which are the truth that a run is
+//! compared with. All pages draw a part of their chunks from one vocabulary with Zipf document frequencies (s = 1/2),
+//! so that pairs of unrelated pages share chunks.
 //!
 //! | what | two lines, T = 25 | four lines, T = 15 | source |
 //! |---|---|---|---|
-//! | rows a page | 575 M / 24 M | 300 M / 24 M | \[SGM98\] Table 1, 8 bytes a row |
-//! | pages with 1, 2, 10 to 100 exact copies, themselves counted | 64, 18, 5 % | the same | section 3 |
+//! | rows per page | 575 M / 24 M | 300 M / 24 M | \[SGM98\] Table 1, 8 bytes per row |
+//! | pages with 1, 2, 10 to 100 exact copies, including themselves | 64, 18, 5 % | the same | section 3 |
 //! | pages with no replica at the threshold | 52 % | 58 % | section 3; four lines: chosen for the savings |
 //! | pages saved by exact copies, by overlap | 22 %, 33 % | 22 %, 29 % | section 3 |
 //! | width of a fingerprint | 32 bits | 32 bits | section 2 |
@@ -17,9 +17,11 @@
 //! \[SGM98\] section 3, Table 1 and what the text says of Figure 1.
 //!
 //! # Deviations
-//! - Figure 1 is not in our copy of the paper: the bars its text does not name are chosen so that the savings come out.
-//! - The papers do not say how chunks repeat over unrelated pages. Here three rows in ten are drawn from a vocabulary of
-//!   0.8 chunks a page, and a page's chunks are spread as an exponential (long tail, cut at sixteen times the mean).
+//! - Figure 1 is missing from our copy of the paper: the bars that its text does not name are chosen so that the
+//!   savings come out.
+//! - The papers do not say how chunks repeat over unrelated pages. Here three rows in ten are drawn from a vocabulary
+//!   of 0.8 chunks per page, and the number of chunks per page is exponential (long tail, cut off at sixteen times the
+//!   mean).
 
 use std::ops::Range;
 
@@ -29,17 +31,17 @@ use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, mix};
 use crate::overlap::FPrintDocId;
 
-/// What a chunk is, as in \[SGM98\] section 3.
+/// The chunkings of \[SGM98\] section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunking {
-    /// Two lines of text a chunk, T = 25.
+    /// Two lines of text per chunk, T = 25.
     TwoLines,
-    /// Four lines of text a chunk, T = 15.
+    /// Four lines of text per chunk, T = 15.
     FourLines,
 }
 
 impl Chunking {
-    /// T, fingerprints that two pages must share.
+    /// T: fingerprints that two similar pages share, at least.
     pub fn threshold(self) -> u32 {
         match self {
             Chunking::TwoLines => 25,
@@ -63,7 +65,7 @@ impl Chunking {
     }
 }
 
-/// Clusters of one make: `copies` exact copies of each of `variants` versions of a page.
+/// Clusters of one shape: `copies` exact copies of each of `variants` versions of a page.
 #[derive(Debug)]
 struct Class {
     copies: u32,
@@ -76,7 +78,8 @@ const fn class(copies: u32, variants: u32, share: u32) -> Class {
     Class { copies, variants, share }
 }
 
-/// Exact copies of their own: 640 pages in a thousand; of two: 180; of three or four: 130; of ten and more: 50.
+/// Of a thousand pages, 640 have no exact copy, 180 are in sets of two, 130 in sets of three or four, 50 in sets of ten
+/// or more.
 const TWO_LINES: [Class; 16] = [
     class(1, 1, 520),
     class(1, 2, 70),
@@ -96,7 +99,7 @@ const TWO_LINES: [Class; 16] = [
     class(10, 6, 20),
 ];
 
-/// As with two lines, but fewer edited pages still share enough.
+/// As for two lines, but fewer edited pages still share enough.
 const FOUR_LINES: [Class; 14] = [
     class(1, 1, 580),
     class(1, 2, 30),
@@ -114,31 +117,31 @@ const FOUR_LINES: [Class; 14] = [
     class(10, 6, 20),
 ];
 
-/// Of 16 chunks of a page an edited version has this many of its own.
+/// Of 16 chunks of a page, an edited version changes this many.
 const EDITED_IN_16: u64 = 1;
 
-/// Of 256 chunks this many are drawn from the vocabulary.
+/// Of 256 chunks, this many are drawn from the vocabulary.
 const COMMON_IN_256: u64 = 77;
 
-/// What a table is made from.
+/// Parameters of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableParams {
-    /// Pages, at least 1000.
+    /// Number of pages, at least 1000.
     pub pages: u32,
     /// Another seed gives another table.
     pub seed: u64,
-    /// What a chunk is.
+    /// Chunking, which determines T and the rows per page.
     pub chunking: Chunking,
-    /// Width of a fingerprint: 32 as in the papers, or 64.
+    /// Width of a fingerprint in bits: 32 as in the papers, or 64.
     pub bits: u32,
 }
 
-/// What is true of a page.
+/// The truth about a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
-    /// Pages with equal cluster are replicas of each other.
+    /// Equal for replicas of each other.
     pub cluster: Rank,
-    /// Of these, pages with equal variant are exact copies.
+    /// Equal, within a cluster, for exact copies.
     pub variant: u32,
 }
 
@@ -148,12 +151,12 @@ pub struct Table {
     params: TableParams,
     groups: Groups,
     vocabulary: u64,
-    /// Scale of the length of pages without edited versions, rows × 2¹⁶ for each unit of −log₂.
+    /// Scale of the length of pages without edited versions: rows × 2¹⁶ per unit of −log₂.
     scale: u64,
 }
 
 impl Table {
-    /// Plans the table.
+    /// Plans the table of these parameters.
     ///
     /// # Errors
     /// [`Error::Usage`] for fewer than 1000 pages, or another width than 32 or 64 bits.
@@ -178,26 +181,26 @@ impl Table {
         })
     }
 
-    /// Number of pages.
+    /// Number of pages in the table.
     pub fn pages(&self) -> u32 {
         self.params.pages
     }
 
-    /// What is true of a page.
+    /// The planted truth about a page.
     pub fn planted(&self, doc: Rank) -> Planted {
         self.place(doc).1
     }
 
-    /// Fingerprint of the whole page.
+    /// Fingerprint of the whole page: equal for exact copies.
     pub fn exact(&self, doc: Rank) -> FPrint {
         let planted = self.planted(doc);
         key(self.params.seed, &[2, u64::from(planted.cluster), u64::from(planted.variant)])
     }
 
-    /// Puts the fingerprints of a page into `fprints`, ascending, each once.
+    /// Writes the fingerprints of a page into `fprints`, ascending, each once.
     ///
     /// # Cost
-    /// About 20 ns a row, most of it the sort.
+    /// About 20 ns per row, most of it for the sort.
     pub fn fprints(&self, doc: Rank, fprints: &mut Vec<FPrint>) {
         let (class, planted) = self.place(doc);
         let page = key(self.params.seed, &[3, u64::from(planted.cluster)]);
@@ -225,14 +228,14 @@ impl Table {
                 let square = ((chunk >> 32) * (chunk >> 32)) >> 32;
                 chunk = mix(vocabulary ^ ((square * self.vocabulary) >> 32));
             }
-            // Low bits decided above, and narrow fingerprints are to be uniform: mixed once more.
+            // Low bits decided above, and narrow fingerprints must be uniform, so they are mixed once more.
             fprints.push(chunk.wrapping_mul(0xd6e8_feb8_6659_fd93) >> narrow);
         }
         fprints.sort_unstable();
         fprints.dedup();
     }
 
-    /// Hands on the rows of a range of pages, by page and then by fingerprint.
+    /// Yields the rows of a range of pages, by page and then by fingerprint.
     pub fn rows(&self, pages: Range<Rank>, mut row: impl FnMut(FPrintDocId)) {
         let mut fprints = Vec::new();
         for doc in pages {
@@ -254,18 +257,19 @@ impl Table {
     }
 }
 
-/// Rows of the shortest page that comes in edited versions: two of them still share about T + 20 %.
+/// Rows of the shortest page that has edited versions: two of them still share about T + 20 %.
 fn shortest_edited(chunking: Chunking) -> u64 {
     u64::from(chunking.threshold()) * 4 / 3
 }
 
-/// Scale with which [`minus_log2`] has this mean, in thousandths of a row.
+/// Scale at which [`minus_log2`] has this mean, in thousandths of a row.
 fn scale(mean_thousandths: u64) -> u64 {
     // The mean of minus_log2 is 3/2.
     mean_thousandths * (1 << 17) / 3000
 }
 
-/// −log₂ of a uniform number, linear between powers of two: an exponential in whole numbers, × 2¹⁶. Its mean is 3/2.
+/// −log₂ of a uniform number, linear between powers of two: an exponential variate in whole numbers, × 2¹⁶. Its mean is
+/// 3/2.
 fn minus_log2(uniform: u64) -> u64 {
     let zeros = u64::from((uniform | 1).leading_zeros());
     let fraction = (uniform | 1) << zeros << 1 >> 48;

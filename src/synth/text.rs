@@ -1,11 +1,10 @@
-//! A made-up language, and pages' worth of it.
+//! A made-up language, and texts in it.
 //!
 //! 4,096 pronounceable words, the same in every crawl, are drawn with Zipf's frequencies. The 64 commonest are common
-//! to everything that is written; the rest is dealt anew for each topic, so that two topics share a grammar and
-//! little else.
+//! to all texts; the others are permuted for each topic, so that two topics share a grammar and little else.
 //!
 //! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the newest one (age 0)
-//! with the edits of `a` steps undone, and neighbouring ages differ in some sentences only.
+//! with the edits of `a` steps undone, and texts of neighbouring ages differ in some sentences only.
 
 use std::collections::HashSet;
 
@@ -14,14 +13,14 @@ use super::random::{Stream, key};
 const WORDS: usize = 4096;
 const COMMON: u16 = 64;
 const COLUMNS: usize = 76;
-/// Sentences, in per cent, that change when a text is edited.
+/// Percentage of sentences that change when a text is edited.
 const EDITED_PERCENT: u64 = 7;
 
 /// The words, and how often each is used.
 #[derive(Debug)]
 pub(super) struct Language {
     words: Vec<String>,
-    /// Ranks of words, each as often as Zipf's law has it: a uniform draw from here is a Zipf draw.
+    /// Ranks of words, each as often as Zipf's law says: a uniform draw from here is a Zipf draw.
     zipf: Vec<u16>,
 }
 
@@ -46,20 +45,19 @@ impl Language {
         Language { words, zipf }
     }
 
-    /// Returns a word without topic, for names.
+    /// A word without a topic, for names.
     pub(super) fn name(&self, key: u64) -> &str {
         &self.words[usize::from(COMMON) + Stream::new(key).below((WORDS - usize::from(COMMON)) as u64) as usize]
     }
 
-    /// Returns the hand that writes about a topic: half the rare words are the general topic's, half the particular
-    /// one's.
+    /// The writer for a topic: half of the rare words come from the general topic, half from the particular one.
     pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
         let deal = |topic| Stream::new(key(topic, &[2])).next() as u16 & (WORDS as u16 - COMMON);
         Writer { language: self, deals: [deal(general), deal(particular)] }
     }
 }
 
-/// Returns the step in which a sentence or line got the form it had `age` steps ago, if that is not the newest one.
+/// The step at which a sentence or line got the form it had `age` steps ago, unless that form is the newest.
 fn edit(line: u64, age: u32) -> Option<u64> {
     (1..=u64::from(age)).rev().find(|&step| Stream::new(key(line, &[step])).chance(EDITED_PERCENT))
 }
@@ -86,7 +84,7 @@ impl Writer<'_> {
     fn word(&self, stream: &mut Stream) -> &str {
         let draw = stream.next();
         let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
-        // Whole blocks of 64 ranks change places, so a topic's rare words keep their Zipf frequencies.
+        // Whole blocks of 64 ranks are swapped, so a topic's rare words keep their Zipf frequencies.
         let dealt = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };
         &self.language.words[usize::from(dealt)]
     }
@@ -127,8 +125,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, with one more after it, or
-    /// not at all.
+    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, followed by one more, or not
+    /// at all.
     fn sentence_of_age(&self, out: &mut String, column: &mut usize, sentence: u64, age: u32) {
         let Some(step) = edit(sentence, age) else { return self.sentence(out, column, sentence) };
         let other = key(sentence, &[step, 1]);
@@ -162,7 +160,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends a paragraph.
+    /// Appends a paragraph as it was `age` steps ago, in HTML.
     pub(super) fn paragraph(&self, out: &mut String, block: u64, sentences: u64, age: u32) {
         out.push_str("<p>");
         let mut column = 0;

@@ -10,16 +10,16 @@ use super::Synth;
 use super::random::{Stream, key};
 
 impl Synth {
-    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record a page, each its own gzip
+    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record per page, each its own gzip
     /// member.
     ///
-    /// Ids and dates depend on the crawl alone, so the file has one byte form.
+    /// Ids and dates depend only on the crawl, so the bytes of the file do, too.
     ///
     /// # Errors
     /// Those of `out`.
     ///
     /// # Panics
-    /// When the range goes beyond [`Synth::len`].
+    /// If the range exceeds [`Synth::len`].
     pub fn write_warc(&self, range: Range<u64>, out: &mut dyn Write) -> std::io::Result<()> {
         let info = b"software: webtwin synth\r\nformat: WARC File Format 1.1\r\n";
         let head = "WARC-Type: warcinfo\r\nContent-Type: application/warc-fields\r\n";
@@ -44,7 +44,7 @@ impl Synth {
         let (high, low) = (id.next(), id.next());
         let length: usize = block.iter().map(|part| part.len()).sum();
         let mut member = GzEncoder::new(out, Compression::default());
-        // The bits of a version-4 UUID, though its digits are a hash's.
+        // The version bits of a version-4 UUID, although the digits are a hash's.
         write!(
             member,
             "WARC/1.1\r\n{head}WARC-Record-ID: <urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}>\r\n\

@@ -1,7 +1,7 @@
-//! Plain text becomes weighted features: what a page is about, without the order it is said in.
+//! Plain text becomes weighted features: what a page is about, regardless of order.
 //!
 //! In: the text of a page. Out: its [`Feature`]s. A feature is a phrase of a few neighbouring terms, or a single term,
-//! known by its 64-bit hash.
+//! identified by its 64-bit hash.
 //!
 //! # Source
 //! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case folding, stop-word
@@ -9,7 +9,7 @@
 //!
 //! # Deviations
 //! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
-//! - It does not say how it weights; see [`Weights`].
+//! - It does not say how it weights features; see [`Weights`].
 
 mod runs;
 pub mod terms;
@@ -26,28 +26,29 @@ use words::Words;
 pub struct Feature {
     /// XXH3 hash of the term, or of its terms' hashes.
     pub hash: u64,
-    /// Weight, in sixteenths.
+    /// Weight in sixteenths, more than 0.
     pub weight: u32,
 }
 
-/// Finds the features of texts, one after the other.
+/// Finds the features of one text after another; keeps its memory.
 #[derive(Debug)]
 pub struct Features {
     words: Words,
     terms: Terms,
     phrase: usize,
-    /// Terms of the text at hand, then its features: each as often as it stands there.
+    /// Terms of the current text, then its features, repeats included.
     hashes: Vec<u64>,
 }
 
 impl Features {
-    /// Features of so many terms each, by the stop words of one language and the stemmer of one ([`Terms::new`]).
+    /// Makes features of `phrase` terms each, with the stop words and the stemmer of one language each
+    /// ([`Terms::new`]).
     pub fn new(phrase: u32, stop_words: &str, stemming: &str) -> Features {
         let terms = Terms::new(stop_words, stemming);
         Features { words: Words::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
     }
 
-    /// The features of `text`, each as often as it stands there. A text of fewer terms than a phrase has is one phrase.
+    /// The features of `text`, repeats included. A text with fewer terms than a phrase is one phrase.
     ///
     /// # Cost
     /// One pass over the text, one over its terms.
@@ -67,7 +68,7 @@ impl Features {
     }
 }
 
-/// Weights features by how often they stand on a page: `hashes` in any order, `features` ascending by hash, each once.
+/// Weights features by how often they occur on a page: `hashes` in any order, `features` ascending by hash, each once.
 pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) {
     features.clear();
     hashes.sort_unstable();
@@ -75,7 +76,7 @@ pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) 
     features.extend(hashes.chunk_by(|x, y| x == y).map(run));
 }
 
-/// Weight of a feature that stands `count` times on a page, in sixteenths.
+/// Weight of a feature that occurs `count` times on a page, in sixteenths.
 pub fn weight(count: u32, weights: Weights) -> u32 {
     match weights {
         Weights::Count => count.saturating_mul(16),
@@ -84,19 +85,19 @@ pub fn weight(count: u32, weights: Weights) -> u32 {
     }
 }
 
-/// Weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages it stands on), and one sixteenth for
-/// the features that stand on all of them.
+/// Weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages with the feature); one sixteenth
+/// for features that are on all pages.
 pub fn inverse_document_frequency(pages: u64, pages_with: u64) -> u32 {
     (log2(pages) - log2(pages_with.clamp(1, pages.max(1)))).max(1)
 }
 
-/// log2 in sixteenths, rounded down; by squaring, so that no machine's floating point has a say. Of 0 it is 0.
+/// log2 in sixteenths, rounded down; 0 for 0. It works by squaring, so no machine's floating point matters.
 pub fn log2(number: u64) -> u32 {
     if number == 0 {
         return 0;
     }
     let whole = number.ilog2();
-    // The number over its highest power of two, in [1, 2), with 31 bits behind the point.
+    // The number divided by its highest power of two, in [1, 2), with 31 fractional bits.
     let mut rest = if whole > 31 { number >> (whole - 31) } else { number << (31 - whole) };
     let mut log = u64::from(whole);
     for _ in 0..4 {

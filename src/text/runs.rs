@@ -1,27 +1,28 @@
-//! Where runs of word bytes begin and end, found 64 bytes at a time.
+//! Finds where runs of word bytes begin and end, 64 bytes at a time.
 //!
-//! A branch on every byte costs a wrong guess at the end of every word. So one pass, which compilers turn into vector
-//! instructions, makes a bit of every byte, and runs are found by counting zeros.
+//! A branch on every byte is mispredicted at the end of every word. So one pass, which compilers vectorise, turns every
+//! byte into a bit, and runs are found by counting zeros.
 
-/// One bit a byte: whether it is a small letter, a digit, the low line, or of a character beyond ASCII.
+/// One bit per byte: whether it is a lower-case letter, a digit, an underscore, or part of a character beyond ASCII.
 #[derive(Debug, Default)]
 pub struct Runs {
     bits: Vec<u64>,
 }
 
 impl Runs {
-    /// Takes up a text.
+    /// Takes a new text.
     pub fn of(&mut self, text: &[u8]) {
         self.bits.clear();
         let (blocks, rest) = text.as_chunks::<64>();
         self.bits.extend(blocks.iter().map(bits));
         let mut last = [0; 64];
         last[..rest.len()].copy_from_slice(rest);
-        // Bytes of zero end a run, so that there is an end to every one.
+        // Zero bytes at the end make sure that every run ends.
         self.bits.extend([bits(&last), 0]);
     }
 
-    /// The next run that begins at `from` or behind it; the rest of one that goes on there counts as one.
+    /// The next run that begins at or after `from`; the rest of a run that contains `from` counts as one. (start, end)
+    /// in bytes.
     pub fn next(&self, from: usize) -> Option<(usize, usize)> {
         let mut word = from / 64;
         let mut left = *self.bits.get(word)? >> (from % 64) << (from % 64);
@@ -33,7 +34,7 @@ impl Runs {
         Some((start, self.end(start)))
     }
 
-    /// Where the run ends that `start` is in.
+    /// End of the run that contains `start`.
     pub fn end(&self, start: usize) -> usize {
         let mut word = start / 64;
         let mut gaps = !self.bits[word] >> (start % 64) << (start % 64);

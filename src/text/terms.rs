@@ -1,7 +1,7 @@
-//! Words become terms: stop words go, inflected words become their stem, what is left is hashed.
+//! Words become terms: stop words are dropped, inflected words are reduced to their stem, and the rest is hashed.
 //!
-//! Both need to know the language, and both are off unless the job names one: a page would change its features with a wrong
-//! guess of its language, and copies of it with it.
+//! Both need to know the language, and both are off unless the job names one: if the language of a page were guessed
+//! wrongly, its features would change, and differ from those of its copies.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::languages::{stemmer, stop_words};
 
-/// Words that are remembered with their terms, a power of two.
+/// Words remembered with their terms, a power of two.
 const MEMO: usize = 1 << 13;
 
-/// Longest word that is remembered, bytes.
+/// Longest word that is remembered, in bytes.
 const LONGEST: usize = 16;
 
-/// From words to hashed terms.
+/// Maps words to hashed terms.
 pub struct Terms {
     stop_words: HashSet<&'static str>,
     stemmer: Option<Stemmer>,
-    /// Words seen lately by their hash, each with its term: stemming costs fifty times the look.
+    /// Recent words by their hash, each with its term: stemming costs fifty times as much as a look-up.
     memo: Vec<(u128, Option<u64>)>,
 }
 
@@ -39,7 +39,7 @@ impl Terms {
         Terms { stop_words, stemmer, memo }
     }
 
-    /// The term of a word in lower case, as its XXH3 hash of 64 bits; `None` for a stop word.
+    /// The term of a lower-case word, as its 64-bit XXH3 hash; `None` for a stop word.
     pub fn term(&mut self, word: &[u8]) -> Option<u64> {
         let hash = xxh3_64(word);
         if self.memo.is_empty() {

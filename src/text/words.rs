@@ -1,21 +1,21 @@
-//! Text becomes words, case folded, in order.
+//! Text becomes words, case-folded, in order.
 //!
-//! Words are those of Unicode (UAX #29, as `unicode-segmentation` has them) with a letter or a digit in them: *don't*,
-//! *3.14*, *www.example.com* and *snake_case* are one word each. Scripts written without spaces have no words in that
-//! sense, only characters; there a word is two neighbouring characters, and a character that stands alone is one too.
+//! Words are those of Unicode (UAX #29, as in `unicode-segmentation`) that contain a letter or digit: *don't*, *3.14*,
+//! *www.example.com* and *snake_case* are one word each. Scripts written without spaces have no words in that sense,
+//! only characters; there a word is two neighbouring characters, or one that stands alone.
 //!
 //! # Deviations
-//! - Case is folded by the lower case of each character, not by Unicode's full folding: final sigma stays what it is.
-//! - Text is not normalised: the two spellings of é are two letters.
+//! - Case is folded to the lower case of each character, not by Unicode's full folding: a final sigma stays as it is.
+//! - Text is not normalised: the two encodings of é are different letters.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::runs::Runs;
 
-/// Finds words; keeps its memory from one text to the next.
+/// Finds words; keeps its memory between texts.
 #[derive(Debug, Default)]
 pub struct Words {
-    /// The text at hand, its ASCII letters in lower case.
+    /// The current text, its ASCII letters in lower case.
     lower: String,
     runs: Runs,
     folded: Vec<u8>,
@@ -25,8 +25,8 @@ impl Words {
     /// Calls `word` with each word of `text`, in order, as UTF-8.
     ///
     /// # Cost
-    /// A few passes over ASCII, which needs no tables; from a word with other characters on, up to the next white space, the
-    /// tables of Unicode.
+    /// A few passes over ASCII, which needs no tables; a word with other characters, up to the next white space, needs
+    /// the tables of Unicode.
     pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
         self.lower.clear();
         self.lower.push_str(text);
@@ -41,7 +41,7 @@ impl Words {
             }
             let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
             if beyond {
-                // A word never holds white space, and what stands before `start` has no part in what follows.
+                // A word never contains white space, and what comes before `start` does not affect what follows.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
                 unicode_words(&self.lower[start..at], &mut self.folded, &mut word);
                 next_beyond = next_beyond_ascii(bytes, at);
@@ -52,7 +52,7 @@ impl Words {
     }
 }
 
-/// Whether the byte at `at`, which stands behind a run, joins it with what follows (rules WB6, WB7, WB11 and WB12).
+/// Whether the byte at `at`, which follows a run, joins it with the text after it (rules WB6, WB7, WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
     let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
         Some(&[before, joiner, behind]) => [before, joiner, behind],
@@ -69,19 +69,19 @@ fn joins(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Place of the first byte from `from` on that is not ASCII; the length of the text if there is none.
+/// Position of the first non-ASCII byte at or after `from`; the length of the text if there is none.
 fn next_beyond_ascii(bytes: &[u8], from: usize) -> usize {
     let ascii = bytes[from..].chunks(64).take_while(|chunk| chunk.is_ascii()).count();
     let start = bytes.len().min(from + 64 * ascii);
     bytes[start..].iter().position(|byte| !byte.is_ascii()).map_or(bytes.len(), |at| start + at)
 }
 
-/// Whether the byte at `at` may join what stands before it with a character beyond ASCII.
+/// Whether the byte at `at` may join the text before it with a character beyond ASCII.
 fn may_join_beyond(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at..at + 2), Some(&[b'.' | b',' | b';' | b':' | b'\'', 0x80..=0xff]))
 }
 
-/// The same by the tables of Unicode.
+/// Finds words by the tables of Unicode.
 fn unicode_words(text: &str, folded: &mut Vec<u8>, word: &mut impl FnMut(&[u8])) {
     let mut tell = |part: &str| {
         folded.clear();
@@ -115,8 +115,8 @@ fn unicode_words(text: &str, folded: &mut Vec<u8>, word: &mut impl FnMut(&[u8]))
     }
 }
 
-/// Whether words of this character's script are not told apart by spaces, and Unicode's tables tell none either: Thai, Lao,
-/// Burmese, Khmer, Hiragana and Han. (Katakana makes words; Hangul is written with spaces.)
+/// Whether this character's script is written without spaces between words, and Unicode's tables do not segment it
+/// either: Thai, Lao, Burmese, Khmer, Hiragana and Han. (Katakana forms words; Hangul is written with spaces.)
 fn is_written_without_spaces(character: char) -> bool {
     matches!(
         u32::from(character),

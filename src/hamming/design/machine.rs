@@ -25,7 +25,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Those of one core of the machine whose figures README.md has.
+    /// Those of one core of the machine whose figures docs/hamming.md has.
     pub const TYPICAL: Costs = Costs { read_ns: 120.0, check_ns: 0.7 };
 
     /// Measures them, on one core.

@@ -1,18 +1,21 @@
-//! Elements by name: how their content is tokenized, where their text breaks, and which attribute links.
+//! Elements by name: how their content is tokenized, where their text breaks, and which attribute is a link.
 //!
-//! Looked up once a tag, so names are packed into an integer and found in a table made at compile time.
+//! One look-up per tag, so names are packed into an integer and found in a table made at compile time.
 
-/// Separation of two words of text, from weakest to strongest.
+/// Separation of two words of text, ordered from weakest to strongest.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
-    /// The words are one.
+    /// No separation: the words are one.
     #[default]
     None,
-    /// White space.
+    /// White space: a single space.
     Space,
-    /// The end of a line.
+    /// The end of a line: `
+    /// `.
     Line,
-    /// An empty line.
+    /// An empty line: `
+    ///
+    /// `.
     Paragraph,
 }
 
@@ -31,10 +34,10 @@ pub(super) enum Content {
     Plain,
 }
 
-/// What else an element means to its reader.
+/// What else an element means to a reader of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing.
+    /// No special role.
     Usual,
     /// Its content is not shown.
     Hidden,
@@ -42,7 +45,7 @@ pub(super) enum Role {
     Title,
     /// Its lines are kept.
     Preformatted,
-    /// It breaks a line where it stands.
+    /// It breaks a line where it occurs.
     Break,
     /// Its content is neither shown nor linked, tags and all.
     Template,
@@ -54,14 +57,14 @@ pub(super) enum Role {
     Link,
 }
 
-/// An element, as far as it matters here.
+/// The properties of an element that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element {
     /// What separates its text from the text before and after it.
     pub gap: Gap,
     /// How its content is tokenized.
     pub content: Content,
-    /// What else it means.
+    /// Its special role, if any.
     pub role: Role,
     /// The attribute with a URL, lower case; empty if there is none.
     pub attribute: &'static str,
@@ -73,7 +76,7 @@ const LINK: Element = Element { role: Role::Link, attribute: "href", ..USUAL };
 const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..USUAL };
 const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
 
-/// Names that mean the same, and what they mean. The first row is for all names that are not here.
+/// Names with the same properties. The first row is for all names that are not listed.
 static ELEMENTS: [(&str, Element); 20] = [
     ("", USUAL),
     ("td th rt", Element { gap: Gap::Space, ..USUAL }),
@@ -100,21 +103,21 @@ static ELEMENTS: [(&str, Element); 20] = [
     ("svg math", Element { role: Role::Foreign, ..USUAL }),
 ];
 
-/// A tag name read so far: its bytes, lower case, packed into an integer.
+/// A tag name while it is read: lower-case bytes packed into an integer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name(u128);
 
 impl Name {
-    /// No bytes yet.
+    /// The empty name, before the first byte.
     pub const EMPTY: Name = Name(0);
 
-    /// The name with one byte more. Only the last 16 count; none that matters is longer than 10.
+    /// The name with one more byte. Only the last 16 bytes count; no name that matters is longer than 10.
     #[inline(always)]
     pub const fn with(self, byte: u8) -> Name {
         Name(self.0 << 8 | byte.to_ascii_lowercase() as u128)
     }
 
-    /// What elements of this name mean.
+    /// Properties of elements with this name.
     #[inline(always)]
     pub fn element(self) -> &'static Element {
         let mut slot = self.slot();

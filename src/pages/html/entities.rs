@@ -1,4 +1,4 @@
-//! Character references: `&eacute;`, `&#233;`, `&#xE9;`, and the names that were once written without `;`.
+//! Character references: `&eacute;`, `&#233;`, `&#xE9;`, and the old names that may be written without `;`.
 //!
 //! # Source
 //! WHATWG HTML section 13.2.5.72 to 13.2.5.80; `entities.txt` is its table of names, sorted by bytes: name, `*` if it
@@ -26,13 +26,13 @@ static NAMED: LazyLock<Vec<Entity>> = LazyLock::new(|| {
     include_str!("entities.txt").lines().map(|line| entity(line).expect("a line is a name and code points")).collect()
 });
 
-/// What the code points 0x80 to 0x9F mean in a numeric reference: what they are in windows-1252.
+/// Meaning of the code points 0x80 to 0x9F in a numeric reference: that of windows-1252.
 const WINDOWS_1252: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// Where a reference stands; in an attribute, `&copy=1` and `&copyright` are no references.
+/// Where a reference occurs; in an attribute, `&copy=1` and `&copyright` are not references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Text, or the content of a title or textarea.
@@ -41,9 +41,9 @@ pub(super) enum Place {
     Attribute,
 }
 
-/// Reads the reference that `text` begins with (its first byte is `&`) and appends what it stands for.
+/// Decodes the reference that `text` begins with (its first byte is `&`) and appends the characters it stands for.
 ///
-/// Returns the bytes read; an `&` that begins no reference stands for itself.
+/// Returns the number of bytes read; an `&` that begins no reference stands for itself.
 pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
     let rest = &text.as_bytes()[1..];
     let read = match rest.first() {
@@ -63,7 +63,7 @@ pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
     })
 }
 
-/// Writes `value`, an attribute's, into `out` with its references decoded.
+/// Writes the attribute value `value` into `out`, with its references decoded.
 pub(super) fn decode_attribute(value: &str, out: &mut String) {
     let mut rest = value;
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
@@ -95,7 +95,7 @@ fn numeric(rest: &[u8]) -> Option<(usize, char)> {
     Some((length + usize::from(rest.get(length) == Some(&b';')), character))
 }
 
-/// Reads what follows `&`: the longest name there is.
+/// Reads the longest name that follows `&`.
 fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
     let bytes = rest.as_bytes();
     let name = bytes.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();

@@ -1,12 +1,12 @@
-//! References of a page to doc ids of their targets.
+//! Turns references of a page into doc ids of their targets.
 //!
-//! In: values of `href` and `src`, as written, in the order of the page. Out: doc ids of the canonical URLs they lead to,
-//! each once. References that lead to no http(s) URL are no links.
+//! In: values of `href` and `src`, as written, in page order. Out: doc ids of the canonical URLs they lead to, each
+//! once. References to anything but http(s) URLs are not links.
 //!
 //! # Cost
-//! A page repeats most of its references, and most of the others are plain (`../a/b.html`, `http://host/path`): the
-//! former are known by their hash, the latter put together without parsing the base again. The `url` crate has the last
-//! word on everything else, and on this shortcut in the tests.
+//! A page repeats most of its references, and most of the others are plain (`../a/b.html`, `http://host/path`).
+//! Repeated ones are recognised by hash, plain ones are assembled without parsing the base again. The `url` crate
+//! decides all others, and is the reference for this shortcut in the tests.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,7 +17,7 @@ use super::entities;
 use crate::ids::{DocId, doc_id};
 use crate::pages::url::{CanonicalUrl, LONGEST};
 
-/// References remembered within a page; a forgotten one costs time only.
+/// References remembered within a page; forgetting one costs only time.
 const REMEMBERED: usize = 1024;
 
 /// Collects the links of one page after another.
@@ -25,10 +25,10 @@ const REMEMBERED: usize = 1024;
 pub(super) struct Links {
     limit: usize,
     too_many: bool,
-    /// Targets in the order of the page, and the same as a set.
+    /// Targets in page order; below, the same as a set.
     targets: Vec<DocId>,
     known: HashSet<DocId, BuildHasherDefault<AsItIs>>,
-    /// Hashes of references as written, each in the place its low bits say. Every page has its own seed, so that those
+    /// Hashes of references as written, each at the index given by its low bits. Every page has its own seed, so hashes
     /// of earlier pages mean nothing.
     seen: Box<[u64; REMEMBERED]>,
     seed: u64,
@@ -37,7 +37,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// At most `limit` links a page.
+    /// Keeps at most `limit` links per page.
     pub(super) fn new(limit: u32) -> Links {
         Links {
             limit: limit as usize,
@@ -51,7 +51,7 @@ impl Links {
         }
     }
 
-    /// Forgets the links of the page before.
+    /// Forgets the links of the previous page.
     pub(super) fn clear(&mut self) {
         self.too_many = false;
         self.targets.clear();
@@ -59,19 +59,19 @@ impl Links {
         self.seed += 1;
     }
 
-    /// Whether there was a link more than the limit.
+    /// Whether there were more links than the limit.
     pub(super) fn too_many(&self) -> bool {
         self.too_many
     }
 
-    /// The links so far without `page` itself, ascending.
+    /// The links so far, ascending, without `page` itself.
     pub(super) fn sorted(&mut self, page: DocId) -> &[DocId] {
         self.targets.retain(|&target| target != page);
         self.targets.sort_unstable();
         &self.targets
     }
 
-    /// Adds the target of the value of an attribute, character references as written.
+    /// Adds the target of an attribute value, in which character references are still as written.
     pub(super) fn add(&mut self, value: &str, base: &Base) {
         if self.too_many {
             return;
@@ -121,13 +121,13 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What the references of a page are relative to.
+/// The base URL of a page's references.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     url: CanonicalUrl,
-    /// Length of scheme, host and port.
+    /// Length of scheme, host and port, in bytes.
     origin: usize,
-    /// Length up to and with the last `/` of the path.
+    /// Length up to and including the last `/` of the path.
     directory: usize,
     /// Length up to the query.
     path: usize,
@@ -140,14 +140,14 @@ impl Base {
         Base { url, origin, directory, path }
     }
 
-    /// The base that `<base href>` with this value makes of this one; itself if the value leads nowhere.
+    /// The base after `<base href>` with this value; unchanged if the value leads nowhere.
     pub(super) fn rebased(&self, value: &str) -> Base {
         let mut reference = String::new();
         entities::decode_attribute(value, &mut reference);
         self.url.join(&reference).map_or_else(|_| self.clone(), Base::new)
     }
 
-    /// The doc id a reference without fragment leads to, if it leads to an http(s) URL; `buffer` is for its use.
+    /// The doc id of a reference without fragment, if it leads to an http(s) URL; `buffer` is scratch.
     fn target(&self, reference: &str, buffer: &mut String) -> Option<DocId> {
         if reference.len() > LONGEST {
             return None;
@@ -161,7 +161,7 @@ impl Base {
         }
     }
 
-    /// Resolves a reference of plain characters into `out`; false if it is not plain.
+    /// Resolves a reference of plain characters into `out`; returns false if it is not plain.
     fn put_together(&self, reference: &str, out: &mut String) -> bool {
         let base = self.url.as_str();
         let (path, query) = match memchr::memchr(b'?', reference.as_bytes()) {
@@ -200,7 +200,7 @@ impl Base {
     }
 }
 
-/// Appends the segments of `path` to `out`, which ends with `/` and whose first `/` of the path is at `root`.
+/// Appends the segments of `path` to `out`, which ends with `/`; the path begins with the `/` at `root`.
 fn append_path(path: &str, root: usize, out: &mut String) {
     let mut segments = path.split('/').peekable();
     while let Some(segment) = segments.next() {
@@ -220,8 +220,8 @@ fn append_path(path: &str, root: usize, out: &mut String) {
     }
 }
 
-/// Whether a host is already as the `url` crate would write it: a name of lower case letters, digits and hyphens in
-/// ASCII that is no address, without user, port, or dot at its end.
+/// Whether a host is already in the form that the `url` crate writes: a name of lower-case ASCII letters, digits and
+/// hyphens that is not an address, without user, port, or final dot.
 fn is_plain_host(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or("");
     host.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
@@ -242,11 +242,11 @@ fn without_fragment(reference: &str) -> &str {
     memchr::memchr(b'#', reference.as_bytes()).map_or(reference, |at| &reference[..at])
 }
 
-/// A byte that the `url` crate leaves as it is in a path, and in a query.
+/// A byte that the `url` crate keeps as it is in a path; below, in a query.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
 
-/// A `%` is plain in no path, since `%2e` is a dot.
+/// A `%` is never plain in a path, because `%2e` is a dot.
 static PLAIN: [u8; 256] = {
     let mut plain = [0; 256];
     let mut byte = 0;

@@ -1,24 +1,24 @@
 //! HTML to text and links, in one pass.
 //!
-//! In: bodies as fetched. Out: [`Extracted`]: the text a reader sees, in lines and paragraphs, and the pages it links to.
+//! In: bodies as fetched. Out: [`Extracted`]: the text a reader sees, in lines and paragraphs, and the pages linked to.
 //!
-//! **Text** is the title, an empty line, and what stands in the page outside of scripts, styles, templates and frames.
-//! White space is one space between words; `br`, items of lists and rows of tables end a line; paragraphs, headings,
-//! lists, tables and the other blocks have an empty line before and after them, as has an empty line of preformatted
-//! text or a second `br` in a row; cells of tables are separated by a space. Nothing is hidden that only a style sheet
-//! or a script would hide, and `noscript` is shown.
+//! **Text** is the title, an empty line, and the content of the page outside of scripts, styles, templates and frames.
+//! White space becomes one space between words. `br`, list items and table rows end a line. Paragraphs, headings,
+//! lists, tables and other blocks have an empty line before and after them; so do an empty line of preformatted text
+//! and a second `br` in a row. Table cells are separated by a space. Text that only a style sheet or a script would
+//! hide is kept, and `noscript` is shown.
 //!
-//! **Links** are `href` of `a` and `area`, `src` of `frame` and `iframe`, resolved against the first `base` of the page
-//! wherever it stands, canonical, as doc ids.
+//! **Links** are `href` of `a` and `area` and `src` of `frame` and `iframe`, resolved against the first `base` of the
+//! page, wherever it is, and given as doc ids of canonical URLs.
 //!
 //! # Cost
-//! Time is linear in the body and memory a small multiple of it, whatever its tags and references; nothing is allocated
-//! for a page once the buffers have grown.
+//! Time is linear in the body, and memory a small multiple of it, whatever its tags and references; once the buffers
+//! have grown, nothing is allocated per page.
 //!
 //! # Deviations
-//! - There is no tree, so tags that a browser would ignore or move where they stand (`</p>` alone, text in a table) break
-//!   lines where they are written.
-//! - A base that is no http(s) URL is passed over.
+//! - There is no tree, so tags that a browser would ignore or move (`</p>` alone, text in a table) break lines where
+//!   they are written.
+//! - A base that is not an http(s) URL is ignored.
 
 mod elements;
 mod entities;
@@ -59,26 +59,27 @@ pub struct Extractor {
     links: Links,
 }
 
-/// Text and links of one page.
+/// Text and links of one page, borrowed from the extractor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extracted<'a> {
-    /// Lines ended by `\n` except for the last; an empty line ends a paragraph.
+    /// Lines ended by `
+    /// `, except for the last; an empty line ends a paragraph.
     pub text: &'a str,
-    /// Doc ids of the pages it links to: ascending, each once, without its own.
+    /// Doc ids of the pages it links to: ascending, each once, without the page itself.
     pub links: &'a [DocId],
-    /// Whether it has more links than `limits.links`, of which the first ones are here.
+    /// Whether it has more links than `limits.links`, of which only the first are kept.
     pub too_many_links: bool,
-    /// Times U+FFFD was put in for bytes that are no character.
+    /// Number of malformed sequences that U+FFFD replaced.
     pub replaced: u64,
 }
 
 impl Extractor {
-    /// Keeps at most `limits.links` links a page.
+    /// Keeps at most `limits.links` links per page.
     pub fn new(limits: &Limits) -> Extractor {
         Extractor { decoder: Decoder::default(), lines: Lines::default(), links: Links::new(limits.links) }
     }
 
-    /// Text and links of HTML that was fetched from `url` with the charset that its transport named.
+    /// Text and links of HTML fetched from `url`, with the charset that its transport named.
     pub fn html<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
         let Decoded { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
         let mut base = Base::new(url.clone());
@@ -87,7 +88,7 @@ impl Extractor {
             let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based);
             tokenize(page, &mut pass);
             match pass.late_base {
-                // What stands before the base is relative to it too.
+                // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
                 None => break,
             }
@@ -97,7 +98,7 @@ impl Extractor {
         Extracted { text: self.lines.as_str(), links, too_many_links, replaced }
     }
 
-    /// Text that somebody extracted already: white space is brought into the form of HTML's, and nothing else done.
+    /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
     pub fn text<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>) -> Extracted<'a> {
         let Decoded { text, replaced } = self.decoder.decode(body, transport_charset, false);
         self.lines.clear();
@@ -112,13 +113,13 @@ struct Pass<'a> {
     lines: &'a mut Lines,
     links: &'a mut Links,
     base: Base,
-    /// Whether the page's base has been met.
+    /// Whether the page's base has been found.
     based: bool,
-    /// Whether a link has been met, and the base that came after it.
+    /// Whether a link has been found; below, the base that came after it.
     linked: bool,
     late_base: Option<Base>,
     titled: bool,
-    /// Templates that are open, and elements of SVG or MathML.
+    /// Number of open templates; below, of open SVG or MathML elements.
     templates: u32,
     foreign: u32,
 }
@@ -174,12 +175,12 @@ impl Sink for Pass<'_> {
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign += u32::from(!tag.closes_itself),
                 Role::Base => self.rebase(tag.value),
-                // Frames are hidden, but linked.
+                // Frames are hidden, but their source is a link.
                 Role::Link | Role::Hidden => self.link(tag.value),
                 Role::Usual | Role::Title | Role::Template => {}
             }
         }
-        // In SVG, `<style/>` is whole; in HTML, what follows it is style.
+        // In SVG, `<style/>` is complete; in HTML, style follows it.
         !(tag.closes_itself && self.foreign > 0)
     }
 
@@ -188,7 +189,7 @@ impl Sink for Pass<'_> {
             return;
         }
         if element.role == Role::Title {
-            // Titles within drawings are tooltips.
+            // Titles inside drawings are tooltips.
             if self.foreign == 0 && !std::mem::replace(&mut self.titled, true) {
                 self.lines.separate(Gap::Paragraph);
                 self.lines.push_escaped(text);
@@ -210,7 +211,7 @@ impl Sink for Pass<'_> {
             self.lines.separate(element.gap);
             match element.role {
                 Role::Preformatted => self.lines.leave_preformatted(),
-                // `</br>` is read as `<br>`.
+                // The standard reads `</br>` as `<br>`.
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign = self.foreign.saturating_sub(1),
                 Role::Usual | Role::Hidden | Role::Title | Role::Template | Role::Base | Role::Link => {}

@@ -1,17 +1,17 @@
-//! Text as it is compared: lines of words, paragraphs of lines.
+//! Text in the form in which it is compared: lines of words, paragraphs of lines.
 //!
-//! In: words and breaks as they come. Out: words with one space between them, lines ended by `\n` except for the last,
-//! one empty line between paragraphs, and no other white space anywhere.
+//! In: words and breaks as they come. Out: words with one space between them, lines ended by `
+//! ` except for the last, one empty line between paragraphs, and no other white space.
 
 use super::elements::Gap;
 use super::entities::{self, Place};
 
-/// Writes text; a separation is only written when a word follows it, and only the strongest of several.
+/// Writes text. A separation is written only when a word follows, and only the strongest of several.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     out: String,
     gap: Gap,
-    /// Preformatted elements that are open: within them, the ends of lines count.
+    /// Number of open preformatted elements: within them, line ends count.
     preformatted: u32,
     character: String,
 }
@@ -27,18 +27,18 @@ impl Lines {
         &self.out
     }
 
-    /// Separates what comes next by at least `gap`.
+    /// Separates the next word by at least `gap`.
     #[inline(always)]
     pub(super) fn separate(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
 
-    /// Ends a line. Ending a line that has nothing on it makes an empty line, which ends a paragraph.
+    /// Ends a line. Ending an empty line ends the paragraph.
     pub(super) fn end_line(&mut self) {
         self.separate(if self.gap < Gap::Line { Gap::Line } else { Gap::Paragraph });
     }
 
-    /// From here on, the ends of lines in the text count.
+    /// From here on, line ends in the text count.
     pub(super) fn enter_preformatted(&mut self) {
         self.preformatted += 1;
     }
@@ -48,7 +48,7 @@ impl Lines {
         self.preformatted = self.preformatted.saturating_sub(1);
     }
 
-    /// Appends text as it is.
+    /// Appends text without character references.
     pub(super) fn push(&mut self, text: &str) {
         self.append::<false>(text);
     }
@@ -85,7 +85,7 @@ impl Lines {
                     at += wide_space(&bytes[at..]);
                 }
                 _ => {
-                    // Words with single spaces between them are copied as one.
+                    // Words with single spaces between them are copied in one piece.
                     let from = at;
                     at += 1;
                     loop {
@@ -138,7 +138,7 @@ impl Lines {
     }
 }
 
-/// Length of a run of printable ASCII without `&` and without two spaces in a row; it may stop short of the last bytes.
+/// Length of a run of printable ASCII without `&` and without two spaces in a row; it may stop a few bytes early.
 #[inline(always)]
 fn plain_length(bytes: &[u8]) -> usize {
     let mut length = 0;
@@ -158,7 +158,7 @@ fn plain_length(bytes: &[u8]) -> usize {
     length
 }
 
-/// Length of the white space beyond ASCII that `bytes` begins with; 0 if it is none.
+/// Length of the non-ASCII white space that `bytes` begins with; 0 if there is none.
 fn wide_space(bytes: &[u8]) -> usize {
     match bytes {
         [0xc2, 0x85 | 0xa0, ..] => 2,
@@ -168,13 +168,13 @@ fn wide_space(bytes: &[u8]) -> usize {
     }
 }
 
-/// A byte within a word.
+/// Class of bytes within a word.
 const WORD: u8 = 0;
 const SPACE: u8 = 1;
-/// A NUL, which a page cannot have.
+/// Class of NUL, which a page cannot contain.
 const NUL: u8 = 2;
 const AMPERSAND: u8 = 3;
-/// First byte of white space beyond ASCII, and of other characters.
+/// Class of the first bytes of non-ASCII white space, and of some other characters.
 const WIDE: u8 = 4;
 
 static CLASS: [u8; 256] = {

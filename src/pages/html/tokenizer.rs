@@ -1,18 +1,18 @@
 //! Characters to text, tags and the contents of raw elements, in one pass that never goes back.
 //!
-//! In: a page, decoded. Out: calls of a [`Sink`], in the order of the page. Comments, doctypes, processing instructions
-//! and CDATA sections are passed over. There is no tree, so that depth costs nothing: the sink says for each start tag
-//! whether its content is to be read as [`Element::content`] has it, as a tree builder would.
+//! In: a page, decoded. Out: calls of a [`Sink`], in page order. Comments, doctypes, processing instructions and CDATA
+//! sections are skipped. There is no tree, so depth costs nothing: for each start tag the sink says whether its content
+//! is to be read as [`Element::content`] says, as a tree builder would.
 //!
 //! # Cost
-//! Linear in the page for any page: every search either ends at what is consumed next, or at the end of the page and then
-//! consumes it all.
+//! Linear in the page for any page: every search ends either at what is consumed next, or at the end of the page, and
+//! then consumes it all.
 //!
 //! # Source
-//! WHATWG HTML section 13.2.5 ("tokenization"), whose states are named where they are.
+//! WHATWG HTML section 13.2.5 ("tokenization"); comments name its states.
 //!
 //! # Deviations
-//! - A CDATA section is a bogus comment everywhere, as it is outside of SVG and MathML.
+//! - A CDATA section is a bogus comment everywhere, not only outside of SVG and MathML.
 //! - A NUL in a name is not made U+FFFD; no name that matters has either.
 
 use std::ops::Range;
@@ -21,27 +21,27 @@ use memchr::{memchr, memchr2};
 
 use super::elements::{Content, Element, Name};
 
-/// Takes what a page consists of.
+/// Receives the parts of a page.
 pub(super) trait Sink {
-    /// Text between tags, character references as written; one run of text may come in several calls, cut before `<`.
+    /// Text between tags, character references as written; a run of text may come in several calls, cut before `<`.
     fn text(&mut self, text: &str);
 
-    /// A start tag. Returns whether its content is raw, if that is what [`Element::content`] says.
+    /// A start tag. Returns whether to read its content as raw, if [`Element::content`] says so.
     fn start(&mut self, tag: &Tag<'_>) -> bool;
 
     /// The whole content of a raw element, as written.
     fn content(&mut self, element: &'static Element, text: &str);
 
-    /// An end tag.
+    /// An end tag of this element.
     fn end(&mut self, element: &'static Element);
 }
 
-/// A start tag.
+/// A start tag with the attribute that matters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tag<'a> {
     /// The name as written.
     pub name: &'a str,
-    /// What the name means.
+    /// The properties of the element named.
     pub element: &'static Element,
     /// Value of the first attribute named [`Element::attribute`], character references as written.
     pub value: Option<&'a str>,
@@ -82,7 +82,7 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
                 None => return sink.text(&page[open..]),
             },
             Some(b'!') if bytes[at..].starts_with(b"!--") => at = comment_end(bytes, at + 1),
-            // A doctype ends at the first `>` too, even within its quotes.
+            // A doctype, too, ends at the first `>`, even within its quotes.
             Some(b'!' | b'?') => at = bogus_comment_end(bytes, at),
             _ => sink.text("<"),
         }
@@ -92,7 +92,7 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
     }
 }
 
-/// Reads a start tag from its name; `None` when the page ends within it, and then it is no tag.
+/// Reads a start tag from its name; `None` if the page ends within it, which makes it no tag.
 #[inline(always)]
 fn start_tag<'a>(page: &'a str, at: &mut usize) -> Option<Tag<'a>> {
     let bytes = page.as_bytes();
@@ -127,9 +127,9 @@ fn name(bytes: &[u8], at: &mut usize) -> Name {
     name
 }
 
-/// Reads attributes from the end of a tag name up to and with `>`, giving each its name and its value's place.
+/// Reads attributes from the end of a tag name up to and including `>`, yielding each name and the place of its value.
 ///
-/// Returns whether the tag closes itself, or `None` when the bytes end first.
+/// Returns whether the tag closes itself, or `None` if the bytes end first.
 #[inline(always)]
 pub(in crate::pages) fn attributes<'a>(
     bytes: &'a [u8],
@@ -186,12 +186,12 @@ pub(in crate::pages) fn attributes<'a>(
     }
 }
 
-/// Where a bogus comment from `at` ends: after the next `>`.
+/// End of the bogus comment that contains `at`: after the next `>`.
 fn bogus_comment_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'>', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
 }
 
-/// Where a comment ends whose opening dashes are at `dashes`: after `-->`, which may share them (`<!-->`, `<!--->`), or
+/// End of the comment whose opening dashes are at `dashes`: after `-->`, which may share them (`<!-->`, `<!--->`), or
 /// after `--!>`, which may not.
 fn comment_end(bytes: &[u8], dashes: usize) -> usize {
     let mut at = dashes + 2;
@@ -205,7 +205,7 @@ fn comment_end(bytes: &[u8], dashes: usize) -> usize {
     bytes.len()
 }
 
-/// Where the content of a raw element ends: at its end tag, or with the page.
+/// End of the content of a raw element: its end tag, or the end of the page.
 fn content_end(bytes: &[u8], from: usize, name: &str, content: Content) -> usize {
     match content {
         Content::Data => from,
@@ -224,7 +224,7 @@ fn content_end(bytes: &[u8], from: usize, name: &str, content: Content) -> usize
     }
 }
 
-/// Where a script ends. Within `<!-- … -->` it may have scripts of its own, each with its end tag.
+/// End of a script. Within `<!-- … -->` it may contain scripts, each with its end tag.
 fn script_end(bytes: &[u8], from: usize) -> usize {
     #[derive(PartialEq)]
     enum State {
@@ -244,7 +244,7 @@ fn script_end(bytes: &[u8], from: usize) -> usize {
                 state = State::Usual;
             }
         } else if state == State::Usual && rest.starts_with(b"<!--") {
-            // The dashes are looked at again: they may be those of `-->`.
+            // Looks at the dashes again: they may be those of `-->`.
             state = State::Escaped;
             at += 1;
         } else if rest.get(1) == Some(&b'/') && named(&rest[2..], b"script") {
@@ -267,7 +267,7 @@ fn named(rest: &[u8], name: &[u8]) -> bool {
 }
 
 const SPACE: u8 = 1;
-/// `/` and `>`.
+/// Class of `/` and `>`, which end a tag name.
 const END: u8 = 2;
 const EQUALS: u8 = 4;
 

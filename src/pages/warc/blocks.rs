@@ -1,17 +1,17 @@
-//! A file seen through its last two blocks, so that stepping back after damage costs no second read.
+//! A file seen through its two latest blocks, so that stepping back after damage costs no second read.
 
 use memchr::memmem;
 
 use crate::{error::Result, read_at::ReadAt};
 
-/// Bytes asked of the store at a time.
+/// Bytes requested from the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
-/// Blocks of fixed size at multiples of that size; the two used last are held.
+/// Blocks of fixed size at multiples of that size; the two used last are kept.
 pub(super) struct Blocks<'f> {
     file: &'f dyn ReadAt,
     block_bytes: u64,
-    /// (start, bytes), the newest first.
+    /// (start, bytes), newest first.
     held: [(u64, Vec<u8>); 2],
 }
 
@@ -20,7 +20,7 @@ impl<'f> Blocks<'f> {
         Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
     }
 
-    /// Length of the file.
+    /// Length of the file, in bytes.
     pub fn len(&self) -> u64 {
         self.file.len()
     }
@@ -54,7 +54,7 @@ impl<'f> Blocks<'f> {
         Ok(bytes)
     }
 
-    /// Returns the smallest position in `from..until` at which `needle` begins (it may end behind `until`).
+    /// Returns the smallest position in `from..until` at which `needle` begins (it may end after `until`).
     pub fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
         let until = until.min(self.len());
         let mut at = from;
@@ -79,7 +79,7 @@ impl<'f> Blocks<'f> {
         Ok(None)
     }
 
-    /// Returns the first position from `at` on whose byte is not zero, or the length of the file.
+    /// Returns the position of the first nonzero byte at or after `at`, or the length of the file.
     pub fn skip_zeros(&mut self, mut at: u64) -> Result<u64> {
         loop {
             let bytes = self.from(at)?;

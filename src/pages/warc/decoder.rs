@@ -18,13 +18,13 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
 /// First bytes of a zstd frame.
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Bytes behind the data of a gzip member: checksum and length.
+/// Bytes after the data of a gzip member: checksum and length.
 pub(super) const TRAILER_BYTES: usize = 8;
 
-/// Most that deflate can swell.
+/// Largest expansion that deflate allows.
 const DEFLATE_RATIO: u64 = 1032;
 
-/// Most that zstd swells in practice: a block of 128 KiB from four bytes.
+/// Largest expansion of zstd in practice: a block of 128 KiB from four bytes.
 const ZSTD_RATIO: u64 = 1 << 15;
 
 enum Codec {
@@ -32,7 +32,7 @@ enum Codec {
     Zstd(DCtx<'static>),
 }
 
-/// A decoder of members, one after the other.
+/// Decodes one member after another.
 pub(super) struct Decoder {
     codec: Codec,
     start: u64,
@@ -41,16 +41,16 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of gzip members.
+    /// Makes a decoder of gzip members.
     pub fn gzip() -> Self {
         Self::of(Codec::Gzip { inflate: Decompress::new(false), crc: Crc::new() })
     }
 
-    /// A decoder of zstd frames, all of which may refer to `dictionary`.
+    /// Makes a decoder of zstd frames, all of which may refer to `dictionary`.
     pub fn zstd(dictionary: Option<&[u8]>) -> Self {
         let mut context = DCtx::create();
         if let Some(dictionary) = dictionary {
-            // A dictionary that cannot be loaded makes each frame that needs it a damaged one.
+            // If the dictionary cannot be loaded, each frame that needs it counts as damaged.
             let _ = context.load_dictionary(dictionary);
         }
         Self::of(Codec::Zstd(context))
@@ -60,7 +60,7 @@ impl Decoder {
         Decoder { codec, start: 0, at: 0, decoded: 0 }
     }
 
-    /// What every member starts with.
+    /// First bytes of every member.
     pub fn magic(&self) -> &'static [u8] {
         match self.codec {
             Codec::Gzip { .. } => GZIP_MAGIC,
@@ -68,7 +68,7 @@ impl Decoder {
         }
     }
 
-    /// Decoded bytes that one encoded byte can give, at most.
+    /// Upper bound of decoded bytes per encoded byte.
     pub fn ratio(&self) -> u64 {
         match self.codec {
             Codec::Gzip { .. } => DEFLATE_RATIO,
@@ -76,12 +76,12 @@ impl Decoder {
         }
     }
 
-    /// Position in the file behind what has been decoded; the member's end, once it has ended.
+    /// Position in the file after the bytes decoded so far; the member's end, once it has ended.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Gets ready to decode the member at `start`, or tells why there is none.
+    /// Prepares to decode the member at `start`, or says why there is none.
     pub fn open(&mut self, blocks: &mut Blocks, start: u64) -> Result<std::result::Result<(), Reason>> {
         (self.start, self.at, self.decoded) = (start, start, 0);
         let magic = self.magic();
@@ -104,7 +104,7 @@ impl Decoder {
         Ok(Ok(()))
     }
 
-    /// Decodes up to `room` bytes more to the end of `to`, fewer only if the member ends; tells how it ended.
+    /// Decodes up to `room` more bytes to the end of `to`, fewer only if the member ends; says how it ended.
     pub fn more(
         &mut self,
         blocks: &mut Blocks,
@@ -149,9 +149,12 @@ impl Decoder {
             if ended.is_some() {
                 return Ok(ended);
             }
+            // Without progress the decoder would spin: either the file ends here, or the member is damaged.
             if consumed == 0 && produced == 0 {
                 return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
             }
+            // Both limits must be exceeded: a long member of many records is no bomb, nor is a short one that
+            // compresses well.
             if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > limits.ratio {
                 return Ok(Some(Ending::Bomb));
             }
@@ -159,7 +162,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Reads what follows the data of a member; zstd has checked its own.
+    /// Reads the bytes after the data of a member; zstd checks its own.
     fn trailer(&mut self, blocks: &mut Blocks) -> Result<Ending> {
         let Codec::Gzip { crc, .. } = &self.codec else { return Ok(Ending::Member) };
         let trailer = blocks.peek(self.at, TRAILER_BYTES)?;
@@ -171,7 +174,7 @@ impl Decoder {
         let length = trailer[4..] == (self.decoded as u32).to_le_bytes();
         Ok(match (checksum, length) {
             (true, true) => Ending::Member,
-            // Either alone is proof enough that these data are whole.
+            // Either match alone proves that the data are whole.
             (true, false) | (false, true) => Ending::WrongCrc,
             (false, false) => Ending::Damaged,
         })

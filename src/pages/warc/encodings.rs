@@ -11,16 +11,16 @@ use super::http::Refusal;
 use crate::job::Limits;
 use crate::pages::record::Reason;
 
-/// Largest window of a zstd body, as a power of two: what RFC 9659 allows.
+/// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// Bytes decoded before the ratio is looked at.
+/// Decoded bytes from which on the ratio is checked.
 const RATIO_FROM: u64 = 1 << 20;
 
-/// Removes `encodings`, the one applied last first.
+/// Removes `encodings`, beginning with the one applied last.
 ///
-/// A body that is not encoded as it says is taken as it is, mended with [`Reason::EncodingLie`]; of one that breaks,
-/// what decodes is returned. The first damage is the one reported.
+/// A body that is not encoded as its head says is taken as it is, with [`Reason::EncodingLie`]; if decoding breaks off,
+/// the part that decodes is returned. The first damage is reported.
 pub(super) fn decode<'m>(
     encodings: &[String],
     body: Cow<'m, [u8]>,
@@ -50,10 +50,10 @@ pub(super) fn decode<'m>(
     Ok((body, mended))
 }
 
-/// What decoding gave, if anything, and the damage it met.
+/// The decoded bytes, if any, and the damage found.
 type Decoded = (Option<Vec<u8>>, Option<Reason>);
 
-/// RFC 9110 means zlib by `deflate`; many servers send it raw.
+/// RFC 9110 defines `deflate` as zlib; many servers send it raw.
 fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     if zlib {
@@ -65,7 +65,7 @@ fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     Ok(unmarked(drain(DeflateDecoder::new(body), body, limits)?, body))
 }
 
-/// Judges a failure of a format that has no mark of its own: a body that reads like text was never encoded.
+/// Judges a failure of a format without a magic number: a body that reads like text was never encoded.
 fn unmarked(decoded: Decoded, body: &[u8]) -> Decoded {
     let start = &body[..body.len().min(512)];
     let like_text = start.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));

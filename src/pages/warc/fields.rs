@@ -1,17 +1,17 @@
-//! Header lines as WARC and HTTP share them: `name: value`, continued by lines that start with a blank.
+//! Header lines of WARC and HTTP: `name: value`, continued by lines that start with a blank.
 
 use std::borrow::Cow;
 
-/// A line of a head.
+/// A line of a head, after unfolding.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'h> {
     /// A name and its value, both trimmed.
     Field(&'h [u8], Cow<'h, [u8]>),
-    /// A line without a colon, or with a name that no header can have.
+    /// A line without a colon, or with an impossible name.
     Odd,
 }
 
-/// Returns the lines of a head behind its first line.
+/// Returns the lines of a head after its first line.
 pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut rest = next_line(head).1;
     std::iter::from_fn(move || {
@@ -49,7 +49,7 @@ pub(super) fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     (line.strip_suffix(b"\r").unwrap_or(line), rest)
 }
 
-/// Returns header bytes as text: UTF-8 if they are that, else Latin-1.
+/// Returns header bytes as text: UTF-8 if valid, else Latin-1.
 pub(super) fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

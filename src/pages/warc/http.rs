@@ -1,4 +1,4 @@
-//! An HTTP response as a crawler stored it: status, head, and a body in transfer encoding.
+//! An HTTP response as a crawler stored it: status, head, and a body in its transfer encoding.
 
 use std::borrow::Cow;
 
@@ -6,23 +6,23 @@ use super::fields::{Line, lines, media_type, next_line, text};
 use crate::job::Limits;
 use crate::pages::record::Reason;
 
-/// Why something is refused, and its particulars.
+/// Why something is refused, with details.
 pub(super) type Refusal = (Reason, String);
 
 /// A response, its body still encoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Response<'m> {
-    /// Status code.
+    /// HTTP status code, three digits.
     pub status: u16,
-    /// Media type, lower case, empty when not said.
+    /// Media type, lower case; empty if not given.
     pub media: String,
     /// Charset that `Content-Type` names.
     pub charset: Option<String>,
-    /// Whether the body is said to come in chunks.
+    /// Whether the head says that the body is chunked.
     pub chunked: bool,
     /// Content encodings in the order in which they were applied, lower case.
     pub encodings: Vec<String>,
-    /// All behind the head.
+    /// Everything after the head.
     pub body: &'m [u8],
 }
 
@@ -60,7 +60,7 @@ fn status(message: &[u8]) -> Result<u16, Refusal> {
     }
 }
 
-/// Returns the length of the head including its blank line.
+/// Length of the head, including its blank line.
 fn blank_line(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
@@ -93,10 +93,10 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
     response
 }
 
-/// Takes a body out of its chunks.
+/// Removes the chunk framing from a body.
 ///
-/// A body that does not start with a chunk is returned as it is, mended with [`Reason::EncodingLie`]: Common Crawl, for
-/// one, stores bodies decoded under the head as received. Of a body that breaks off, what came is returned.
+/// A body that does not start with a chunk is returned as it is, with [`Reason::EncodingLie`]: Common Crawl, for
+/// example, stores decoded bodies under the head as received. If a body breaks off, the part received is returned.
 pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
     let mut whole = Vec::new();
     let mut rest = body;
@@ -126,7 +126,7 @@ pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u
     }
 }
 
-/// Splits off the line that says how long a chunk is: its hexadecimal digits and what follows the line.
+/// Splits off the line with the length of a chunk: its hexadecimal digits, and what follows the line.
 fn chunk_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const LONGEST: usize = 4096;
     let line = memchr::memchr(b'\n', &bytes[..bytes.len().min(LONGEST)]).map_or(bytes.len(), |end| end + 1);

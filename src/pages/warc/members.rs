@@ -1,8 +1,8 @@
-//! A compressed file as a row of members (gzip) or frames (zstd), each of which holds records.
+//! A compressed file as a sequence of members (gzip) or frames (zstd), each of which holds records.
 //!
-//! A member counts as the start of records when it decodes to `WARC/`. Behind one that ended well the next is expected at
-//! once; behind a damaged one it is searched for from the byte after its start, because a decoder that has lost its way
-//! may run far into the members that follow before it notices.
+//! A member counts as the start of records if it decodes to `WARC/`. After a member that ended well, the next is
+//! expected at once. After a damaged one, it is searched for from the byte after its start, because a decoder that has
+//! lost its way may run far into the following members before it notices.
 
 use super::{
     Compression, RangeEnd,
@@ -14,33 +14,33 @@ use super::{
 };
 use crate::{error::Result, job::Limits, pages::record::Reason};
 
-/// Decoded bytes asked for at a time; members are mostly smaller and then need one call.
+/// Decoded bytes requested at a time; most members are smaller and need one call.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Decoded bytes by which a place is judged; few, for places that merely look like members may be many.
+/// Decoded bytes by which a place is judged; few, because many places may merely look like members.
 const GLANCE_BYTES: usize = 64;
 
-/// Damaged members that may be met one behind the other before all that they span is given up. Bounds the
-/// decoding of a pile of forged members to a multiple of its size.
+/// Damaged members in a row before everything they span is given up. Bounds the cost of decoding a pile of forged
+/// members to a multiple of its size.
 const RETRIES: u32 = 64;
 
-/// What is at a place of a compressed file.
+/// What is found at a place of a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// A member that starts with a record; it has been opened.
     Record,
     /// An empty member or a skippable frame, up to this position.
     Empty(u64),
-    /// No member, or one without a record.
+    /// No member, or a member without a record.
     Other(Reason),
 }
 
-/// Reads members of one file.
+/// Reads the members of one file.
 pub(super) struct Members<'f, 'l> {
     blocks: Blocks<'f>,
     decoder: Decoder,
     limits: &'l Limits,
-    /// First bytes of the member opened last, and how it ended if it did.
+    /// First bytes of the member opened last; below, how it ended, if it did.
     buffer: Buffer,
     ended: Option<Ending>,
     retries: u32,
@@ -59,8 +59,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(Members { blocks, decoder, limits, buffer: Buffer::default(), ended: None, retries: 0, furthest: 0 })
     }
 
-    /// Reads the members that start in `from..until`, and what lies behind each; `from` 0 stands for the start of the
-    /// file, of which members are expected at once.
+    /// Reads the members that start in `from..until`, and the bytes after each; `from` 0 is the start of the file,
+    /// where a member is expected at once.
     pub fn read(&mut self, from: u64, until: u64, out: &mut Out) -> Result<RangeEnd> {
         let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
         let mut next = if from == 0 { self.behind(0, out)? } else { self.scan(from, until)? };
@@ -75,8 +75,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(end)
     }
 
-    /// Reads the member at `start`, which has been opened; returns the next one, and up to where
-    /// there is none otherwise.
+    /// Reads the member at `start`, which has been opened; returns the next one, or else the position up to which there
+    /// is none.
     fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
         let buffer = std::mem::take(&mut self.buffer);
         let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
@@ -94,11 +94,11 @@ impl<'f, 'l> Members<'f, 'l> {
             }
             Ending::WrongCrc => {
                 (self.retries, self.furthest) = (0, 0);
-                // The data are whole, but the next member may have begun within what was read as the trailer.
+                // The data are whole, but the next member may begin within what was read as the trailer.
                 return Ok((self.scan(reached - TRAILER_BYTES as u64, until)?, until));
             }
             Ending::Bomb => {
-                // Its bytes have been seen, and going back to them would only find it again.
+                // These bytes have been examined; going back to them would only find the member again.
                 (self.retries, self.furthest) = (0, 0);
                 return Ok((self.scan(reached.max(start + 1), until)?, until));
             }
@@ -114,7 +114,7 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok((self.scan(from, until)?, until))
     }
 
-    /// Returns the next member, expected at `at`. Empty members and zeros are passed over, anything else is reported.
+    /// Returns the next member, expected at `at`. Empty members and zeros are skipped; anything else is reported.
     fn behind(&mut self, mut at: u64, out: &mut Out) -> Result<Option<u64>> {
         loop {
             at = self.blocks.skip_zeros(at)?;
@@ -146,8 +146,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
-    /// Looks at what is at `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
-    /// that what a damaged one gives does not depend on the way here.
+    /// Examines the place `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
+    /// that the content of a damaged one does not depend on how reading got there.
     pub fn open(&mut self, at: u64) -> Result<Place> {
         if let Some(end) = self.skippable(at)? {
             return Ok(if end <= self.blocks.len() { Place::Empty(end) } else { Place::Other(Reason::Truncated) });
@@ -188,7 +188,8 @@ fn skippable(head: &[u8]) -> Option<u64> {
     (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
 }
 
-/// Reads the dictionary that a `.warc.zst` may carry in a skippable frame of its own kind at its start, compressed or not.
+/// Reads the dictionary that a `.warc.zst` may have at its start, in a skippable frame of a special kind, compressed or
+/// not.
 fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
     let head = blocks.peek(0, 8)?;
     let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
@@ -201,7 +202,7 @@ fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
     Ok(zstd::bulk::decompress(&frame, limits.record_bytes as usize).ok())
 }
 
-/// One member as a source of records, all of which start where it starts.
+/// One member as a source of records, all of which have its start as their offset.
 struct Member<'m, 'f> {
     blocks: &'m mut Blocks<'f>,
     decoder: &'m mut Decoder,

@@ -1,7 +1,8 @@
-//! WARC and WET files: records of web archives, read by ranges, past any damage.
+//! WARC and WET files: records of web archives, read in ranges, past any damage.
 //!
 //! In: a file of WARC 0.18, 1.0 or 1.1 records, plain, in gzip members or zstd frames (one for each record, or fewer).
-//! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes that belongs to none.
+//! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes outside
+//! records.
 //!
 //! | layer | file | question |
 //! |---|---|---|
@@ -12,20 +13,21 @@
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
-//! finds its first record by searching, so it may start inside a record that holds an archive itself. Whether a record
-//! starts at a position is decided by the bytes there alone, hence such a reader falls in with the true records at
-//! the next one of them; [`settle`] tells from which offset on that is.
+//! finds its first record by searching, so it may start inside a record that itself holds an archive. Whether a record
+//! starts at a position is decided by the bytes there alone, so such a reader meets the true records at the next one of
+//! them; [`settle`] determines from which offset on.
 //!
 //! # Damage
-//! Costs the record it is in. Believed are, in this order: the end of a compressed member, a `Content-Length` behind
-//! which a record may end, the next place where a record starts.
+//! Damage costs the record it is in. A record ends, by decreasing trust, at the end of its compressed member, at its
+//! `Content-Length` if a record may end there, or at the next place where a record starts.
 //!
 //! # Cost
-//! Linear in the bytes of the file, whatever they are; memory is two blocks of 1 MiB and twice the limit of a record.
+//! Linear in the bytes of the file, whatever they are; memory is two blocks of 1 MiB and twice the record limit.
 //!
 //! # Deviations
-//! - A gzip file cut into members elsewhere than between records (bgzip) is read as far as members start with records.
-//! - Segmented records are not put together: the first segment is a page, its continuations are no pages.
+//! - A gzip file split into members elsewhere than between records (bgzip) is read as far as members start with
+//!   records.
+//! - Segmented records are not joined: the first segment is a page, its continuations are not.
 //! - Digests are not checked.
 
 use std::ops::Range;
@@ -51,47 +53,47 @@ use members::{Members, Place};
 use records::{Out, Records};
 use window::{Buffer, Plain, Window};
 
-/// Bytes read at a time to learn what a file is.
+/// Bytes read at a time to detect the format of a file.
 const PROBE_BYTES: usize = 16 << 10;
 
-/// Bytes at the start of a file that may be damaged without its being taken for something else.
+/// Bytes at the start of a file that may be damaged without the file counting as another format.
 const DAMAGED_START_BYTES: u64 = 1 << 20;
 
 /// How the records of a WARC file are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     Plain,
-    /// In gzip members.
+    /// In gzip members, each with its own checksum.
     Gzip,
-    /// In zstd frames.
+    /// In zstd frames, perhaps with a dictionary.
     Zstd,
 }
 
-/// What reading a range came to.
+/// The outcome of reading a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RangeEnd {
     /// Offset of the first record read.
     pub first_start: Option<u64>,
     /// Offset of the last record read.
     pub last_start: Option<u64>,
-    /// No record that starts before this offset is left to later ranges: where the one behind the last record read
-    /// starts, as far as that is known.
+    /// No record that starts before this offset is left to later ranges: the start of the record after the last one
+    /// read, if known.
     pub end: u64,
-    /// How many times the sink was called.
+    /// Number of calls of the sink.
     pub records: u64,
 }
 
-/// Reads the records of `file` whose start lies in `range`, and what lies between each of them and the next.
+/// Reads the records of `file` that start in `range`, and the bytes between each and the next.
 ///
-/// All ranges of a file together, each filtered by [`settle`], give what the range `0..file.len()` gives. A file that is
-/// no WARC ([`probe`]) gives one [`Reason::Garbage`] at offset 0.
+/// All ranges of a file together, each filtered by [`settle`], yield the same as the range `0..file.len()`. A file that
+/// is not a WARC ([`probe`]) yields one [`Reason::Garbage`] at offset 0.
 ///
 /// # Errors
 /// Those of `file` and `sink`.
 ///
 /// # Cost
-/// Reads the range and what its last record has beyond, and the first bytes of the file.
+/// Reads the range, the rest of its last record, and the first bytes of the file.
 pub fn read_range(file: &dyn ReadAt, range: Range<u64>, limits: &Limits, sink: &mut Sink) -> Result<RangeEnd> {
     read_in_blocks(file, range, limits, sink, BLOCK_BYTES)
 }
@@ -128,18 +130,18 @@ fn read_in_blocks(
     }
 }
 
-/// Returns for every range of a file the smallest offset from which on what it found is true; whatever it found before
-/// lies inside a record of an earlier range. `ends` are those of all ranges of the file, in file order.
+/// For every range of a file, the smallest offset from which on its records are true; any before that lie inside a
+/// record of an earlier range. `ends` has the outcomes of all ranges of the file, in file order.
 ///
-/// Exact unless an archive that is embedded in a record and cut off there has a last record whose claimed end, beyond
-/// that of the record it is in, happens to be the start or the end of another record. Even then the outcome depends on
-/// nothing but the file and its ranges.
+/// This is exact, with one exception: an archive that is embedded in a record and cut off there, whose last record
+/// claims to end, beyond that record, exactly at the start or end of another one. Even then the outcome depends only on
+/// the file and its ranges.
 pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     let mut true_from = 0;
     let mut offsets = Vec::with_capacity(ends.len());
     for range in ends {
         offsets.push(true_from);
-        // The end of a record that is not true says nothing.
+        // The end of a record that is not true means nothing.
         if range.last_start.is_some_and(|last| last >= true_from) {
             true_from = true_from.max(range.end);
         }
@@ -147,9 +149,9 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     offsets
 }
 
-/// Tells whether `file` is a WARC file, and how it is compressed, by its first bytes.
+/// Whether `file` is a WARC file, and how it is compressed, judged by its first bytes.
 ///
-/// Its first MiB may be damaged, as long as a record or member is found there.
+/// Its first MiB may be damaged, as long as it contains a record or member.
 ///
 /// # Errors
 /// Those of `file`.
@@ -170,7 +172,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
         };
         let damaged = match place {
             Place::Record => return Ok(Some(compression)),
-            // A whole member that holds something else says that all of the file does.
+            // A whole member with other content means that the whole file is of another kind.
             Place::Other(Reason::Garbage) if !members.first_bytes().is_empty() => return Ok(None),
             Place::Other(_) => true,
             Place::Empty(_) => false,
@@ -190,7 +192,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
     Ok(found.map(|_| Compression::Plain))
 }
 
-/// Says in a few words what a file that is no WARC seems to be, for a message.
+/// A few words, for a message, on what a file that is not a WARC seems to be.
 ///
 /// # Errors
 /// Those of `file`.

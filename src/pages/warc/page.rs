@@ -1,4 +1,4 @@
-//! A whole WARC record becomes a page, or a reason why it is none.
+//! A whole WARC record becomes a page, or a reason why it does not.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::job::Limits;
 use crate::pages::fetch_time;
 use crate::pages::record::{Form, RawPage, Reason};
 
-/// Makes a page of a record, its place in the file still to be filled in. `mended` is the damage met on the way here.
+/// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
 ///
 /// # Errors
-/// The reason for which the record is refused.
+/// The reason why the record is refused.
 pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: &Limits) -> Result<RawPage, Refusal> {
     no_page(head).map_or(Ok(()), Err)?;
     if head.uri.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
     Ok(page)
 }
 
-/// Tells why a record of this head can be no page, whatever its payload.
+/// Why a record with this head cannot be a page, whatever its payload.
 pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
         return Some((Reason::BadVersion, version.clone()));
@@ -57,7 +57,8 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     }
 }
 
-/// Whether the payload is an HTTP message: it says so, or it is the response of a web server and says nothing else.
+/// Whether the payload is an HTTP message: the record says so, or is the response of a web server and says nothing
+/// else.
 fn is_http(head: &Head) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
@@ -93,7 +94,7 @@ fn raw(
     RawPage { url: String::new(), fetch_time: 0, status, mime, charset, body, form, offset: 0, length: 0, mended }
 }
 
-/// Decides by media type and the first bytes whether there is text to be had.
+/// Decides by media type and first bytes whether there is text, and in which form.
 fn form(media: &str, body: &[u8]) -> Result<Form, Refusal> {
     if let Some(really) = binary(body) {
         return Err((Reason::NotText, format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
@@ -114,7 +115,7 @@ fn form_of_media(media: &str) -> Option<Form> {
     }
 }
 
-/// Names the format of bytes that are certainly no text, whatever their media type says.
+/// Names the format of bytes that are certainly not text, whatever their media type says.
 fn binary(body: &[u8]) -> Option<&'static str> {
     const MARKS: [(&[u8], &str); 9] = [
         (b"%PDF-", "application/pdf"),

@@ -4,17 +4,17 @@ use memchr::{memchr_iter, memmem};
 
 use super::fields::{Line, lines, media_type, next_line, text};
 
-/// Bytes behind a place within which [`starts`] decides.
+/// Bytes after a place from which [`starts`] decides.
 pub(super) const LOOK_BYTES: usize = 512;
 
-/// What every record starts with, whatever its version.
+/// The first bytes of every record, whatever its version.
 pub(super) const MAGIC: &[u8] = b"WARC/";
 
-/// Tells whether a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and, within
+/// Whether a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and, within
 /// [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
 ///
-/// Depends on these bytes alone, never on how reading got here: that is what makes readers that come from different
-/// sides agree.
+/// The answer depends on these bytes alone, never on how reading got here; that makes readers from different sides
+/// agree.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
     if !is_known_version(bytes) || memchr::memchr(b'\n', bytes).is_none() {
@@ -41,14 +41,14 @@ fn is_known_version(bytes: &[u8]) -> bool {
     minor.is_some_and(|minor| (1..=4).contains(&minor.len()) && minor.iter().all(u8::is_ascii_digit))
 }
 
-/// Where the search for the end of a head led.
+/// Outcome of the search for the end of a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadEnd {
-    /// The head, blank line included, has this many bytes.
+    /// The head has this many bytes, including the blank line.
     At(usize),
     /// Another record starts at this byte, before any blank line.
     Another(usize),
-    /// Not within these bytes.
+    /// It is not within these bytes.
     Unseen,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum HeadEnd {
 ///
 /// # Cost
 /// One pass, which never goes beyond the next start of a record: a pile of heads without ends is read once, not once
-/// for each of them.
+/// per head.
 pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     let mut line = 0;
     for end in memchr_iter(b'\n', bytes) {
@@ -74,16 +74,16 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     HeadEnd::Unseen
 }
 
-/// What the head of a record says.
+/// The fields of a record's head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The version line, if it is none we know.
+    /// The version line, if the version is unknown.
     pub bad_version: Option<String>,
-    /// `WARC-Type`, lower case.
+    /// `WARC-Type`, lower case; empty if absent.
     pub kind: String,
-    /// `WARC-Target-URI`, as written.
+    /// `WARC-Target-URI`, as written; empty if absent.
     pub uri: String,
-    /// `WARC-Date`, as written.
+    /// `WARC-Date`, as written; empty if absent.
     pub date: String,
     /// Media type of the payload, lower case, without parameters.
     pub media: String,
@@ -91,7 +91,7 @@ pub(super) struct Head {
     pub charset: Option<String>,
     /// `Content-Length`, or what is wrong with it.
     pub length: Result<u64, String>,
-    /// Whether there is a line that is no header line.
+    /// Whether a line is not a header line.
     pub odd_line: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Records one behind the other in a [`Source`]: how long each really is, and where the next one starts.
+//! Records in sequence in a [`Source`]: how long each really is, and where the next one starts.
 //!
-//! `Content-Length` is believed when what lies behind it looks like the end of a record ([`landing`]); otherwise the
-//! record reaches to the next place where one starts, or to the end of its source. Both depend on the bytes there alone, so two
-//! readers that start at different places agree from the first record on at which both arrive.
+//! `Content-Length` is believed if the bytes after it look like the end of a record ([`landing`]); otherwise the record
+//! reaches to the next place where one starts, or to the end of its source. Both depend on the bytes there alone, so
+//! two readers that start at different places agree from the first record on that both reach.
 
 use memchr::memmem;
 
@@ -17,20 +17,20 @@ use crate::{
     pages::record::{Found, RawPage, Reason, Refused, Sink},
 };
 
-/// Bytes of line ends between two records that [`landing`] looks through.
+/// Bytes of line ends between two records that [`landing`] examines.
 const TRAILER_BYTES: usize = 1024;
 
-/// Bytes behind a record within which [`landing`] decides.
+/// Bytes after a record from which [`landing`] decides.
 const LANDING_BYTES: usize = TRAILER_BYTES + LOOK_BYTES;
 
-/// Bytes within which the head of a member is expected before its data.
+/// Bytes within which the head of a member is expected to end.
 const MEMBER_HEAD_BYTES: u64 = 64;
 
-/// Records longer than the limits that may claim an end elsewhere, one behind the other without any being right, before
-/// such claims are no longer looked into. Bounds the reads that a pile of forged heads can cause.
+/// Records over the limits that may in turn claim a far end, with none of them right, before such claims are no longer
+/// checked. Bounds the reads that a pile of forged heads can cause.
 const FAR_CLAIMS: u32 = 64;
 
-/// Takes what is found and counts it.
+/// Receives the findings and counts them.
 pub(super) struct Out<'r, 's> {
     pub limits: &'r Limits,
     pub sink: &'r mut Sink<'s>,
@@ -49,16 +49,16 @@ impl Out<'_, '_> {
     }
 }
 
-/// What lies behind a record.
+/// What follows a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// A record.
+    /// A record, at this position.
     Record(u64),
-    /// The end of the source.
+    /// The end of the source, at this position.
     End(u64),
-    /// Something else.
+    /// Other bytes, from this position on.
     Gap(u64),
-    /// Nothing that can be told from the record itself; the next one is to be searched from here.
+    /// Nothing can be concluded from the record; the next one must be searched from here.
     Lost(u64),
 }
 
@@ -87,8 +87,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Records { window, out, first: None, last: None, end: 0, far_claims: 0 }
     }
 
-    /// Reads records from the one that starts at `next` on, as long as they start before `until`; what lies between
-    /// them, and behind the last one, is reported too.
+    /// Reads records, beginning with the one at `next`, as long as they start before `until`; bytes between and after
+    /// them are reported, too.
     pub fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<()> {
         while let Some(start) = next.filter(|&start| start < until) {
             self.first.get_or_insert(start);
@@ -99,8 +99,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(())
     }
 
-    /// Returns the first position in `from..until` where a record starts. Holds what lies behind `keep` as long as that
-    /// is no more than the limit of a record; without `keep`, nothing of what it passes.
+    /// Returns the first position in `from..until` where a record starts. Keeps the bytes after `keep` as long as they
+    /// are within the record limit; without `keep`, keeps none of the bytes passed.
     pub fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
         let mut at = from.max(self.window.base());
         while at < until {
@@ -135,14 +135,14 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(record_head::starts(self.window.get(at, look)))
     }
 
-    /// Whether the record at `at` lies in a member of its own, which a damaged member has decoded as if it were its own
+    /// Whether the record at `at` lies in a member of its own, which a damaged member has decoded as if it were its
     /// data. It will be read when that member's turn comes.
     fn swallowed(&self, at: u64) -> bool {
         let before = self.window.get(at.saturating_sub(MEMBER_HEAD_BYTES), at);
         self.window.source.member_magic().is_some_and(|magic| memmem::find(before, magic).is_some())
     }
 
-    /// Goes over what lies at `from` to the next record. Blanks and zeros are padding; anything else is reported.
+    /// Moves from `from` to the next record. Blanks and zeros are padding; anything else is reported.
     pub fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
         while self.window.fill(from + 1)? {
             let held = self.window.get(from, u64::MAX);
@@ -177,7 +177,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(next)
     }
 
-    /// Reads the record at `start`, hands it on, and returns the start of the next one.
+    /// Reads the record at `start`, yields it, and returns the start of the next one.
     fn record(&mut self, start: u64) -> Result<Option<u64>> {
         self.window.forget(start);
         let (head, body) = match self.head(start)? {
@@ -244,7 +244,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }
     }
 
-    /// Looks at what follows position `claimed`, which is in the window.
+    /// Examines what follows position `claimed`, which is in the window.
     fn landing(&mut self, claimed: u64) -> Result<Option<(u64, Next)>> {
         let to = claimed + LANDING_BYTES as u64;
         self.window.fill(to)?;
@@ -253,7 +253,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(landing(claimed, bytes, last))
     }
 
-    /// Passes over a record that says it is over the limit, if it is: returns what follows. Otherwise, `None`.
+    /// Skips a record that claims to be over the limit, if it is: returns what follows. Otherwise returns `None`.
     fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
         let limit = self.out.limits.record_bytes;
         let next = if self.far_claims < FAR_CLAIMS {
@@ -262,7 +262,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 None if self.window.fill(body + limit + 1)? => {
                     self.window.seek(claimed)?;
                     let landed = if self.window.fill(claimed)? { self.landing(claimed)? } else { None };
-                    // What lies between may be gone for good.
+                    // The bytes between may be gone for good.
                     let base = self.window.base();
                     landed.or_else(|| (base > body).then_some((claimed, Next::Lost(base))))
                 }
@@ -281,7 +281,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(Some(next))
     }
 
-    /// Hands on a record whose length is not what it says: it reaches to the next record.
+    /// Yields a record whose length is wrong: it reaches to the next record.
     fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
@@ -335,7 +335,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }
     }
 
-    /// Refuses a record that cannot be read, unless it would have been no page anyhow.
+    /// Refuses a record that cannot be read, unless it would not have been a page anyhow.
     fn refuse_unread(
         &mut self,
         start: u64,
@@ -352,7 +352,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     }
 }
 
-/// The damage of a record that is whole, though its source ended badly right behind it.
+/// The damage of a record that is whole although its source ended badly right after it.
 fn broken_off(ended: Option<Ending>) -> Option<Reason> {
     match ended? {
         Ending::File | Ending::Member => None,
@@ -362,11 +362,11 @@ fn broken_off(ended: Option<Ending>) -> Option<Reason> {
     }
 }
 
-/// Judges whether a record may end at `claimed`, given the bytes there and whether they are the last ones; returns where
-/// its payload ends and what follows.
+/// Judges whether a record may end at `claimed`, from the bytes there and whether they are the last; returns where its
+/// payload ends and what follows.
 ///
-/// It may if only line ends separate it from the next record or from the end; or if two line ends follow, whatever is
-/// behind them. A length up to two bytes short is forgiven: old versions of wget wrote such.
+/// It may if only line ends separate it from the next record or from the end, or if two line ends follow, whatever
+/// comes after them. A length up to two bytes short is forgiven: old versions of wget wrote such lengths.
 fn landing(claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
     (0..=2).find_map(|short: usize| {
         let behind = bytes.get(short..)?;

@@ -1,27 +1,27 @@
-//! Decoded bytes seen through a window that grows at its end and is forgotten at its start.
+//! Decoded bytes seen through a window that grows at its end and forgets its start.
 
 use super::blocks::Blocks;
 use crate::error::Result;
 
-/// How a source of bytes came to its end.
+/// How a source of bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The end of a plain file.
     File,
     /// A compressed member ended as it should.
     Member,
-    /// A compressed member ended as it should, but its checksum is wrong, or its length.
+    /// A compressed member ended as it should, but its checksum or length is wrong.
     WrongCrc,
     /// The file ended within a compressed member.
     Cut,
     /// A compressed member cannot be decoded further.
     Damaged,
-    /// A compressed member swells beyond what the limits allow.
+    /// A compressed member expands beyond the limits.
     Bomb,
 }
 
-/// A buffer that is filled from its start. What lies behind stays initialised, so that a decoder can be handed room for
-/// much more than a member has without that room being cleared for each member.
+/// A buffer that is filled from its start. The bytes after the filled part stay initialised, so that a decoder can be
+/// given far more room than a member needs without clearing that room for each member.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
@@ -29,12 +29,12 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// The bytes filled.
+    /// The part that is filled.
     pub fn filled(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 
-    /// Returns room for `length` bytes behind those filled.
+    /// Returns room for `length` bytes after the filled part.
     pub fn room(&mut self, length: usize) -> &mut [u8] {
         let end = self.filled + length;
         if self.bytes.len() < end {
@@ -55,39 +55,39 @@ impl Buffer {
         self.filled -= length;
     }
 
-    /// Forgets all.
+    /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
         self.filled = 0;
     }
 }
 
-/// Bytes in which WARC records lie one behind the other: a plain file, or one decoded member.
+/// Bytes in which WARC records follow one another: a plain file, or one decoded member.
 pub(super) trait Source {
-    /// Appends the next bytes to `to`; tells how the source ended, once it has.
+    /// Appends the next bytes to `to`; once the source has ended, says how.
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
 
-    /// Goes on at `position`, if that does not cost decoding what lies between.
+    /// Continues at `position`, if that requires no decoding of the bytes between. Returns whether it did.
     fn jump(&mut self, position: u64) -> bool;
 
-    /// Returns `length` bytes from `position` and whether the file ends with them, if that does not cost what lies
-    /// between.
+    /// Returns `length` bytes from `position`, and whether the file ends with them, if that requires no reading of the
+    /// bytes between.
     fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>>;
 
-    /// No record of this source can be longer.
+    /// Upper bound of the length of a record in this source.
     fn longest(&self) -> u64;
 
-    /// What a member starts with, if this is a decoded one.
+    /// First bytes of a member, if this is a decoded one.
     fn member_magic(&self) -> Option<&'static [u8]>;
 
-    /// Where in the file the record at `position` starts.
+    /// Position in the file of the record that starts at `position`.
     fn offset(&self, position: u64) -> u64;
 
-    /// Bytes of the file that the record at `from..to` takes, 0 when that cannot be told; `last` when the source ends
-    /// with it.
+    /// Bytes of the file that the record at `from..to` occupies, 0 if unknown; `last` means that the source ends with
+    /// it.
     fn length(&self, from: u64, to: u64, last: bool) -> u64;
 }
 
-/// A plain file from some position on.
+/// A plain file, from some position on.
 pub(super) struct Plain<'b, 'f> {
     pub blocks: &'b mut Blocks<'f>,
     pub at: u64,
@@ -139,32 +139,32 @@ pub(super) struct Window<S> {
 }
 
 impl<S: Source> Window<S> {
-    /// Opens a window on `source`, of which `buffer` holds what has been read already, from position `base` on.
+    /// Opens a window on `source`; `buffer` holds the bytes already read, from position `base` on.
     pub fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
         Window { source, buffer, base, ended }
     }
 
-    /// Gives back the buffer, for the next window.
+    /// Returns the buffer, for the next window.
     pub fn into_buffer(self) -> Buffer {
         self.buffer
     }
 
-    /// First position held.
+    /// Position of the first byte held.
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// Position behind the last byte held.
+    /// Position after the last byte held.
     pub fn end(&self) -> u64 {
         self.base + self.buffer.filled().len() as u64
     }
 
-    /// How the source ended, if its end lies in the window.
+    /// How the source ended, if its end is in the window.
     pub fn ended(&self) -> Option<Ending> {
         self.ended
     }
 
-    /// Reads until the window reaches `to` or the source ends; tells whether it was reached.
+    /// Reads until the window reaches `to` or the source ends; returns whether it was reached.
     pub fn fill(&mut self, to: u64) -> Result<bool> {
         while self.end() < to && self.ended.is_none() {
             self.ended = self.source.more(&mut self.buffer)?;
@@ -172,15 +172,15 @@ impl<S: Source> Window<S> {
         Ok(self.end() >= to)
     }
 
-    /// Returns the bytes at `from..to` as far as they are held.
+    /// Returns the bytes at `from..to`, as far as they are held.
     pub fn get(&self, from: u64, to: u64) -> &[u8] {
         let from = from.clamp(self.base, self.end());
         let to = to.clamp(from, self.end());
         &self.buffer.filled()[(from - self.base) as usize..(to - self.base) as usize]
     }
 
-    /// Allows forgetting what lies before `position`; done when it is half of what is held, so that each byte moves
-    /// once on average.
+    /// Allows forgetting the bytes before `position`. They are dropped once they are half of those held, so that each
+    /// byte moves once on average.
     pub fn forget(&mut self, position: u64) {
         let dead = position.clamp(self.base, self.end()) - self.base;
         if dead as usize * 2 > self.buffer.filled().len() {
@@ -189,7 +189,7 @@ impl<S: Source> Window<S> {
         }
     }
 
-    /// Goes forward to `position`, holding nothing of what lies between.
+    /// Moves forward to `position` without holding the bytes between.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.end() && self.source.jump(position) {
             self.buffer.clear();

@@ -18,16 +18,16 @@ const PUBLISHED: [(&str, f64, f64); 5] = [
     ("Mars Pathfinder", 49.0, 498.0),
 ];
 
-/// "small size (less than 10 pages in their collections)" (section 5.1): the area labelled "Noise".
+/// "small size (less than 10 pages in their collections)" (section 5.1): the area labelled "Noise". In pages.
 const NOISE: u64 = 10;
 
-/// A similar cluster.
+/// A similar cluster of a run, as Figure 12 counts it.
 struct Cluster {
-    /// Its collections.
+    /// Number of its collections.
     cardinality: u64,
-    /// Pages of the largest.
+    /// Pages of its largest collection.
     size: u64,
-    /// Root of the collection that is kept.
+    /// URL of the root of the collection that is kept.
     url: String,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
         rows.push(figure(&format!("{name}: cardinality"), cluster.cardinality as f64, "collections"));
         rows.push(figure(&format!("{name}: size"), cluster.size as f64, "pages"));
     }
-    // None of these was in our crawl.
+    // Our crawl has none of these collections.
     for (rank, (what, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
         let name = format!("{}: {what} (the paper's)", rank + 1);
         rows.push(not_ours(&format!("{name}: cardinality"), cardinality, "collections"));

@@ -6,7 +6,7 @@ use super::PAGES;
 use crate::error::Result;
 use crate::synth::tables::Chunking;
 
-/// Table 1 of section 5, a column: megabytes of fingerprints, minutes to compute trivial similar clusters.
+/// A column of Table 1, section 5: megabytes of fingerprints, minutes to compute trivial similar clusters.
 fn published(by: By) -> Option<(f64, f64)> {
     match by {
         By::Document => Some((800.0, 97.0)),
@@ -34,7 +34,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
         let pages = run.summary.pages.pages as f64;
         let a_row = run.manifest.job["chunks"]["bits"].as_u64().unwrap_or(64) as f64 / 8.0 + 4.0;
         let seconds = |stage: &str| run.manifest.seconds.get(stage).copied().unwrap_or(0.0);
-        // A run times its collections in the same stage.
+        // A run times its collections within the same stage.
         push(run.by(), pages, run.summary.overlap.tuples as f64 * a_row, seconds("2 find"));
         rows.push(beside(READING.0, seconds("1 read"), READING.1 * pages / PAGES, "s"));
         rows.push(figure("pages", pages, "pages"));
@@ -48,7 +48,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
         }
         push(by, pages, found.rows as f64 * 8.0, found.seconds.iter().sum());
     }
-    // A made-up table has no pages to be read.
+    // A made-up table has no pages to read.
     rows.push(not_ours(READING.0, READING.1 * pages / PAGES, "s"));
     rows.push(figure("pages", pages, "pages"));
     Ok(rows)

@@ -1,28 +1,28 @@
-//! Precision and recall of colliding signatures, for a whole grid of tolerances by one join.
+//! Precision and recall of colliding signatures for a whole grid of tolerances, computed by one join.
 
 use crate::signatures::collide::{Points, collisions};
 use crate::signatures::{distance, parts};
 
-/// Tolerances a decade.
+/// Tolerances per decade of the grid.
 const A_DECADE: i32 = 8;
 
-/// Pairs that are looked at for each true one; what is looser than that is not worth looking at.
+/// Pairs examined per true pair; looser tolerances give too many pairs to be of interest.
 const PAIRS_A_TRUE_ONE: u64 = 50;
 
-/// A page with its signatures.
+/// A page with its signatures and its name.
 pub struct Page {
-    /// RP, then HM.
+    /// Components of the RP signature, then those of the HM signature.
     pub point: Vec<u64>,
-    /// What it is a copy of: equal for copies of each other; `None` for a page that is of no target.
+    /// Equal for copies of each other; `None` for a page of no target.
     pub name: Option<u32>,
 }
 
-/// A share of true ones among those returned, and of returned ones among the true.
+/// Precision and recall at one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// Of those returned.
+    /// True ones among those returned.
     pub precision: f64,
-    /// Of the true ones.
+    /// Returned ones among the true.
     pub recall: f64,
 }
 
@@ -32,28 +32,28 @@ impl Quality {
         Quality { precision: if returned == 0 { 1.0 } else { share(returned) }, recall: share(actual) }
     }
 
-    /// What a curve has at its break-even point, where the two are equal; on a grid, at the point nearest to it.
+    /// The value at the break-even point of a curve, where both are equal; on a grid, at the nearest point.
     pub fn break_even(&self) -> f64 {
         self.precision.min(self.recall)
     }
 }
 
-/// Quality at one (C, D).
+/// Quality at one (C, D), counted in two ways.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// Of pairs: both pages are copies of one.
+    /// Of pairs: a pair is true if both pages are copies of one page.
     pub pairs: Quality,
-    /// Of documents, as the paper has it: returned are those that collide with any, true ones have a replica.
+    /// Of documents, as in the paper: those returned collide with any other, true ones have a replica.
     pub documents: Quality,
 }
 
 /// Quality for each D and C of [`Curves::tolerances`].
 pub struct Curves {
-    /// C and D, ascending to 1.
+    /// Values of C and D, ascending to 1.
     pub tolerances: Vec<f64>,
-    /// A row a D, as far as was looked, of a cell a C; the last is that of RP alone.
+    /// One row per D, as far as examined, of one cell per C; the last cell is that of RP alone.
     pub cells: Vec<Vec<Cell>>,
-    /// Pairs of copies.
+    /// Number of pairs of copies.
     pub true_pairs: u64,
 }
 
@@ -61,7 +61,7 @@ impl Curves {
     /// Measures `pages`, whose signatures have `dims` components each.
     ///
     /// # Cost
-    /// A join for each D, of which all but the last only count; a byte a page and D.
+    /// A join for each D, of which all but the last only count; a byte per page and D.
     pub fn new(pages: &[Page], dims: usize) -> Curves {
         let tolerances: Vec<f64> =
             (0..=10 * A_DECADE).rev().map(|step| 10f64.powf(f64::from(-step) / f64::from(A_DECADE))).collect();
@@ -83,9 +83,11 @@ impl Curves {
             collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
             pairs
         };
+        // Counting a block costs nothing per pair, so D can be widened until there are too many pairs to enumerate.
         let looked = bounds.iter().take_while(|&&bound| count(bound) <= most).count().max(1);
 
-        // Pairs, wrong and right, by the first step of D and of C at which they collide; and that of C by page and D.
+        // Wrong and right pairs, by the first step of D and of C at which they collide; below, the step of C by page
+        // and D.
         let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
         let mut returned = vec![u8::MAX; looked * pages.len()];
         collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
@@ -113,6 +115,7 @@ impl Curves {
                     documents_by_hm[*first][usize::from(has_replica[page])] += 1;
                 }
             }
+            // Sums along C within a row, on top of the sums along D in `pairs_by_hm`: prefix sums over the grid.
             let (mut sum_pairs, mut sum_documents) = ([0; 2], [0; 2]);
             let row = (0..steps).map(|hm| {
                 for right in 0..2 {
@@ -132,7 +135,7 @@ impl Curves {
         Curves { tolerances, cells, true_pairs }
     }
 
-    /// Steps (D, C) of the best break-even: with C = 1 for RP alone, or with any.
+    /// Steps (D, C) of the best break-even: with C = 1 for RP alone, or with any C.
     pub fn best(&self, of: fn(&Cell) -> Quality, alone: bool) -> (usize, usize) {
         let last = self.tolerances.len() - 1;
         let all = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));

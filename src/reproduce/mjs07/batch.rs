@@ -19,7 +19,7 @@ use crate::storage::table::decode;
 /// Bits of the space that a chunk of 2^33 fingerprints covers.
 const CHUNK_BITS: u32 = 54;
 
-/// Queries that are planted within 0 to 5 flips of a fingerprint.
+/// Queries planted within 0 to 5 flips of a fingerprint.
 const PLANTED: usize = QUERIES / 100;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
@@ -86,14 +86,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// A query that is near a fingerprint by making.
+/// A query that was made near a fingerprint.
 struct Planted {
     query: u64,
     place: u64,
     distance: u32,
 }
 
-/// Writes F, every chunk sorted and at the density of 2^33; returns planted queries, and the bytes of F.
+/// Writes F, every chunk sorted and as dense as 2^33 fingerprints; returns planted queries, and the bytes of F.
 fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Result<(Vec<Planted>, u64)> {
     let next = AtomicUsize::new(0);
     let worker = || {
@@ -113,7 +113,7 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
                 let at = random as usize % count;
                 let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (mix(random ^ flip) & 63));
                 let query = fingerprints[at] ^ flips;
-                // Of equal fingerprints any row will do; the job tells all.
+                // If fingerprints are equal any row will do, because the job reports all.
                 Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
             });
             done.push((number, entry, planted.collect::<Vec<_>>()));

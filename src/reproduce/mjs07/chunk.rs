@@ -1,4 +1,4 @@
-//! One mapper: a chunk of F is read, decoded and joined with a million queries, and the pairs are written.
+//! One mapper: reads and decodes a chunk of F, joins it with a million queries, and writes the pairs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,20 +19,21 @@ use crate::storage::location::Location;
 use crate::storage::open::open;
 use crate::storage::table::{Column, Table, encode};
 
-/// Passes of which the median counts.
+/// Number of passes; the median counts.
 const PASSES: usize = 5;
 
-/// Fingerprints that are held against all queries one by one, to see what that costs.
+/// Fingerprints compared with all queries one by one, to measure the cost of brute force.
 const BRUTE: usize = 4096;
 
-/// Queries that fit a first-level cache.
+/// Queries that fit into a first-level cache.
 const CACHED: usize = 2048;
 
-/// Queries near a fingerprint of the chunk. Of a million, 10,000 of which are near something in F, ten would be near one of
-/// its 1024 chunks; these are more, so that there is something to find.
+/// Queries near a fingerprint of the chunk. If 10,000 of a million queries are near something in F, ten are near
+/// something in one of its 1024 chunks; these are more, so that there is something to find.
 const NEAR: u64 = 100;
 
-/// A chunk at the density of 2^33, and queries all over the space, [`NEAR`] of them within 0 to 5 flips of a fingerprint.
+/// A chunk as dense as 2^33 fingerprints, and queries from the whole space, [`NEAR`] of them within 0 to 5 flips of a
+/// fingerprint.
 fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     let count = options.scale as usize;
     let fingerprints = sample::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
@@ -50,7 +51,7 @@ fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     (fingerprints, queries)
 }
 
-/// What a worker needs besides the tables.
+/// Everything a worker needs besides the tables.
 struct Mapper {
     scratch: Scratch,
     fingerprints: Vec<u64>,
@@ -62,7 +63,7 @@ impl Mapper {
         Mapper { scratch: Scratch::new(K, Level::best()), fingerprints: Vec::new(), ends: Vec::new() }
     }
 
-    /// Reads a chunk, joins it, writes the pairs; returns how many.
+    /// Reads a chunk, joins it, and writes the pairs; returns their number.
     fn map(&mut self, tables: &QueryTables, from: &Location, to: &Location) -> Result<usize> {
         FingerprintFile::open(from.name(), open(from)?)?.decode_all(&mut self.fingerprints)?;
         distinct(&mut self.fingerprints, &mut self.ends);
@@ -103,7 +104,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         });
         let beside = beside.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
         mine.1.and(beside.1)?;
-        // Both begin together; the slower one ends the pair.
+        // Both begin together; the slower one determines the time.
         two.push(2.0 * count / mine.0.max(beside.0) / 1e6);
         by_the_clock.push(2.0 * alone / together);
     }
@@ -117,7 +118,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     });
     let brute = some.len() as f64 / took / 1e6;
     let scan = memory_scan() / 1e6;
-    // The same pairs, by brute force, among the fingerprints that it was tried on.
+    // Checks the pairs of the brute-force sample.
     let mut joined = 0;
     tables.join(some, &mut first.scratch, &mut |_| joined += 1);
     Ok(vec![
@@ -140,7 +141,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Clustered fingerprints: what a reported pair costs, all documents of equal fingerprints told.
+/// Clustered fingerprints: cost per reported pair, with all documents of equal fingerprints reported.
 pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
     let rows = sample::clustered(options.scale as usize, 1);
     let queries = Postings::new(sample::clustered(QUERIES, 2).into_iter().zip(0..).collect());
@@ -184,7 +185,7 @@ pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Memory of the tables and of what a join needs besides.
+/// Memory of the tables, and of everything else a join needs.
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     let (fingerprints, queries) = input(options);
     let resets = forget_peak_memory();

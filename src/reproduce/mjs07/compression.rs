@@ -1,4 +1,4 @@
-//! Section 3.2: how small a chunk of F becomes, and how fast it is read again.
+//! Section 3.2: how small a chunk of F becomes, and how fast it is decoded.
 
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
@@ -7,7 +7,7 @@ use crate::hamming::coding::{Decoder, encode};
 use crate::hamming::sample;
 use crate::job::Coder;
 
-/// Passes of which the median counts.
+/// Number of passes; the median counts.
 const PASSES: usize = 7;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {

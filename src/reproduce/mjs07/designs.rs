@@ -1,4 +1,4 @@
-//! Example 3.1: what each design costs a probe, and what coverings save.
+//! Example 3.1: cost of a probe under each design, and what coverings save.
 
 use super::super::{Options, Row, beside, figure};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Figure 2: how simhashes of real pages are spread.
+//! Figure 2: distribution of the simhashes of real pages.
 
 use std::path::Path;
 
@@ -30,7 +30,8 @@ pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
     put(options, "mjs07-figure2a", "Leading 1-bit of the XOR of successive simhashes", "bit position", &shares)?;
     let peak = (0..64).max_by_key(|&bit| counts[bit]).unwrap_or(0);
     let random = 64.0 - (distinct.max(1) as f64).log2();
-    // Half the density at each step away from the peak: what random fingerprints would have that far left of it.
+    // Half the density at each step away from the peak: the share that random fingerprints would have that far left of
+    // it.
     let left = |from: usize| shares[..peak.saturating_sub(from)].iter().sum::<f64>();
     Ok(vec![
         figure("simhashes", sorted.len() as f64, "pages"),
@@ -89,7 +90,7 @@ fn simhashes(options: &Options) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// Writes a figure and its data where they are wanted.
+/// Writes a figure and its data if `--output` is given.
 fn put(options: &Options, name: &str, title: &str, across: &str, shares: &[f64]) -> Result<()> {
     let Some(folder) = &options.output else { return Ok(()) };
     let failed = |path: &Path, cause: std::io::Error| Error::storage(path.display().to_string(), cause);

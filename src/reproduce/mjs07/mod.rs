@@ -11,7 +11,7 @@ mod self_join;
 
 use super::Entry;
 
-/// The paper's tables and figures, and our own on the same problem.
+/// The paper's tables and figures, and our benchmarks of the same problem.
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry {
@@ -106,7 +106,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// k of all these.
+/// k of all reproductions here, in bits.
 const K: u32 = 3;
 
 /// Queries of a batch, as in the paper.

@@ -21,7 +21,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     let existing = sample::even(count, 64, 1);
     let queries = sample::queries(&existing, TIMED, 2);
-    // Pairs that are there by making: every other query is a fingerprint with 0 to 6 flips.
+    // Planted pairs: every other query is a fingerprint with 0 to 6 flips.
     let tables = if count > 50_000_000 { 5 } else { 6 };
     let blocks = block_designs(K).into_iter().find(|blocks| blocks.keys.len() >= tables);
     let blocks = blocks.ok_or_else(|| Error::Invariant(format!("no design of {tables} tables")))?;

@@ -1,7 +1,8 @@
 //! Figure 1: precision and recall of pairs within k bits.
 //!
-//! The paper's people tagged an equal number of pairs at each distance 1 to 10. Here the truth knows of every pair, so both can be
-//! had: among all pairs of the crawl, and as if equally many had been drawn at each distance, by the share of true ones there.
+//! The paper's authors tagged an equal number of pairs at each distance 1 to 10. Here the truth knows every pair, so
+//! both figures are given: among all pairs of the crawl, and as if equally many had been drawn at each distance, by the
+//! share of true ones there.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -21,12 +22,12 @@ const LARGEST_K: usize = 10;
 /// "Choosing k = 3 is reasonable because both precision and recall are near 0.75."
 const NEAR: f64 = 0.75;
 
-/// Pairs by their distance in bits.
+/// Counts of pairs by their distance in bits.
 #[derive(Debug, Default)]
 struct Distances {
     all: [u64; LARGEST_K + 1],
     copies: [u64; LARGEST_K + 1],
-    /// True pairs at any distance, or without simhashes.
+    /// True pairs at any distance, including those without simhashes.
     actual: u64,
 }
 
@@ -58,13 +59,13 @@ impl Distances {
         counts
     }
 
-    /// Precision and recall among all pairs, at most `k` bits apart.
+    /// Precision and recall among all pairs that are at most `k` bits apart.
     fn among_all(&self, k: usize) -> (f64, f64) {
         let sum = |of: &[u64]| of[..=k].iter().sum::<u64>() as f64;
         (sum(&self.copies) / sum(&self.all).max(1.0), sum(&self.copies) / self.actual.max(1) as f64)
     }
 
-    /// The same among equally many pairs at each distance from 1.
+    /// The same if equally many pairs are drawn at each distance from 1.
     fn among_equally_many(&self, k: usize) -> (f64, f64) {
         let share = |distance: usize| self.copies[distance] as f64 / self.all[distance].max(1) as f64;
         let sum = |k: usize| (1..=k).map(share).sum::<f64>();

@@ -1,8 +1,8 @@
 //! \[PBZ06\]: where and how duplicates occur.
 //!
-//! Made-up collections ([`crate::synth::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so what
-//! rows name as planted only shows that the study finds them again. What it finds out is the growth over the steps, the
-//! estimates, and how clusters divide. With `--input` all rows are those of a real crawl's study.
+//! Made-up collections ([`crate::synth::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so
+//! rows named as planted only show that the study finds them again. Its findings are the growth over the steps, the
+//! estimates, and how clusters are divided. With `--input` all rows are those of a real crawl's study.
 
 mod figures;
 mod tables;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::job::{Job, resolve};
 use crate::synth::duplicates::{Collection, Year};
 
-/// The paper's tables and figures, and how long a study takes.
+/// The paper's tables and figures, and the time of a study.
 pub fn entries() -> Vec<Entry> {
     let of = |name, about, run| Entry {
         name,
@@ -79,7 +79,7 @@ fn name(year: Year) -> &'static str {
     }
 }
 
-/// m (section 4.2).
+/// m of each year's collection (section 4.2).
 fn steps(year: Year) -> u32 {
     match year {
         Year::Y2003 => 15,
@@ -88,7 +88,7 @@ fn steps(year: Year) -> u32 {
     }
 }
 
-/// A study, of one of the paper's collections made up, or of a crawl.
+/// A study of a made-up collection of the paper's, or of a crawl.
 struct Study {
     year: Option<Year>,
     summary: Summary,
@@ -111,7 +111,8 @@ fn made_up(options: &Options, job: &Job, year: Year) -> Result<Summary> {
     Ok(of_table(&collection, &job, options.workers)?.summary)
 }
 
-/// A figure of each study beside the paper's; of a real crawl's study, the paper's stand below by themselves.
+/// A figure of each study beside the paper's; for a real crawl's study, the paper's figures follow in rows of their
+/// own.
 fn rows(
     studies: &[Study],
     what: &str,

@@ -1,4 +1,4 @@
-//! How long a study takes.
+//! Time of a study.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::pages::work_items::Work;
 use crate::storage::location::Location;
 use crate::synth::duplicates::{Collection, Year};
 
-/// Documents that are to be studied in ten minutes.
+/// Documents to be studied in ten minutes.
 const DOCUMENTS: f64 = 2e6;
 
-/// Two studies. The first one is of a collection like that of 2005: its time is that of equal multisets, false matches,
-/// clusters and growth of the collection, its two parts and its two halves, near-duplicates at three percentages by exact
-/// counts, the bow tie and the simulated crawl, and not of reading. The second one is the whole job on a made-up crawl of as
-/// many pages: its time is that of the making of pages, reading, cutting, all of the above, and writing.
+/// Times two studies. The first is of a collection like that of 2005; its time covers equal multisets, false matches,
+/// clusters, the growth of the collection, its two parts and its two halves, near-duplicates at three percentages by
+/// exact counts, the bow tie and the simulated crawl, but not reading. The second is the whole job on a made-up crawl
+/// of as many pages; its time covers making the pages, reading, cutting, all of the above, and writing.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
     let job = resolve("", "preset = \"study\"", &[])?;

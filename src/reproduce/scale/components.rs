@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::overlap::SimilarPair;
 use crate::synth::similar_pairs::PairTable;
 
-/// Stripes of pages that are dealt out to workers.
+/// Stripes of pages dealt out to workers.
 const STRIPES: usize = 1024;
 
-/// Bytes that two workers have on their way to each other.
+/// Bytes in flight between two workers.
 const ON_THE_WAY: u64 = 40 << 20;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
@@ -60,13 +60,13 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A worker's pairs: those of every so-manieth stripe of pages, as pairs lie when they have been counted.
+/// A worker's pairs: those of every n-th stripe of pages, for n workers, as pairs are distributed after counting.
 fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
     let mine = (net.index()..STRIPES).step_by(net.peers());
     mine.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
 }
 
-/// Fails unless pages are together that were made so, under their smallest.
+/// Fails unless exactly the planted pages are together, under their smallest.
 fn hold_against_truth(labels: &[u32], table: &PairTable) -> Result<()> {
     let mut smallest = vec![u32::MAX; labels.len()];
     for (page, &label) in (0..).zip(labels) {

@@ -19,29 +19,29 @@ use crate::ids::Rank;
 use crate::job::{Clusters, Job, MergeCondition};
 use crate::synth::link_graph::LinkGraph;
 
-/// Bytes that a process needs whatever the number of pages.
+/// Bytes that a process needs at any number of pages.
 const WHATEVER: u64 = 256 << 20;
 
-/// Of 4 GiB the part that links and edges may take on their way to the owners of clusters and components; the rest is for
-/// what cannot be spilled, 40 bytes a page and 4 a link.
+/// Share of 4 GiB, in GiB, for links and edges on their way to the owners of clusters and components; the rest is for
+/// data that cannot be spilled, 40 bytes per page and 4 per link.
 const FOR_SHARES: f64 = 1.25;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The links from a worker's pages: 4 bytes a link and a page.
+/// The links from a worker's pages: 4 bytes per link and per page.
 struct LinksOut {
     ends: Vec<u32>,
     targets: Vec<Rank>,
 }
 
-/// What all workers hold.
+/// Data that all workers share.
 struct Web {
     directory: Directory,
     labels: Vec<Rank>,
     sizes: Vec<u32>,
 }
 
-/// What one worker did.
+/// Measurements of one worker.
 #[derive(Default)]
 struct Done {
     links: u64,
@@ -176,13 +176,13 @@ impl LinksOut {
     }
 }
 
-/// Goes over the links of a worker's pages.
+/// Iterates over the links of a worker's pages.
 struct Rows<'a, P> {
-    /// Pages from the one after `src` on.
+    /// The pages after `src`.
     pages: P,
     links: &'a LinksOut,
     src: Rank,
-    /// Pages begun.
+    /// Number of pages begun.
     place: usize,
     at: usize,
 }
@@ -209,7 +209,7 @@ impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
 impl<P: Iterator<Item = Rank>> ExactSizeIterator for Rows<'_, P> {}
 
 impl Web {
-    /// Pages of trivial clusters that are named by their smallest.
+    /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
         let directory = Directory::even((0..graph.pages()).map(|page| graph.host(page)).collect(), partitions);
@@ -227,7 +227,7 @@ impl Web {
     }
 }
 
-/// What is true of a graph.
+/// The truth about a graph.
 #[derive(Default)]
 struct Planted {
     clusters: usize,

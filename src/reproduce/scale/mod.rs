@@ -1,7 +1,7 @@
-//! The road from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and \[CSG00\]: 24 million pages.
+//! The pipeline from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and \[CSG00\]: 24 million pages.
 //!
-//! Inputs are made by [`crate::synth`], for the papers' own crawls are not published. What is to be reached is said for 24
-//! million pages, and scaled linearly for fewer.
+//! Inputs are made by [`crate::synth`], because the papers' crawls are not published. Targets are given for 24 million
+//! pages, and scaled linearly for fewer.
 
 mod components;
 mod growth;
@@ -15,10 +15,10 @@ use super::{Entry, Row, figure};
 /// Pages of the papers' crawl.
 const PAGES: u64 = 24_000_000;
 
-/// A sixteenth of them: the smaller end of the growth of cost.
+/// A sixteenth of them: the smaller end of the measurement of growth.
 const SIXTEENTH: u64 = 1_500_000;
 
-/// Our own figures on the papers' problems.
+/// Our benchmarks on the papers' problems.
 pub fn entries() -> Vec<Entry> {
     let of_pages = |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run };
     vec![
@@ -65,13 +65,13 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// What is to be reached at a scale, given what is at 24 million pages.
+/// A target at another scale, given that at 24 million pages.
 fn scaled(pages: u64, reach: f64) -> f64 {
     reach * pages as f64 / PAGES as f64
 }
 
-/// How much of the machine there was: processor time since `before`, and processes ready to run in the last minute, of this
-/// program and others; nothing where the system does not tell.
+/// How much of the machine was available: processor time since `before`, and processes ready to run in the last minute,
+/// ours and others; empty if the system does not tell.
 fn of_the_machine(before: f64, workers: usize) -> Vec<Row> {
     let spent = processor_seconds() - before;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

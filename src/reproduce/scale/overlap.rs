@@ -7,13 +7,13 @@ use crate::dataflow::measure::{Means, Measured, overlap_of_table};
 use crate::error::{Error, Result};
 use crate::synth::tables::{Chunking, TableParams};
 
-/// Rounds of a comparison of times, one after another in each.
+/// Rounds of a comparison of times; each runs all variants.
 const ROUNDS: usize = 3;
 
-/// Bytes that a process needs whatever the number of pages: what is on its way, and open blocks.
+/// Bytes that a process needs at any number of pages: data in flight, and open blocks.
 const WHATEVER: u64 = 256 << 20;
 
-/// Pages for which a scaled run gets so many more bytes as its share of the pages.
+/// Memory of a scaled run, in bytes: what any run needs, and its share by pages of the rest of `full_bytes`.
 fn memory_for(pages: u64, full_bytes: u64) -> u64 {
     WHATEVER + (u128::from(full_bytes - WHATEVER) * u128::from(pages) / u128::from(PAGES)) as u64
 }
@@ -71,7 +71,7 @@ fn peak(found: &Measured, allowed: u64) -> Row {
 }
 
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
-    // The smaller first: an allocator gives back late what the larger has held.
+    // The smaller first, because an allocator is slow to return what the larger has held.
     let (small, large) = (memory_for(options.scale, 1 << 30), memory_for(options.scale, 8 << 30));
     let before = processor_seconds();
     let within = |allowed| measure(options, options.scale, Chunking::TwoLines, options.workers, allowed);

@@ -1,4 +1,4 @@
-//! All-pairs overlap against a program made for joins.
+//! All-pairs overlap compared with a database's join.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,13 +11,13 @@ use super::of_the_machine;
 use crate::dataflow::measure::{Means, overlap_of_peer_table, write_peer_table};
 use crate::error::{Error, Result};
 
-/// T, as for four-line chunks: what the peers were measured with.
+/// T of four-line chunks, with which the peers were measured.
 const MIN_SHARED: u32 = 15;
 
 /// The self-join, for a Python that has DuckDB.
 const SCRIPT: &str = include_str!("../../../scripts/peers/duckdb_overlap.py");
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct SelfJoin {
     program: String,
@@ -72,7 +72,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(out)
 }
 
-/// The same by DuckDB; or why not.
+/// The same by DuckDB; or why it could not be run.
 fn self_join(table: &Path, options: &Options) -> std::result::Result<SelfJoin, String> {
     let script = options.work.join("duckdb_overlap.py");
     std::fs::write(&script, SCRIPT).map_err(|cause| cause.to_string())?;

@@ -6,10 +6,10 @@ use super::PAGES;
 use crate::error::Result;
 use crate::synth::tables::Chunking;
 
-/// Table 1 of section 3, a column: megabytes of fingerprints, minutes to sort and to compute all-pairs overlap.
+/// A column of Table 1, section 3: megabytes of fingerprints, minutes to sort and to compute all-pairs overlap.
 ///
-/// 800 MB for 24 million documents are 33 bytes each; a row of fingerprint and docID has 8, and the paper does not say
-/// what the others are.
+/// 800 MB for 24 million documents are 33 bytes each; a row of fingerprint and docID has 8, and the paper does not
+/// explain the others.
 fn published(by: By) -> Option<(f64, f64, f64)> {
     match by {
         By::Document => Some((800.0, 52.0, 45.0)),
@@ -66,7 +66,7 @@ fn of_run(run: &Run) -> Result<Vec<Row>> {
     let mut rows = vec![
         figure("pages", pages, "pages"),
         figure(&format!("{name}: fingerprints"), run.summary.overlap.tuples as f64 * a_row / 1e6, "MB"),
-        // A run does not time the two apart, and grows collections in the same stage.
+        // A run does not time the two separately, and grows collections in the same stage.
         figure(&format!("{name}: sort, overlap, clusters, collections"), seconds("2 find"), "s"),
     ];
     if let Some((space, sort, overlap)) = published(by) {

@@ -1,7 +1,7 @@
 //! \[SGM98\]: all-pairs document overlap.
 //!
 //! Without `--input` tables and crawls are made up. The tables are *planted* with the published shares of replicas, so
-//! Figure 1 and the savings on them check the road from rows to clusters, not the web.
+//! Figure 1 and the savings computed from them check the way from rows to clusters, not the web.
 
 mod costs;
 mod popular;

@@ -1,4 +1,4 @@
-//! Table 2: the sets of pages on the most servers. Its form; its rows are of the web of 1997.
+//! Table 2: the sets of pages on the most servers. Only its form is reproduced; its rows describe the web of 1997.
 
 use super::super::source::{Run, not_ours};
 use super::super::{Options, Row, figure};
@@ -33,7 +33,7 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     ] {
         rows.push(figure(what, pages as f64, "pages"));
     }
-    // None of these was in our crawl; the paper gives no counts for its reasons.
+    // Our crawl has none of these; the paper gives no counts for its reasons.
     for (rank, (what, servers)) in PUBLISHED.into_iter().enumerate() {
         rows.push(not_ours(&format!("{}: {what} (the paper's)", rank + 1), servers, "servers"));
     }

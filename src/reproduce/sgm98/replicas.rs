@@ -1,4 +1,4 @@
-//! Figure 1, and what it saves a crawler.
+//! Figure 1, and the savings for a crawler.
 
 use std::fmt::Write;
 
@@ -7,9 +7,10 @@ use super::super::{Options, Row, draw, figure};
 use crate::error::Result;
 use crate::synth::tables::Chunking;
 
-/// What the text says of Figure 1 (section 3; \[CSG00\] section 5.1 says the same of its Figure 11): "about 64% [...] have
-/// one exact replica (itself); about 18% of pages have an additional replica", "about 5% of pages have between 10 and 100
-/// replicas", "about 48% (100-52%) for two-line chunks". The bars themselves are not in our copy.
+/// What the text says about Figure 1 (section 3; \[CSG00\] section 5.1 says the same about its Figure 11): "about 64%
+/// [...] have one exact replica (itself); about 18% of pages have an additional replica", "about 5% of pages have
+/// between 10 and 100 replicas", "about 48% (100-52%) for two-line chunks". The bars themselves are missing from our
+/// copy.
 const PUBLISHED: [(By, &str, f64); 4] =
     [(By::Document, "1", 0.64), (By::Document, "2", 0.18), (By::Document, "10-99", 0.05), (By::TwoLines, "1", 0.52)];
 
@@ -73,7 +74,7 @@ pub(super) fn savings(options: &Options) -> Result<Vec<Row>> {
         if run.by() != By::Document {
             rows.push(row(run.by(), summary.skip_share_of_pages, "pages"));
         }
-        // The paper takes bytes in proportion to pages: 33 and 50 of 150 GB.
+        // The paper assumes bytes in proportion to pages: 33 and 50 of 150 GB.
         rows.push(row(run.by(), summary.skip_share_of_bytes, "bytes"));
         return Ok(rows);
     }
