@@ -89,6 +89,18 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
 }
 
 #[test]
+fn the_version_names_the_commit_that_is_checked_out() {
+    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let Some(git) = git.ok().filter(|git| git.status.success()) else {
+        assert!(succeed(&["--version"]).contains("(unknown commit)"));
+        return;
+    };
+    let commit = String::from_utf8(git.stdout).unwrap();
+    let version = succeed(&["--version"]);
+    assert!(version.contains(&format!("({}", commit.trim())), "{version} is not of {commit}");
+}
+
+#[test]
 fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -81,7 +81,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.json {
         let object = serde_json::json!({
             "name": "evaluate", "scale": report.pages, "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": rows,
+            "build": crate::build::version(), "rows": rows,
         });
         println!("{object}");
     } else {

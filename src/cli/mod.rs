@@ -24,7 +24,7 @@ use crate::job::Job;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
-#[command(version = crate::build::VERSION, about, max_term_width = 110, after_help = EXAMPLES)]
+#[command(version = crate::build::version(), about, max_term_width = 110, after_help = EXAMPLES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,

@@ -75,7 +75,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.json {
         let object = serde_json::json!({
             "name": entry.name, "scale": scale, "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": rows,
+            "build": crate::build::version(), "rows": rows,
         });
         println!("{object}");
     } else {

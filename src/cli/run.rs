@@ -106,7 +106,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
 fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
-    let records = Records::open(&folder, Digest::of(job).0, crate::build::VERSION, work.keys())?;
+    let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     eprintln!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len());
     Ok(Queue::resuming(work, Some(Resume::new(records))))
