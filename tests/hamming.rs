@@ -209,7 +209,7 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &at("pages")]);
     let other = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at("pages"), "--output", &at("y")];
     assert!(fail(&other, 3).contains("terms-"));
-    let chunk = at("pages/part-00000.wtf");
+    let chunk = at("pages/part-00000.fp");
     let mut bytes = std::fs::read(&chunk).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
