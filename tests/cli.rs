@@ -200,7 +200,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["run", "--input", "synth://?page=3", "--output", &out], 2, "pages"),
         (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
         (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
-        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"], 9, "needs"),
+        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"], 9, "effort.memory_bytes"),
         (&["evaluate", &out, "--truth", &at("t")], 3, "No such file"),
     ];
     for (arguments, code, word) in cases {
@@ -209,6 +209,29 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     assert!(!folder.path().join("out/manifest.json").exists());
+}
+
+#[test]
+fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let mut memory = 1_000_000u64;
+    for _ in 0..10 {
+        let set = format!("effort.memory_bytes={memory}");
+        let run = webtwin(&["run", "--input", CRAWL, "--output", &out, "--workers", "2", "--set", &set]);
+        let output = { run }.output().unwrap();
+        let message = said(&output);
+        if output.status.success() {
+            assert!(memory > 1_000_000, "{message}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(9), "{message}");
+        let (_, advice) = message.split_once("; set effort.memory_bytes to ").expect(&message);
+        let next = advice.split(' ').next().unwrap().parse().unwrap();
+        assert!(next > memory, "{memory}: {message}");
+        memory = next;
+    }
+    panic!("no end of refusals");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::JobArgs;
 use crate::dataflow::captures::host;
 use crate::dataflow::ingest::{Queue, read};
-use crate::dataflow::memory::Held;
+use crate::dataflow::memory::{Held, too_little};
 use crate::dataflow::shelf::Shelf;
 use crate::engine::{Cluster, run as run_on};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{HostId, Rank, mix};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
@@ -121,7 +121,7 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
 /// Refuses a run that one process has not memory enough for, before it reads, by a sample; what is read for that is read again.
 ///
 /// # Errors
-/// [`Error::Space`] with what it needs, and those of reading.
+/// [`crate::error::Error::MemoryLimit`] with what it needs, and those of reading.
 pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize) -> Result<()> {
     if job.effort.memory_bytes == 0 {
         return Ok(());
@@ -142,8 +142,7 @@ fn hold_against_bound(held: &Held, workers: usize, allowed_bytes: u64) -> Result
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }
-    let what = "the run, by a sample of its input, in the memory of a process (effort.memory_bytes)".into();
-    Err(Error::Space { what, needed_bytes, allowed_bytes })
+    Err(too_little("the run, by a sample of its input".into(), needed_bytes, allowed_bytes))
 }
 
 /// Pairs of pages that the chunks of a sample make.

@@ -34,7 +34,7 @@ impl Location {
     ///
     /// # Errors
     /// [`Error::LostCommit`] when another attempt was first; [`Error::CommitUnknown`] when the store does not tell;
-    /// [`Error::Storage`] or [`Error::Space`] when nothing was written.
+    /// [`Error::Storage`] or [`Error::DiskFull`] when nothing was written.
     pub fn put_if_absent(&self, bytes: &[u8], ours: impl Fn(&[u8]) -> bool) -> Result<()> {
         settle(self.name(), || self.create(bytes), || self.get(), ours, std::thread::sleep)
     }

@@ -218,7 +218,7 @@ impl Location {
     /// Local files are written beside their place, synced, renamed, and the folder synced; missing folders are made.
     ///
     /// # Errors
-    /// [`Error::Storage`]; [`Error::Space`] when the disk is full.
+    /// [`Error::Storage`]; [`Error::DiskFull`] when the disk is.
     pub fn put(&self, bytes: &[u8]) -> Result<()> {
         match &self.place {
             Place::Local(path) => {
@@ -346,12 +346,7 @@ impl Location {
     }
 
     pub(crate) fn write_error(&self, error: io::Error, bytes: usize) -> Error {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Error::Space { what: format!("writing {self}"), needed_bytes: bytes as u64, allowed_bytes: 0 }
-            }
-            _ => Error::storage(self.name(), error),
-        }
+        Error::write(self.name(), &error, bytes as u64, "make room there, or choose another folder")
     }
 }
 

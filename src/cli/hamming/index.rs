@@ -52,7 +52,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
     let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
-        return Err(Error::Space { what: "making an online index".into(), needed_bytes: making, allowed_bytes });
+        let (what, setting) = ("making an online index".into(), "--memory".into());
+        return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
     }
     let (least, most) = one.top_bits();
     eprintln!(
