@@ -9,6 +9,7 @@
 //! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
 
 pub mod build;
+pub mod console;
 pub mod error;
 pub mod ids;
 

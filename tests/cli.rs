@@ -200,7 +200,11 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["run", "--input", "synth://?page=3", "--output", &out], 2, "pages"),
         (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
         (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
-        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"], 9, "effort.memory_bytes"),
+        (
+            &["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"],
+            9,
+            "effort.memory_bytes",
+        ),
         (&["evaluate", &out, "--truth", &at("t")], 3, "No such file"),
     ];
     for (arguments, code, word) in cases {

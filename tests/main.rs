@@ -12,6 +12,9 @@ mod cli;
 // Finished runs held against a truth, explained, and read again from every form of input.
 mod compare;
 
+// Streams that nobody reads, and those that cannot be written.
+mod console;
+
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::console::{ended, tell};
 use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -149,7 +150,27 @@ impl WorkerArgs {
 
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
-    let outcome = match CommandLine::parse().command {
+    let ended = match CommandLine::try_parse() {
+        Ok(line) => run(line.command),
+        // Help and version, for stdout.
+        Err(asked) if !asked.use_stderr() => ended(asked.print()),
+        Err(wrong) => {
+            // Nobody to tell is no reason to fail in another way.
+            let _ = wrong.print();
+            return ExitCode::from(2);
+        }
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(format_args!("error: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
@@ -160,12 +181,5 @@ pub fn main() -> ExitCode {
         Command::Hamming(command) => hamming::run(command),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(error.exit_code())
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
+use crate::console::print;
 use crate::dataflow::captures::host;
 use crate::dataflow::ingest::{Queue, read};
 use crate::dataflow::memory::{Held, too_little};
@@ -66,24 +67,38 @@ pub(super) fn run(args: Args) -> Result<()> {
             "memory_bytes": memory, "memory_bytes_least": least, "exchanged_bytes": exchanged,
             "spilled_bytes": spilled, "disk_bytes": tables, "counting": counting,
         });
-        println!("{object}");
-        return Ok(());
+        return print(|out| writeln!(out, "{object}"));
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
-    println!("inputs            {inputs} in {items} work items, {:.1} % of them read for this plan", 100.0 * share);
-    println!("pages             {}", held.pages);
-    println!("chunks            {} (rows of FPrint-DocID)", held.tuples);
-    println!("links             {}", held.links);
-    println!("pairs             {} of pages that share a chunk, furniture and exact copies left out", held.pairs);
-    println!("counting          {counting}");
-    println!(
-        "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
-        mb(memory),
-        mb(least)
-    );
-    println!("exchanged         {:.0} MB", mb(exchanged));
-    println!("disk              about {:.0} MB of tables; {:.0} MB spilled on the way", mb(tables), mb(spilled));
-    Ok(())
+    print(|out| {
+        writeln!(
+            out,
+            "inputs            {inputs} in {items} work items, {:.1} % of them read for this plan",
+            100.0 * share
+        )?;
+        writeln!(out, "pages             {}", held.pages)?;
+        writeln!(out, "chunks            {} (rows of FPrint-DocID)", held.tuples)?;
+        writeln!(out, "links             {}", held.links)?;
+        writeln!(
+            out,
+            "pairs             {} of pages that share a chunk, furniture and exact copies left out",
+            held.pairs
+        )?;
+        writeln!(out, "counting          {counting}")?;
+        writeln!(
+            out,
+            "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
+            mb(memory),
+            mb(least)
+        )?;
+        writeln!(out, "exchanged         {:.0} MB", mb(exchanged))?;
+        writeln!(
+            out,
+            "disk              about {:.0} MB of tables; {:.0} MB spilled on the way",
+            mb(tables),
+            mb(spilled)
+        )
+    })
 }
 
 /// What a run is expected to hold.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::console::{print, tell};
 use crate::error::{Error, Result};
 use crate::evaluate::table;
 use crate::reproduce::{Options, entries, find};
@@ -41,13 +42,15 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.list {
         let all = entries();
         let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-        for entry in all {
-            println!(
-                "{:<width$}  {}; scale {}, full {} ({})",
-                entry.name, entry.about, entry.scale, entry.full, entry.unit
-            );
-        }
-        return Ok(());
+        return print(|out| {
+            all.iter().try_for_each(|entry| {
+                writeln!(
+                    out,
+                    "{:<width$}  {}; scale {}, full {} ({})",
+                    entry.name, entry.about, entry.scale, entry.full, entry.unit
+                )
+            })
+        });
     }
     let entry = find(args.name.as_deref().unwrap_or_default())?;
     let scale = match args.scale.as_deref() {
@@ -77,12 +80,14 @@ pub(super) fn run(args: Args) -> Result<()> {
             "name": entry.name, "scale": scale, "machine": crate::build::machine(),
             "build": crate::build::version(), "rows": rows,
         });
-        println!("{object}");
+        print(|out| writeln!(out, "{object}"))
     } else {
-        println!("{}: {}\nscale {scale} ({}), {}", entry.name, entry.about, entry.unit, crate::build::machine());
-        print!("{}", table(&rows));
+        let machine = crate::build::machine();
+        print(|out| {
+            writeln!(out, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
+            write!(out, "{}", table(&rows))
+        })
     }
-    Ok(())
 }
 
 /// A folder of this process that is removed when it is dropped.
@@ -99,7 +104,7 @@ impl WorkFolder {
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         if let Err(cause) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("left behind: {}: {cause}", self.0.display());
+            tell(format_args!("left behind: {}: {cause}", self.0.display()));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
 use super::{JobArgs, WorkerArgs, plan};
+use crate::console::tell;
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
@@ -108,7 +109,7 @@ fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
     let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
-    eprintln!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len());
+    tell(format_args!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len()));
     Ok(Queue::resuming(work, Some(Resume::new(records))))
 }
 
@@ -128,9 +129,12 @@ fn end_of_reading(queue: &Queue) {
     let Some(resume) = &queue.resume else { return };
     let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    eprintln!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}");
+    tell(format_args!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}"));
     if resume.gave_up.load(Ordering::Relaxed) {
-        eprintln!("resume: recording ended early, for {} cannot be written", resume.records.folder().display());
+        tell(format_args!(
+            "resume: recording ended early, for {} cannot be written",
+            resume.records.folder().display()
+        ));
     }
 }
 
@@ -159,8 +163,14 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
         && let Some(set) = manifests.first()
     {
         let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
-        eprintln!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len());
-        eprintln!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name());
+        tell(format_args!(
+            "{} fingerprints of {} bits ({}) in {} chunks",
+            set.count,
+            set.f,
+            set.recipe,
+            set.chunks.len()
+        ));
+        tell(format_args!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name()));
     }
     Ok(())
 }
@@ -177,18 +187,21 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        eprintln!(
+        tell(format_args!(
             "{} documents, {} queries ({} distinct)",
             summary.documents, summary.queries, summary.distinct_queries
-        );
-        eprintln!("{} pairs of fingerprints within {k} bits: {} pairs of documents", summary.near, summary.pairs);
+        ));
+        tell(format_args!(
+            "{} pairs of fingerprints within {k} bits: {} pairs of documents",
+            summary.near, summary.pairs
+        ));
         for (distance, pairs) in &summary.pairs_by_distance {
-            eprintln!("  {distance} bits: {pairs}");
+            tell(format_args!("  {distance} bits: {pairs}"));
         }
         if groups {
-            eprintln!("in {} groups", summary.groups);
+            tell(format_args!("in {} groups", summary.groups));
         }
-        eprintln!("results: {}", folder.name());
+        tell(format_args!("results: {}", folder.name()));
     }
     Ok(())
 }
@@ -211,40 +224,43 @@ fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Locat
 /// What a person wants to know of a study first, on stderr.
 fn report_study(summary: &dataflow::study::Summary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
-    eprintln!("{} records read: {} pages, {} documents", summary.records.read, web.pages, tables.complete.documents);
+    tell(format_args!(
+        "{} records read: {} pages, {} documents",
+        summary.records.read, web.pages, tables.complete.documents
+    ));
     let parts =
         [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
     for (name, part) in parts {
-        eprintln!(
+        tell(format_args!(
             "  {name:<12} {:>9} documents, {:>8} clusters, {:>8} duplicates ({:.1} %), {:>9} useful",
             part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
-        );
+        ));
     }
     for near in &tables.near {
-        eprintln!(
+        tell(format_args!(
             "  near-duplicates at {} %: {} ({:.1} %)",
             near.percent, near.near_duplicates, near.near_duplicates_percent
-        );
+        ));
     }
     for estimate in &summary.estimates_by_reference {
-        eprintln!(
+        tell(format_args!(
             "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % are",
             estimate.percent,
             estimate.expected(),
             estimate.real()
-        );
+        ));
     }
-    eprintln!("a crawl from {} reaches {} pages", web.seed, web.connected);
-    eprintln!("results: {folder}");
+    tell(format_args!("a crawl from {} reaches {} pages", web.seed, web.connected));
+    tell(format_args!("results: {folder}"));
 }
 
 /// Holds a run on a made-up crawl against the truth, which is known without a file.
 fn tell_truth(url: &str, folder: &Location) -> Result<()> {
     let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
-    eprintln!("held against what was planted in the crawl:");
+    tell(format_args!("held against what was planted in the crawl:"));
     let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
     for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {
-        eprintln!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}")));
+        tell(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
     }
     Ok(())
 }
@@ -252,34 +268,40 @@ fn tell_truth(url: &str, folder: &Location) -> Result<()> {
 /// What a person wants to know first, on stderr.
 fn report(summary: &Summary, folder: &str) {
     let rejected: u64 = summary.records.rejected.values().sum();
-    eprintln!("{} records read: {} pages kept, {rejected} rejected", summary.records.read, summary.records.kept);
-    eprintln!("{} hosts, {} links between the pages", summary.hosts, summary.links);
-    eprintln!(
+    tell(format_args!(
+        "{} records read: {} pages kept, {rejected} rejected",
+        summary.records.read, summary.records.kept
+    ));
+    tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
+    tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",
         summary.trivial_clusters, summary.collections, summary.similar_clusters
-    );
-    eprintln!(
+    ));
+    tell(format_args!(
         "a crawler may skip {} pages ({:.1} %) and {:.1} MB ({:.1} %)",
         summary.skip.pages,
         100.0 * summary.skip_share_of_pages,
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
-    );
+    ));
     // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
-        eprintln!("  {} pages on {} hosts are one set of similar pages: {}", giant.pages, giant.hosts, giant.url);
+        tell(format_args!(
+            "  {} pages on {} hosts are one set of similar pages: {}",
+            giant.pages, giant.hosts, giant.url
+        ));
         let weak = giant.bridges.first().map(|weak| ("hangs on one pair", weak));
         if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("falls apart above a pair", weak))) {
-            eprintln!(
+            tell(format_args!(
                 "    it {how} of value {}, {} pages off: {} and {}",
                 weak.strength, weak.cuts_off, weak.a, weak.b
-            );
+            ));
         }
     }
     for largest in summary.largest_similar_clusters.iter().take(5) {
-        eprintln!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url);
+        tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
-    eprintln!("results: {folder}");
+    tell(format_args!("results: {folder}"));
 }

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::stop::{Phase, Stop};
+use crate::console::tell;
 use crate::error::{Error, Result};
 
 /// Time between two signs of life; a quarter of the deadline if that is shorter.
@@ -153,7 +154,7 @@ impl Beater {
 
 /// Ends the process: the run was stopped, and some worker has been in work of its own for too long to notice.
 fn end_process(error: &Error) -> ! {
-    eprintln!("error: {error}");
+    tell(format_args!("error: {error}"));
     std::process::exit(i32::from(error.exit_code()))
 }
 

@@ -217,7 +217,9 @@ mod tests {
     #[test]
     fn a_refusal_names_the_bytes_that_suffice() {
         let all = of(100_000_000, 3);
-        let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else { panic!() };
+        let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else {
+            panic!()
+        };
         assert_eq!(allowed_bytes, 1_000_000);
         assert!((2_400_000_000..2_410_000_000).contains(&needed_bytes));
         assert!(choose(&all, Some(needed_bytes)).is_ok());
