@@ -120,7 +120,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
     let first = join(&cluster, 0);
     for seed in 0..50u8 {
         let mut stream = knock(&cluster, 0);
-        let mut words = b"webtwin\n\x01\0\0\0".to_vec();
+        let mut words = b"webtwin\n\x02\0\0\0".to_vec();
         words.extend((0..400u32).map(|at| (at as u8).wrapping_mul(seed | 1) ^ seed));
         let _ = stream.write_all(&words);
     }
@@ -156,7 +156,7 @@ fn overhear(from: &TcpListener, cluster: &Cluster) -> Vec<u8> {
     let mut greeting = [0; 44];
     acceptor.read_exact(&mut greeting).unwrap();
     dialer.write_all(&greeting).unwrap();
-    let mut hello = vec![0; 236];
+    let mut hello = vec![0; 240];
     dialer.read_exact(&mut hello).unwrap();
     hello
 }
@@ -198,6 +198,7 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
         (Identity { job: [0xee; 32], ..right }, ["job digest", "eeeeeeeeeeee", "070707070707"]),
         (Identity { build, ..right }, ["build", "9.9.9", env!("CARGO_PKG_VERSION")]),
         (Identity { workers: 5, ..right }, ["workers", "5", "2"]),
+        (Identity { deadline: 20_000, ..right }, ["deadline", "20000 ms", "10000 ms"]),
         (Identity { processes: 4, ..right }, ["number of processes", "4", "2"]),
         (Identity { addresses: [0xdd; 32], ..right }, ["addresses", "dddddddddddd", ""]),
     ] {
