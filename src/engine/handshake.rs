@@ -170,6 +170,8 @@ pub enum Arrival {
     Joined(Identity, Purpose, Session),
     /// A process that holds the key and cannot run with this one.
     Conflict(Error),
+    /// A second start of a process that has joined, with this number; no reason to stop.
+    Twice(u32),
     /// Somebody without the key, or who speaks something else; no reason to stop.
     Stranger {
         /// Process it said it was, if it said so.
@@ -241,10 +243,7 @@ fn accept_within(
     Ok(match (conflict, verdict) {
         (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
         (None, WELCOME) => Arrival::Joined(hello.who, purpose, Session(key.sign("webtwin session", &said))),
-        (None, _) => Arrival::Stranger {
-            claims: None,
-            reason: format!("there is a process {} already, or none is awaited", hello.who.process),
-        },
+        (None, _) => Arrival::Twice(hello.who.process),
     })
 }
 
@@ -397,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_admitted_is_told_why() {
-        let (Arrival::Stranger { .. }, Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
+        let (Arrival::Twice(1), Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
 
