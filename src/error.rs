@@ -171,6 +171,17 @@ pub enum Error {
         allowed: u64,
     },
 
+    /// A signal asked this process, or one of its peers, to end.
+    #[error("{by}; {left}")]
+    Stopped {
+        /// Which signal, and which process.
+        by: String,
+        /// What is left, and how to go on.
+        left: String,
+        /// The shell's code for it: 128 and the number of the signal.
+        code: u8,
+    },
+
     /// One of our own invariants does not hold: a defect of this program.
     #[error("broken invariant: {0}")]
     Invariant(String),
@@ -194,6 +205,7 @@ impl Error {
             | Error::TooManyPairs { .. }
             | Error::TooManyRows { .. } => 9,
             Error::Invariant(_) => 70,
+            Error::Stopped { code, .. } => *code,
         }
     }
 

@@ -12,6 +12,7 @@ pub mod build;
 pub mod console;
 pub mod error;
 pub mod ids;
+pub mod leftovers;
 
 // The road: crawl input becomes pages with text and links,
 pub mod pages;

@@ -39,6 +39,9 @@ mod resume;
 // Objects in a real S3 server on loopback.
 mod s3;
 
+// Runs and commands that are asked to end: what they say, what they leave, and how they go on.
+mod signals;
+
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 

@@ -11,6 +11,7 @@ mod quantity;
 mod reproduce;
 mod run;
 mod show;
+mod signals;
 mod synth;
 
 use std::path::PathBuf;
@@ -151,7 +152,10 @@ impl WorkerArgs {
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
     let ended = match CommandLine::try_parse() {
-        Ok(line) => run(line.command),
+        Ok(line) => {
+            signals::listen();
+            run(line.command)
+        }
         // Help and version, for stdout.
         Err(asked) if !asked.use_stderr() => ended(asked.print()),
         Err(wrong) => {

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::console::{print, tell};
+use crate::console::print;
 use crate::error::{Error, Result};
 use crate::evaluate::table;
+use crate::leftovers::Temporary;
 use crate::reproduce::{Options, entries, find};
 
 #[derive(Debug, clap::Args)]
@@ -63,12 +64,14 @@ pub(super) fn run(args: Args) -> Result<()> {
             .filter(|scale| *scale > 0)
             .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
     };
-    let work = WorkFolder::make(args.work.unwrap_or_else(std::env::temp_dir))?;
+    let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{}", std::process::id()));
+    let work = Temporary::at(work);
+    std::fs::create_dir_all(work.path()).map_err(|cause| Error::storage(work.path().display().to_string(), cause))?;
     let options = Options {
         scale,
         input: args.input,
         truth: args.truth,
-        work: work.0.clone(),
+        work: work.path().to_path_buf(),
         output: args.output,
         workers: args
             .workers
@@ -87,24 +90,5 @@ pub(super) fn run(args: Args) -> Result<()> {
             writeln!(out, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
             write!(out, "{}", table(&rows))
         })
-    }
-}
-
-/// A folder of this process that is removed when it is dropped.
-struct WorkFolder(PathBuf);
-
-impl WorkFolder {
-    fn make(within: PathBuf) -> Result<WorkFolder> {
-        let folder = within.join(format!("webtwin-reproduce-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|cause| Error::storage(folder.display().to_string(), cause))?;
-        Ok(WorkFolder(folder))
-    }
-}
-
-impl Drop for WorkFolder {
-    fn drop(&mut self) {
-        if let Err(cause) = std::fs::remove_dir_all(&self.0) {
-            tell(format_args!("left behind: {}: {cause}", self.0.display()));
-        }
     }
 }

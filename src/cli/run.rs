@@ -1,11 +1,11 @@
 //! `webtwin run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, plan};
+use super::{JobArgs, WorkerArgs, plan, signals};
 use crate::console::tell;
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
@@ -47,17 +47,43 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
-    records_folder(&job, &folder)?;
+    let records = records_folder(&job, &folder)?;
     let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     if folder.join(name)?.exists()? {
         return Err(Error::LostCommit(folder.name().to_string()));
     }
-    match job.kind {
+    let (reads, result) = (reads_crawl(&job), folder.clone());
+    let work = signals::Work::begin(move || left(&result, name, reads, records.as_deref()));
+    let done = match job.kind {
         Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
         Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
         Kind::Hamming => hamming(job, at, workers.log, folder),
         Kind::Study => study(job, at, workers.log, folder),
+    };
+    done.map_err(|error| work.explain(error))
+}
+
+/// What there is when a run has been stopped, and how to go on.
+fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
+    let there = folder.join(manifest).and_then(|manifest| manifest.exists());
+    match (there, records) {
+        (Ok(true), _) => format!("the result was committed before: {folder}"),
+        (Err(_), _) => format!("look for {manifest} in {folder} before running again"),
+        (Ok(false), Some(records)) if records.exists() => format!(
+            "no result in {folder}, but what was read is recorded in {}: the same command with --resume goes on from there",
+            records.display()
+        ),
+        (Ok(false), None) if reads => format!(
+            "no result in {folder}: run it again; with --resume, what a run has read is recorded and not read again"
+        ),
+        (Ok(false), _) => format!("no result in {folder}: run it again"),
     }
+}
+
+/// Whether a job reads a crawl.
+fn reads_crawl(job: &Job) -> bool {
+    matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
+        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
@@ -84,12 +110,10 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
 
 /// Where the records of a job's work items are, if it is to be resumed: in the folder of the result unless said otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
-    let reads = matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
-        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
     if !job.effort.resume {
         return Ok(None);
     }
-    if !reads {
+    if !reads_crawl(job) {
         return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
     }
     let root = match job.effort.records.as_str() {

@@ -66,8 +66,8 @@ impl Location {
 /// written.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, bytes)?;
-    let linked = fs::hard_link(&temporary, path);
-    drop(fs::remove_file(&temporary));
+    let linked = fs::hard_link(temporary.path(), path);
+    drop(temporary);
     match linked {
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             let mut file = fs::File::create_new(path)?;

@@ -18,6 +18,7 @@ use super::blocking::wait;
 use super::open::Stamp;
 use super::stores::Stores;
 use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
 
 /// A file or folder; equal and ordered by its name. Cheap to clone.
 #[derive(Clone)]
@@ -223,7 +224,7 @@ impl Location {
         match &self.place {
             Place::Local(path) => {
                 let written = write_beside(path, bytes).and_then(|temporary| {
-                    fs::rename(&temporary, path).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+                    fs::rename(temporary.path(), path)?;
                     sync_folder_of(path)
                 });
                 written.map_err(|error| self.write_error(error, bytes.len()))
@@ -350,25 +351,18 @@ impl Location {
     }
 }
 
-/// Writes a synced temporary file in the folder of `path` and returns its path; folders are made as needed.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+/// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut random = [0u8; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
-    let temporary = folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random)));
-    let written = fs::File::create_new(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    match written {
-        Ok(()) => Ok(temporary),
-        Err(error) => {
-            drop(fs::remove_file(&temporary));
-            Err(error)
-        }
-    }
+    let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
+    let mut file = fs::File::create_new(temporary.path())?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    Ok(temporary)
 }
 
 /// Syncs the folder of a file, so that its new name outlives a crash of the machine.
