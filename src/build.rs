@@ -1,7 +1,24 @@
 //! Identifies the build, and measures the process it runs in.
 
-/// Version, commit and whether the tree was dirty: what `--version` prints and processes of one run compare.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEBTWIN_COMMIT"), ")");
+use std::sync::OnceLock;
+
+static VERSION: OnceLock<String> = OnceLock::new();
+
+/// Says which commit the program was built from. Only the program knows: a library that held it would have to be
+/// compiled again after each commit, or tell an old one.
+///
+/// The first call counts, and only if it comes before [`version`].
+pub fn built_from(commit: &str) {
+    // A second caller may only repeat what is known.
+    let _ = VERSION.set(format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
+}
+
+/// Version, commit and whether the tree was dirty: what `--version` prints, manifests hold and records are read by.
+///
+/// Without a program, as in tests of the library, the commit is unknown.
+pub fn version() -> &'static str {
+    VERSION.get_or_init(|| format!("{} (unknown commit)", env!("CARGO_PKG_VERSION")))
+}
 
 /// Most memory this process ever held, in bytes; 0 if the system does not tell.
 pub fn peak_memory_bytes() -> u64 {

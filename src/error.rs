@@ -1,5 +1,7 @@
 //! What can go wrong in a run: one variant for each thing a caller or operator can act on.
 
+use std::io::ErrorKind;
+
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -79,17 +81,105 @@ pub enum Error {
         reason: String,
     },
 
-    /// Memory or disk would not suffice.
+    /// A process would hold more memory than a setting allows it.
     #[error(
-        "{what} needs {needed_bytes} bytes, but {allowed_bytes} are allowed; raise it to at least the former or split the input"
+        "{what}: {} of memory needed in a process, but {setting} allows {}; set {setting} to {needed_bytes} or more, or split the input",
+        size(*needed_bytes), size(*allowed_bytes)
     )]
-    Space {
-        /// What needs the space.
+    MemoryLimit {
+        /// What is held.
         what: String,
-        /// Bytes that would fit.
+        /// The value of `setting` that would fit, as far as is known.
         needed_bytes: u64,
-        /// Bytes allowed by settings or free on the device.
+        /// Its value now.
         allowed_bytes: u64,
+        /// Dotted name of the setting, or an option of the command line.
+        setting: String,
+    },
+
+    /// The system has no memory left to give.
+    #[error(
+        "{what}: the system has no {} of memory left to give; end what else uses it, lift the limit of this process (ulimit -v) or use a larger machine",
+        size(*needed_bytes)
+    )]
+    NoMemory {
+        /// What it is for.
+        what: String,
+        /// Bytes asked for.
+        needed_bytes: u64,
+    },
+
+    /// A process would write more to its disk than a setting allows it.
+    #[error(
+        "{what}: {} or more of disk needed in {folder}, but {setting} allows {}; set {setting} to {needed_bytes} or more, or split the input",
+        size(*needed_bytes), size(*allowed_bytes)
+    )]
+    DiskLimit {
+        /// What is written.
+        what: String,
+        /// Where.
+        folder: String,
+        /// The value of `setting` that would fit, as far as is known.
+        needed_bytes: u64,
+        /// Its value now.
+        allowed_bytes: u64,
+        /// Dotted name of the setting.
+        setting: String,
+    },
+
+    /// A device has no room left, or not as much as is going to be written.
+    #[error("{path}: {cause}: {} or more needed; {remedy}", size(*needed_bytes))]
+    DiskFull {
+        /// File or folder.
+        path: String,
+        /// Bytes that it had to take.
+        needed_bytes: u64,
+        /// What the system says, and what is free.
+        cause: String,
+        /// What to do.
+        remedy: String,
+    },
+
+    /// More pairs than a setting allows were counted, before any was made.
+    #[error(
+        "{found} {what}, but {setting} allows {allowed}; {remedy}, or set {setting} to {found} or more: they take {}",
+        size(found * pair_bytes)
+    )]
+    TooManyPairs {
+        /// Which pairs, for example "pairs of pages that collide".
+        what: String,
+        /// How many.
+        found: u64,
+        /// Bytes that each of them takes in memory.
+        pair_bytes: u64,
+        /// Dotted name of the setting.
+        setting: String,
+        /// Its value now.
+        allowed: u64,
+        /// What makes fewer.
+        remedy: String,
+    },
+
+    /// More rows than can be numbered.
+    #[error("{found} {what}, but {allowed} are the most that can be numbered; split the input")]
+    TooManyRows {
+        /// Which rows.
+        what: String,
+        /// How many.
+        found: u64,
+        /// The most.
+        allowed: u64,
+    },
+
+    /// A signal asked this process, or one of its peers, to end.
+    #[error("{by}; {left}")]
+    Stopped {
+        /// Which signal, and which process.
+        by: String,
+        /// What is left, and how to go on.
+        left: String,
+        /// The shell's code for it: 128 and the number of the signal.
+        code: u8,
     },
 
     /// One of our own invariants does not hold: a defect of this program.
@@ -108,8 +198,14 @@ impl Error {
             Error::CommitUnknown(_) => 6,
             Error::PeerLost(_) => 7,
             Error::Storage { .. } => 8,
-            Error::Space { .. } => 9,
+            Error::MemoryLimit { .. }
+            | Error::NoMemory { .. }
+            | Error::DiskLimit { .. }
+            | Error::DiskFull { .. }
+            | Error::TooManyPairs { .. }
+            | Error::TooManyRows { .. } => 9,
             Error::Invariant(_) => 70,
+            Error::Stopped { code, .. } => *code,
         }
     }
 
@@ -121,5 +217,73 @@ impl Error {
     /// Makes an [`Error::Input`] from any displayable cause.
     pub fn input(input: impl Into<String>, cause: impl std::fmt::Display) -> Error {
         Error::Input { input: input.into(), reason: cause.to_string() }
+    }
+
+    /// Makes an error of a failed write to a local disk: [`Error::DiskFull`], with `remedy`, when it has no room for
+    /// `bytes` more, [`Error::Storage`] otherwise.
+    pub fn write(path: impl Into<String>, cause: &std::io::Error, bytes: u64, remedy: &str) -> Error {
+        let cause = match cause.kind() {
+            ErrorKind::StorageFull => "no space left on device".into(),
+            ErrorKind::QuotaExceeded => "disk quota exceeded".into(),
+            _ => return Error::storage(path, cause),
+        };
+        Error::DiskFull { path: path.into(), needed_bytes: bytes, cause, remedy: remedy.into() }
+    }
+}
+
+/// Bytes for people: with a decimal from a KiB up. Where a number is to be typed, it stands beside it in full.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
+        None => format!("{bytes} bytes"),
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_names_its_setting_and_the_number_to_type() {
+        let error = Error::MemoryLimit {
+            what: "pages and chunks".into(),
+            needed_bytes: 74_690_123,
+            allowed_bytes: 38_417_000,
+            setting: "effort.memory_bytes".into(),
+        };
+        let line = "pages and chunks: 71.2 MiB of memory needed in a process, but effort.memory_bytes allows 36.6 MiB; \
+                    set effort.memory_bytes to 74690123 or more, or split the input";
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (line, 9));
+    }
+
+    #[test]
+    fn too_many_pairs_are_refused_with_their_number_and_what_makes_fewer() {
+        let error = Error::TooManyPairs {
+            what: "pairs of pages collide".into(),
+            found: 100_000_000,
+            pair_bytes: 60,
+            setting: "signatures.max_pairs".into(),
+            allowed: 50_000_000,
+            remedy: "smaller tolerances make fewer".into(),
+        };
+        let line = "100000000 pairs of pages collide, but signatures.max_pairs allows 50000000; smaller tolerances make \
+                    fewer, or set signatures.max_pairs to 100000000 or more: they take 5.6 GiB";
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (line, 9));
+    }
+
+    #[test]
+    fn a_full_disk_is_called_so_and_nothing_is_to_be_raised() {
+        let of = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "make room there");
+        let line = of(ErrorKind::StorageFull).to_string();
+        assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; make room there");
+        assert!(of(ErrorKind::QuotaExceeded).to_string().contains("disk quota exceeded"));
+        assert_eq!((of(ErrorKind::StorageFull).exit_code(), of(ErrorKind::PermissionDenied).exit_code()), (9, 8));
+    }
+
+    #[test]
+    fn sizes_have_one_decimal() {
+        let told = [0, 1023, 1024, 38_417_000, 36_238_786_560, 4 << 40].map(size);
+        assert_eq!(told, ["0 bytes", "1023 bytes", "1.0 KiB", "36.6 MiB", "33.8 GiB", "4.0 TiB"]);
     }
 }

@@ -9,8 +9,10 @@
 //! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
 
 pub mod build;
+pub mod console;
 pub mod error;
 pub mod ids;
+pub mod leftovers;
 pub mod read_at;
 
 // The road: crawl input becomes pages with text and links,

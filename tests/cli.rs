@@ -36,6 +36,18 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
 }
 
 #[test]
+fn the_version_names_the_commit_that_is_checked_out() {
+    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let Some(git) = git.ok().filter(|git| git.status.success()) else {
+        assert!(succeed(&["--version"]).contains("(unknown commit)"));
+        return;
+    };
+    let commit = String::from_utf8(git.stdout).unwrap();
+    let version = succeed(&["--version"]);
+    assert!(version.contains(&format!("({}", commit.trim())), "{version} is not of {commit}");
+}
+
+#[test]
 fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -135,7 +147,11 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["run", "--input", "synth://?page=3", "--output", &out], 2, "pages"),
         (&["run", "--input", &at("gone/*.warc.gz"), "--output", &out], 3, "gone"),
         (&["run", "--input", &at("bad.jsonl"), "--output", &out], 5, "bad_json 10"),
-        (&["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"], 9, "needs"),
+        (
+            &["run", "--input", CRAWL, "--output", &out, "--set", "effort.memory_bytes=38417000"],
+            9,
+            "effort.memory_bytes",
+        ),
         (&["evaluate", &out, "--truth", &at("t")], 3, "No such file"),
     ];
     for (arguments, code, word) in cases {
@@ -144,6 +160,29 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     assert!(!folder.path().join("out/manifest.json").exists());
+}
+
+#[test]
+fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let mut memory = 1_000_000u64;
+    for _ in 0..10 {
+        let set = format!("effort.memory_bytes={memory}");
+        let run = webtwin(&["run", "--input", CRAWL, "--output", &out, "--workers", "2", "--set", &set]);
+        let output = { run }.output().unwrap();
+        let message = said(&output);
+        if output.status.success() {
+            assert!(memory > 1_000_000, "{message}");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(9), "{message}");
+        let (_, advice) = message.split_once("; set effort.memory_bytes to ").expect(&message);
+        let next = advice.split(' ').next().unwrap().parse().unwrap();
+        assert!(next > memory, "{memory}: {message}");
+        memory = next;
+    }
+    panic!("no end of refusals");
 }
 
 #[test]
@@ -160,6 +199,24 @@ fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
         assert!(said(&output).contains("digest"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn processes_that_cut_the_input_differently_are_told_which_setting_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let children = [("0", "65536"), ("1", "131072")].map(|(process, bytes)| {
+        let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
+        webtwin(&[&arguments[..], &["--set", &format!("effort.shard_bytes={bytes}")]].concat()).spawn().unwrap()
+    });
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let line = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let words = ["process 1: effort.shard_bytes is 131072", "65536 as in process 0"];
+        assert!(words.iter().all(|words| line.contains(words)), "{line}");
     }
 }
 

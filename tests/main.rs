@@ -12,6 +12,9 @@ mod cli;
 // Finished runs held against a truth, explained, and read again from every form of input.
 mod compare;
 
+// Streams that nobody reads, and those that cannot be written.
+mod console;
+
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
@@ -38,6 +41,9 @@ mod resume;
 
 // Objects in a real S3 server on loopback.
 mod s3;
+
+// Runs and commands that are asked to end: what they say, what they leave, and how they go on.
+mod signals;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;

@@ -119,7 +119,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
     let first = join(&cluster, 0);
     for seed in 0..50u8 {
         let mut stream = knock(&cluster, 0);
-        let mut words = b"webtwin\n\x01\0\0\0".to_vec();
+        let mut words = b"webtwin\n\x02\0\0\0".to_vec();
         words.extend((0..400u32).map(|at| (at as u8).wrapping_mul(seed | 1) ^ seed));
         let _ = stream.write_all(&words);
     }
@@ -155,7 +155,7 @@ fn overhear(from: &TcpListener, cluster: &Cluster) -> Vec<u8> {
     let mut greeting = [0; 44];
     acceptor.read_exact(&mut greeting).unwrap();
     dialer.write_all(&greeting).unwrap();
-    let mut hello = vec![0; 236];
+    let mut hello = vec![0; 240];
     dialer.read_exact(&mut hello).unwrap();
     hello
 }
@@ -197,6 +197,7 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
         (Identity { job: [0xee; 32], ..right }, ["job digest", "eeeeeeeeeeee", "070707070707"]),
         (Identity { build, ..right }, ["build", "9.9.9", env!("CARGO_PKG_VERSION")]),
         (Identity { workers: 5, ..right }, ["workers", "5", "2"]),
+        (Identity { deadline: 20_000, ..right }, ["deadline", "20000 ms", "10000 ms"]),
         (Identity { processes: 4, ..right }, ["number of processes", "4", "2"]),
         (Identity { addresses: [0xdd; 32], ..right }, ["addresses", "dddddddddddd", ""]),
     ] {
@@ -211,19 +212,23 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
 
 #[test]
 fn a_number_started_twice_is_refused_the_second_time() {
-    let ours = cluster(3, 1, "2s");
-    let first = join(&ours, 0);
-    let second = join(&ours, 2);
+    let ours = cluster(3, 1, "4s");
+    // Made beforehand, since each reads the executable.
+    let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
+    let (first, second) = (join_as(&ours, first), join_as(&ours, second));
     std::thread::sleep(Duration::from_millis(300));
-    let (code, line) = end(join(&ours, 2));
+    let (code, line) = end(join_as(&ours, again));
     assert_eq!(code, 2);
     assert!(line.contains("refused process 2") && line.contains("start each number once"), "{line}");
     // Process 1 never comes: that, and not the copy, ends the others.
-    for process in [first, second] {
+    let lines = [first, second].map(|process| {
         let (code, line) = end(process);
         assert_eq!(code, 7);
-        assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 2 s"), "{line}");
-    }
+        assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 4 s"), "{line}");
+        assert!(line.contains("each with a number of its own"), "{line}");
+        line
+    });
+    assert!(lines[0].contains("process 2 was started twice"), "{}", lines[0]);
 }
 
 #[test]
@@ -243,6 +248,7 @@ fn a_taken_port_and_an_unknown_name_end_before_anything_else() {
     let (code, line) = end(join(&ours, 0));
     assert_eq!(code, 2);
     assert!(line.contains(&format!("cannot listen on {}", ours.addresses[0])), "{line}");
+    assert!(line.contains("a process with this number may have been started before"), "{line}");
 
     let mut ours = with_key(&cluster(2, 1, "10s"), "right");
     ours.addresses[1] = "no-such-host.invalid:2101".to_string();

@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
 /// A crawl of many small work items, and the bytes of its result.
-struct Crawl {
-    folder: tempfile::TempDir,
+pub(crate) struct Crawl {
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Crawl {
-    fn new(pages: u32) -> Crawl {
+    pub(crate) fn new(pages: u32) -> Crawl {
         let crawl = Crawl { folder: tempfile::tempdir().unwrap() };
         succeed(&["synth", "--pages", &pages.to_string(), "--seed", "7", "--output", &crawl.at("crawl")]);
         succeed(&crawl.run("whole", &[]));
         crawl
     }
 
-    fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_string()
     }
 
-    fn run<'a>(&'a self, output: &str, more: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn run<'a>(&'a self, output: &str, more: &[&'a str]) -> Vec<&'a str> {
         let leaked = |text: String| -> &'a str { Box::leak(text.into_boxed_str()) };
         let input = leaked(self.at("crawl") + "/*.warc.gz");
         let output = leaked(self.at(output));
@@ -29,13 +29,13 @@ impl Crawl {
     }
 
     /// Resumes into a folder; returns what was said.
-    fn resume(&self, output: &str, more: &[&str]) -> String {
+    pub(crate) fn resume(&self, output: &str, more: &[&str]) -> String {
         let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         said(&output)
     }
 
-    fn assert_whole(&self, output: &str) {
+    pub(crate) fn assert_whole(&self, output: &str) {
         let (whole, other) = (files(&self.folder.path().join("whole")), files(&self.folder.path().join(output)));
         assert_eq!(whole.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>(), "{output}");
         let differ: Vec<_> = whole.keys().filter(|name| whole[*name] != other[*name]).collect();
@@ -44,7 +44,7 @@ impl Crawl {
 }
 
 /// Files of records below a result's folder.
-fn records(output: &Path) -> Vec<PathBuf> {
+pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
     let mut found: Vec<_> = found.flat_map(inner).filter(|path| path.extension().unwrap() == "records").collect();

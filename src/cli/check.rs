@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::JobArgs;
+use crate::console::print;
 use crate::engine::Cluster;
 use crate::error::Result;
 use crate::job::Digest;
@@ -18,12 +19,16 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
-    println!("# digest {}", Digest::of(&job).hex());
-    println!("# chunks {}", job.chunks.recipe());
-    print!("{}", toml::to_string(&job).expect("a job is plain values"));
-    if let Some(path) = args.cluster {
-        let cluster = Cluster::load(&path)?;
-        println!("\n# cluster: {} processes of {} workers", cluster.processes(), cluster.workers);
-    }
-    Ok(())
+    let cluster = args.cluster.map(|path| Cluster::load(&path)).transpose()?;
+    print(|out| {
+        writeln!(out, "# digest {}", Digest::of(&job).hex())?;
+        writeln!(out, "# chunks {}", job.chunks.recipe())?;
+        write!(out, "{}", toml::to_string(&job).expect("a job is plain values"))?;
+        match cluster {
+            Some(cluster) => {
+                writeln!(out, "\n# cluster: {} processes of {} workers", cluster.processes(), cluster.workers)
+            }
+            None => Ok(()),
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 
+use crate::console::print;
 use crate::error::Result;
 
 #[derive(Debug, clap::Args)]
@@ -11,6 +12,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    clap_complete::generate(args.shell, &mut super::CommandLine::command(), "webtwin", &mut std::io::stdout());
-    Ok(())
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::CommandLine::command(), "webtwin", &mut script);
+    print(|out| out.write_all(&script))
 }

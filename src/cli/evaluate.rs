@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::console::print;
 use crate::error::{Error, Result};
 use crate::evaluate::bands::{Bands, resemblance, shingles};
 use crate::evaluate::held_out::read_targets;
@@ -81,13 +82,12 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.json {
         let object = serde_json::json!({
             "name": "evaluate", "scale": report.pages, "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": rows,
+            "build": crate::build::version(), "rows": rows,
         });
-        println!("{object}");
+        print(|out| writeln!(out, "{object}"))
     } else {
-        print!("{}", table(&rows));
+        print(|out| write!(out, "{}", table(&rows)))
     }
-    Ok(())
 }
 
 fn read(path: &Path) -> Result<(String, String)> {

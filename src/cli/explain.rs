@@ -1,5 +1,6 @@
 //! `webtwin explain RUN URL URL`.
 
+use crate::console::print;
 use crate::error::Result;
 use crate::explain::tell;
 use crate::results::Run;
@@ -30,9 +31,10 @@ pub(super) fn run(args: Args) -> Result<()> {
     let mut asked = Asked::read(&run, [&args.url_a, &args.url_b], args.read_crawl)?;
     let said = asked.explain()?;
     if args.json {
-        println!("{}", serde_json::to_string(&said).expect("an explanation is plain values"));
+        let object = serde_json::to_string(&said).expect("an explanation is plain values");
+        print(|out| writeln!(out, "{object}"))
     } else {
-        print!("{}", tell(&said, if args.limit == 0 { usize::MAX } else { args.limit }));
+        let text = tell(&said, if args.limit == 0 { usize::MAX } else { args.limit });
+        print(|out| write!(out, "{text}"))
     }
-    Ok(())
 }

@@ -11,6 +11,7 @@ mod quantity;
 mod reproduce;
 mod run;
 mod show;
+mod signals;
 mod synth;
 
 use std::path::PathBuf;
@@ -18,13 +19,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::console::{ended, tell};
 use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
-#[command(version = crate::build::VERSION, about, max_term_width = 110, after_help = EXAMPLES)]
+#[command(version = crate::build::version(), about, max_term_width = 110, after_help = EXAMPLES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -149,7 +151,30 @@ impl WorkerArgs {
 
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
-    let outcome = match CommandLine::parse().command {
+    let ended = match CommandLine::try_parse() {
+        Ok(line) => {
+            signals::listen();
+            run(line.command)
+        }
+        // Help and version, for stdout.
+        Err(asked) if !asked.use_stderr() => ended(asked.print()),
+        Err(wrong) => {
+            // Nobody to tell is no reason to fail in another way.
+            let _ = wrong.print();
+            return ExitCode::from(2);
+        }
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(format_args!("error: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
@@ -160,12 +185,5 @@ pub fn main() -> ExitCode {
         Command::Hamming(command) => hamming::run(command),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(error.exit_code())
-        }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
+use crate::console::print;
 use crate::dataflow::captures::host;
 use crate::dataflow::ingest::{Queue, read};
-use crate::dataflow::memory::Held;
+use crate::dataflow::memory::{Held, too_little};
 use crate::dataflow::shelf::Shelf;
 use crate::engine::{Cluster, run as run_on};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{HostId, Rank, mix};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
@@ -66,24 +67,38 @@ pub(super) fn run(args: Args) -> Result<()> {
             "memory_bytes": memory, "memory_bytes_least": least, "exchanged_bytes": exchanged,
             "spilled_bytes": spilled, "disk_bytes": tables, "counting": counting,
         });
-        println!("{object}");
-        return Ok(());
+        return print(|out| writeln!(out, "{object}"));
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
-    println!("inputs            {inputs} in {items} work items, {:.1} % of them read for this plan", 100.0 * share);
-    println!("pages             {}", held.pages);
-    println!("chunks            {} (rows of FPrint-DocID)", held.tuples);
-    println!("links             {}", held.links);
-    println!("pairs             {} of pages that share a chunk, furniture and exact copies left out", held.pairs);
-    println!("counting          {counting}");
-    println!(
-        "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
-        mb(memory),
-        mb(least)
-    );
-    println!("exchanged         {:.0} MB", mb(exchanged));
-    println!("disk              about {:.0} MB of tables; {:.0} MB spilled on the way", mb(tables), mb(spilled));
-    Ok(())
+    print(|out| {
+        writeln!(
+            out,
+            "inputs            {inputs} in {items} work items, {:.1} % of them read for this plan",
+            100.0 * share
+        )?;
+        writeln!(out, "pages             {}", held.pages)?;
+        writeln!(out, "chunks            {} (rows of FPrint-DocID)", held.tuples)?;
+        writeln!(out, "links             {}", held.links)?;
+        writeln!(
+            out,
+            "pairs             {} of pages that share a chunk, furniture and exact copies left out",
+            held.pairs
+        )?;
+        writeln!(out, "counting          {counting}")?;
+        writeln!(
+            out,
+            "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
+            mb(memory),
+            mb(least)
+        )?;
+        writeln!(out, "exchanged         {:.0} MB", mb(exchanged))?;
+        writeln!(
+            out,
+            "disk              about {:.0} MB of tables; {:.0} MB spilled on the way",
+            mb(tables),
+            mb(spilled)
+        )
+    })
 }
 
 /// What a run is expected to hold, extrapolated from a sample.
@@ -122,7 +137,7 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
 /// the run.
 ///
 /// # Errors
-/// [`Error::Space`] with what it needs, and those of reading.
+/// [`crate::error::Error::MemoryLimit`] with what it needs, and those of reading.
 pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize) -> Result<()> {
     if job.effort.memory_bytes == 0 {
         return Ok(());
@@ -143,8 +158,7 @@ fn hold_against_bound(held: &Held, workers: usize, allowed_bytes: u64) -> Result
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }
-    let what = "the run, by a sample of its input, in the memory of a process (effort.memory_bytes)".into();
-    Err(Error::Space { what, needed_bytes, allowed_bytes })
+    Err(too_little("the run, by a sample of its input".into(), needed_bytes, allowed_bytes))
 }
 
 /// Numbers of pairs of pages that the chunks of a sample make.

@@ -1,12 +1,13 @@
 //! Progress on stderr during a run: a line that is overwritten on a terminal, JSON lines with `--log json`.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::console::say;
 use crate::dataflow::progress::Progress;
 
 /// How progress is shown.
@@ -38,7 +39,7 @@ impl Watcher {
                 tell(&progress, log, start.elapsed().as_secs_f64());
             }
             if log == Log::Text {
-                eprint!("\r\x1b[K");
+                say("\r\x1b[K");
             }
         });
         Watcher { stop: Some(stop), thread: Some(thread) }
@@ -83,6 +84,5 @@ fn tell(progress: &Progress, log: Log, seconds: f64) {
         ),
         Log::Text => format!("\r\x1b[K{stage}: {records} records, {seconds:.0} s so far, {} MB", memory >> 20),
     };
-    // A failed write to stderr is no reason to stop the run.
-    drop(std::io::stderr().write_all(line.as_bytes()));
+    say(line);
 }

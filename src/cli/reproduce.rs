@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::console::print;
 use crate::error::{Error, Result};
 use crate::evaluate::table;
+use crate::leftovers::Temporary;
 use crate::reproduce::{Options, entries, find};
 
 #[derive(Debug, clap::Args)]
@@ -41,13 +43,15 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.list {
         let all = entries();
         let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-        for entry in all {
-            println!(
-                "{:<width$}  {}; scale {}, full {} ({})",
-                entry.name, entry.about, entry.scale, entry.full, entry.unit
-            );
-        }
-        return Ok(());
+        return print(|out| {
+            all.iter().try_for_each(|entry| {
+                writeln!(
+                    out,
+                    "{:<width$}  {}; scale {}, full {} ({})",
+                    entry.name, entry.about, entry.scale, entry.full, entry.unit
+                )
+            })
+        });
     }
     let entry = find(args.name.as_deref().unwrap_or_default())?;
     let scale = match args.scale.as_deref() {
@@ -60,12 +64,14 @@ pub(super) fn run(args: Args) -> Result<()> {
             .filter(|scale| *scale > 0)
             .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
     };
-    let work = WorkFolder::make(args.work.unwrap_or_else(std::env::temp_dir))?;
+    let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{}", std::process::id()));
+    let work = Temporary::at(work);
+    std::fs::create_dir_all(work.path()).map_err(|cause| Error::storage(work.path().display().to_string(), cause))?;
     let options = Options {
         scale,
         input: args.input,
         truth: args.truth,
-        work: work.0.clone(),
+        work: work.path().to_path_buf(),
         output: args.output,
         workers: args
             .workers
@@ -75,31 +81,14 @@ pub(super) fn run(args: Args) -> Result<()> {
     if args.json {
         let object = serde_json::json!({
             "name": entry.name, "scale": scale, "machine": crate::build::machine(),
-            "build": crate::build::VERSION, "rows": rows,
+            "build": crate::build::version(), "rows": rows,
         });
-        println!("{object}");
+        print(|out| writeln!(out, "{object}"))
     } else {
-        println!("{}: {}\nscale {scale} ({}), {}", entry.name, entry.about, entry.unit, crate::build::machine());
-        print!("{}", table(&rows));
-    }
-    Ok(())
-}
-
-/// A folder of this process that is removed on drop.
-struct WorkFolder(PathBuf);
-
-impl WorkFolder {
-    fn make(within: PathBuf) -> Result<WorkFolder> {
-        let folder = within.join(format!("webtwin-reproduce-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|cause| Error::storage(folder.display().to_string(), cause))?;
-        Ok(WorkFolder(folder))
-    }
-}
-
-impl Drop for WorkFolder {
-    fn drop(&mut self) {
-        if let Err(cause) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("left behind: {}: {cause}", self.0.display());
-        }
+        let machine = crate::build::machine();
+        print(|out| {
+            writeln!(out, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
+            write!(out, "{}", table(&rows))
+        })
     }
 }

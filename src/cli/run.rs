@@ -1,11 +1,12 @@
 //! `webtwin run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, plan};
+use super::{JobArgs, WorkerArgs, plan, signals};
+use crate::console::tell;
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::ingest::Queue;
@@ -46,17 +47,43 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
-    records_folder(&job, &folder)?;
+    let records = records_folder(&job, &folder)?;
     let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     if folder.join(name)?.exists()? {
         return Err(Error::LostCommit(folder.name().to_string()));
     }
-    match job.kind {
+    let (reads, result) = (reads_crawl(&job), folder.clone());
+    let work = signals::Work::begin(move || left(&result, name, reads, records.as_deref()));
+    let done = match job.kind {
         Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
         Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
         Kind::Hamming => hamming(job, at, workers.log, folder),
         Kind::Study => study(job, at, workers.log, folder),
+    };
+    done.map_err(|error| work.explain(error))
+}
+
+/// What there is when a run has been stopped, and how to go on.
+fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
+    let there = folder.join(manifest).and_then(|manifest| manifest.exists());
+    match (there, records) {
+        (Ok(true), _) => format!("the result was committed before: {folder}"),
+        (Err(_), _) => format!("look for {manifest} in {folder} before running again"),
+        (Ok(false), Some(records)) if records.exists() => format!(
+            "no result in {folder}, but what was read is recorded in {}: the same command with --resume goes on from there",
+            records.display()
+        ),
+        (Ok(false), None) if reads => format!(
+            "no result in {folder}: run it again; with --resume, what a run has read is recorded and not read again"
+        ),
+        (Ok(false), _) => format!("no result in {folder}: run it again"),
     }
+}
+
+/// Whether a job reads a crawl.
+fn reads_crawl(job: &Job) -> bool {
+    matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
+        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
@@ -84,12 +111,10 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
 /// Folder for the records of a job's work items, if it is to be resumed: within the folder of the result unless set
 /// otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
-    let reads = matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
-        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty();
     if !job.effort.resume {
         return Ok(None);
     }
-    if !reads {
+    if !reads_crawl(job) {
         return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
     }
     let root = match job.effort.records.as_str() {
@@ -107,9 +132,9 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
 fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
-    let records = Records::open(&folder, Digest::of(job).0, crate::build::VERSION, work.keys())?;
+    let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
-    eprintln!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len());
+    tell(format_args!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len()));
     Ok(Queue::resuming(work, Some(Resume::new(records))))
 }
 
@@ -129,9 +154,12 @@ fn end_of_reading(queue: &Queue) {
     let Some(resume) = &queue.resume else { return };
     let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    eprintln!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}");
+    tell(format_args!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}"));
     if resume.gave_up.load(Ordering::Relaxed) {
-        eprintln!("resume: recording ended early, for {} cannot be written", resume.records.folder().display());
+        tell(format_args!(
+            "resume: recording ended early, for {} cannot be written",
+            resume.records.folder().display()
+        ));
     }
 }
 
@@ -160,8 +188,14 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
         && let Some(set) = manifests.first()
     {
         let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
-        eprintln!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len());
-        eprintln!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name());
+        tell(format_args!(
+            "{} fingerprints of {} bits ({}) in {} chunks",
+            set.count,
+            set.f,
+            set.recipe,
+            set.chunks.len()
+        ));
+        tell(format_args!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name()));
     }
     Ok(())
 }
@@ -178,18 +212,21 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        eprintln!(
+        tell(format_args!(
             "{} documents, {} queries ({} distinct)",
             summary.documents, summary.queries, summary.distinct_queries
-        );
-        eprintln!("{} pairs of fingerprints within {k} bits: {} pairs of documents", summary.near, summary.pairs);
+        ));
+        tell(format_args!(
+            "{} pairs of fingerprints within {k} bits: {} pairs of documents",
+            summary.near, summary.pairs
+        ));
         for (distance, pairs) in &summary.pairs_by_distance {
-            eprintln!("  {distance} bits: {pairs}");
+            tell(format_args!("  {distance} bits: {pairs}"));
         }
         if groups {
-            eprintln!("in {} groups", summary.groups);
+            tell(format_args!("in {} groups", summary.groups));
         }
-        eprintln!("results: {}", folder.name());
+        tell(format_args!("results: {}", folder.name()));
     }
     Ok(())
 }
@@ -212,40 +249,43 @@ fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Locat
 /// Reports the main figures of a study on stderr.
 fn report_study(summary: &dataflow::study::Summary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
-    eprintln!("{} records read: {} pages, {} documents", summary.records.read, web.pages, tables.complete.documents);
+    tell(format_args!(
+        "{} records read: {} pages, {} documents",
+        summary.records.read, web.pages, tables.complete.documents
+    ));
     let parts =
         [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
     for (name, part) in parts {
-        eprintln!(
+        tell(format_args!(
             "  {name:<12} {:>9} documents, {:>8} clusters, {:>8} duplicates ({:.1} %), {:>9} useful",
             part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
-        );
+        ));
     }
     for near in &tables.near {
-        eprintln!(
+        tell(format_args!(
             "  near-duplicates at {} %: {} ({:.1} %)",
             near.percent, near.near_duplicates, near.near_duplicates_percent
-        );
+        ));
     }
     for estimate in &summary.estimates_by_reference {
-        eprintln!(
+        tell(format_args!(
             "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % are",
             estimate.percent,
             estimate.expected(),
             estimate.real()
-        );
+        ));
     }
-    eprintln!("a crawl from {} reaches {} pages", web.seed, web.connected);
-    eprintln!("results: {folder}");
+    tell(format_args!("a crawl from {} reaches {} pages", web.seed, web.connected));
+    tell(format_args!("results: {folder}"));
 }
 
 /// Compares a run on a made-up crawl with the truth, which is known without a file.
 fn tell_truth(url: &str, folder: &Location) -> Result<()> {
     let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
-    eprintln!("held against what was planted in the crawl:");
+    tell(format_args!("held against what was planted in the crawl:"));
     let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
     for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {
-        eprintln!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}")));
+        tell(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
     }
     Ok(())
 }
@@ -253,34 +293,40 @@ fn tell_truth(url: &str, folder: &Location) -> Result<()> {
 /// Reports the main figures of a run on stderr.
 fn report(summary: &Summary, folder: &str) {
     let rejected: u64 = summary.records.rejected.values().sum();
-    eprintln!("{} records read: {} pages kept, {rejected} rejected", summary.records.read, summary.records.kept);
-    eprintln!("{} hosts, {} links between the pages", summary.hosts, summary.links);
-    eprintln!(
+    tell(format_args!(
+        "{} records read: {} pages kept, {rejected} rejected",
+        summary.records.read, summary.records.kept
+    ));
+    tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
+    tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",
         summary.trivial_clusters, summary.collections, summary.similar_clusters
-    );
-    eprintln!(
+    ));
+    tell(format_args!(
         "a crawler may skip {} pages ({:.1} %) and {:.1} MB ({:.1} %)",
         summary.skip.pages,
         100.0 * summary.skip_share_of_pages,
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
-    );
-    // A cluster with a hundredth of all pages is more often a chain than a page with that many copies.
+    ));
+    // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
-        eprintln!("  {} pages on {} hosts are one set of similar pages: {}", giant.pages, giant.hosts, giant.url);
+        tell(format_args!(
+            "  {} pages on {} hosts are one set of similar pages: {}",
+            giant.pages, giant.hosts, giant.url
+        ));
         let weak = giant.bridges.first().map(|weak| ("hangs on one pair", weak));
         if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("falls apart above a pair", weak))) {
-            eprintln!(
+            tell(format_args!(
                 "    it {how} of value {}, {} pages off: {} and {}",
                 weak.strength, weak.cuts_off, weak.a, weak.b
-            );
+            ));
         }
     }
     for largest in summary.largest_similar_clusters.iter().take(5) {
-        eprintln!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url);
+        tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
-    eprintln!("results: {folder}");
+    tell(format_args!("results: {folder}"));
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use crate::console::ended;
 use crate::error::{Error, Result};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
@@ -64,13 +65,5 @@ fn cell(column: &Column, row: usize) -> String {
         serde_json::Value::String(text) => text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
         serde_json::Value::Null => String::new(),
         value => value.to_string(),
-    }
-}
-
-/// Treats a reader that has seen enough (`| head`) as success.
-pub(super) fn ended(written: std::io::Result<()>) -> Result<()> {
-    match written {
-        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        written => written.map_err(|cause| Error::storage("stdout", cause)),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::BufWriter;
 
+use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::storage::location::Location;
 use crate::synth::{Params, Synth};
@@ -46,6 +47,6 @@ pub(super) fn run(args: Args) -> Result<()> {
     let file = folder.join("truth.tsv")?;
     synth.truth_tsv(&mut truth).map_err(|cause| Error::storage(file.name(), cause))?;
     file.put(&truth)?;
-    eprintln!("{} pages and their truth: {}", synth.len(), folder.name());
+    tell(format_args!("{} pages and their truth: {}", synth.len(), folder.name()));
     Ok(())
 }

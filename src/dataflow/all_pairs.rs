@@ -18,7 +18,7 @@ use super::counts::Counts;
 use super::page_counts::sum;
 use super::room::{Allowance, Room};
 use crate::engine::Net;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{FPrint, HostId, Rank};
 use crate::job::{Guard, Overlap};
 use crate::overlap::count_pairs::{self, count, pair_key};
@@ -94,8 +94,8 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 /// worker. It gets no pair twice. The guard ([`crate::overlap::guard`]) is not applied.
 ///
 /// # Errors
-/// [`Error::Space`] before anything is read when the memory does not suffice for what cannot be spilled;
-/// [`Error::Storage`] when the disk for the rest is full; or when the run has ended.
+/// [`crate::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
+/// [`crate::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
 ///
 /// # Cost
 /// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted.
@@ -170,15 +170,10 @@ pub fn similar_pairs<R: Row>(
     let on_disk = load.spilled_bytes();
     if room.method.is_none() && method == Method::SortBased && on_disk > load.disk_bytes {
         let (pairs, longest) = (load.pairs, work.longest);
-        return Err(Error::Space {
-            what: format!(
-                "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents), spilled to {} \
-                 (effort.spill),",
-                room.spill.display()
-            ),
-            needed_bytes: on_disk,
-            allowed_bytes: load.disk_bytes,
-        });
+        let what = format!(
+            "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
+        );
+        return Err(room.too_much_to_spill(&what, on_disk.div_ceil(net.processes() as u64)));
     }
     let heavy = match method {
         Method::SortBased => None,

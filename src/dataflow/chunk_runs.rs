@@ -5,7 +5,7 @@ use super::all_pairs::Pages;
 use super::counts::Counts;
 use super::room::{Allowance, BUCKET_BYTES, bucket_bits};
 use crate::engine::Net;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{FPrint, Rank};
 use crate::job::Overlap;
 use crate::overlap::filter::{Verdict, judge};
@@ -62,13 +62,10 @@ fn make_room_for<R: Row>(
             0 => "overlap.max_documents sets no limit to the pages of a chunk".to_string(),
             limit => format!("overlap.max_documents = {limit} leaves such a chunk out once it has been sorted"),
         };
-        return Err(Error::Space {
-            what: format!(
-                "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make it rarer), in the memory of a worker"
-            ),
-            needed_bytes: rows * row_bytes,
-            allowed_bytes: allowance.buckets + foreseen,
-        });
+        let what = format!(
+            "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make it rarer)"
+        );
+        return Err(allowance.too_little_for_buckets(what, beyond));
     }
     table.hold_at_most(allowance.buckets - beyond)
 }

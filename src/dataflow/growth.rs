@@ -29,7 +29,7 @@ const NONE: Rank = Rank::MAX;
 /// counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`] when the disk does not take what `room` has no
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::memory::Held;
+use super::memory::{Held, too_little};
 use super::progress::Progress;
 use super::resume::{Part, Recorder, Resume};
 use super::shelf::{Capture, Rejection, Shelf};
@@ -103,7 +103,7 @@ fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: us
         return Ok(());
     }
     let needed_bytes = held.times(items.div_ceil(net.peers()).max(done), done).peak_bytes_of(workers);
-    Err(Error::Space { what: "pages and chunks in the memory of a process".into(), needed_bytes, allowed_bytes })
+    Err(too_little("pages and chunks".into(), needed_bytes, allowed_bytes))
 }
 
 /// Turns what is found in the input into what lies on the shelf.

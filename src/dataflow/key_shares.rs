@@ -19,7 +19,7 @@ impl<T: Pod + Send> KeyShares<T> {
     /// `count` is about how many there are here; `key` gives well mixed numbers. One exchange.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`], the same on all workers, when the disk does not
+    /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
     /// take what `room` has no memory for; or when the run has ended.
     pub fn laid_down(
         net: &mut Net<'_>,

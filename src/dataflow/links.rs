@@ -93,7 +93,7 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 ///
 /// # Errors
-/// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`] when the disk does not take what `room` has no
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 ///
 /// # Memory

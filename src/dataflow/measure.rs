@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::all_pairs::{AllPairs, Pages, Work, similar_pairs};
-use super::room::Room;
+use super::room::{Bounds, Room};
 use crate::build::peak_memory_bytes;
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
@@ -171,7 +171,8 @@ fn measure(
         0 => 0,
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
-    let room = Room { memory_bytes, spill: means.spill.clone(), disk_bytes: 0, method: None };
+    let room =
+        Room { memory_bytes, spill: means.spill.clone(), disk_bytes: 0, method: None, bounds: Bounds::default() };
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         let begun = Instant::now();

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::room::{self, Room};
+use super::room::{self, Bounds, Room};
 use super::shelf::Shelf;
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -123,13 +123,14 @@ pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
         0 => free_bytes(&spill).unwrap_or(0),
         allowed => allowed,
     };
-    Ok(Room { memory_bytes, spill, disk_bytes, method: None })
+    let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
+    Ok(Room { memory_bytes, spill, disk_bytes, method: None, bounds })
 }
 
 /// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.
 ///
 /// # Errors
-/// [`Error::Space`] on all workers, with the number that would fit.
+/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_bytes: u64) -> Result<()> {
     hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
 }
@@ -138,15 +139,20 @@ pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_byt
 /// its process holds once.
 ///
 /// # Errors
-/// [`Error::Space`] on all workers, with the number that would fit.
+/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
     let workers = net.workers_per_process();
     let all: Vec<u64> = net.all_gather("memory", mine)?;
     let needed_bytes = all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST;
     if allowed_bytes > 0 && needed_bytes > allowed_bytes {
-        return Err(Error::Space { what: format!("{what} in the memory of a process"), needed_bytes, allowed_bytes });
+        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
     }
     Ok(())
+}
+
+/// The refusal of a job that needs another bound.
+pub fn too_little(what: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
+    Error::MemoryLimit { what, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
 }
 
 #[cfg(test)]

@@ -43,9 +43,10 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 /// Reads the crawl of a job; returns this worker's shelf, and the offset from which the records of each work item are true.
 ///
 /// # Errors
-/// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs.
+/// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs;
+/// [`Error::Setting`] when they would cut them into different work items.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf, Vec<u64>)> {
-    same_inputs(net, queue)?;
+    same_inputs(net, queue, job.effort.shard_bytes)?;
     let shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
     bad_records(net, &shelf, &floors, queue, job)?;
@@ -78,10 +79,19 @@ fn floors(net: &mut Net<'_>, shelf: &Shelf, queue: &Queue) -> Result<Vec<u64>> {
     Ok(queue.work.floors(&ends))
 }
 
-/// Fails unless all processes see the same inputs: dealing them out would lose or double pages.
-fn same_inputs(net: &mut Net<'_>, queue: &Queue) -> Result<()> {
-    let views =
-        net.all_gather("inputs", (net.process() as u64, queue.work.fingerprint(), queue.work.inputs.len() as u64))?;
+/// Fails unless all processes see the same inputs and cut them alike: dealing them out would lose or double pages.
+fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()> {
+    let process = net.process() as u64;
+    let shards = net.all_gather("size of work items", (process, shard_bytes))?;
+    if let Some((process, got)) = shards.iter().find(|shard| shard.1 != shards[0].1) {
+        return Err(Error::Setting {
+            file: format!("process {process}"),
+            setting: "effort.shard_bytes".into(),
+            got: got.to_string(),
+            must_be: format!("{} as in process 0, for all processes cut the input alike", shards[0].1),
+        });
+    }
+    let views = net.all_gather("inputs", (process, queue.work.fingerprint(), queue.work.inputs.len() as u64))?;
     match views.iter().find(|view| view.1 != views[0].1) {
         None => Ok(()),
         Some((process, _, inputs)) => Err(Error::Input {

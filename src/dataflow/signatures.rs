@@ -57,7 +57,7 @@ pub struct Found {
 /// they lie, and `links` this worker's.
 ///
 /// # Errors
-/// [`Error::Space`] for more pairs than `signatures.max_pairs`, with their number, before a worker makes more than that; and when
+/// [`Error::TooManyPairs`] for more than `signatures.max_pairs`, before a worker makes more than that; [`Error::MemoryLimit`] when
 /// the bound on memory does not suffice.
 pub fn similar_pairs(
     net: &mut Net<'_>,
@@ -172,12 +172,13 @@ fn collide(
     });
     let [all] = net.sum("collisions", [count])?;
     if all > settings.max_pairs {
-        return Err(Error::Space {
-            what: format!(
-                "{all} pairs of pages collide, more than signatures.max_pairs; smaller tolerances make fewer. What they take, at 60 bytes a pair,"
-            ),
-            needed_bytes: 60 * all,
-            allowed_bytes: 60 * settings.max_pairs,
+        return Err(Error::TooManyPairs {
+            what: "pairs of pages collide".into(),
+            found: all,
+            pair_bytes: 60,
+            setting: "signatures.max_pairs".into(),
+            allowed: settings.max_pairs,
+            remedy: "smaller signatures.rp_tolerance and hm_tolerance make fewer".into(),
         });
     }
     Ok((pairs, count))

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::all_pairs::{Pages, similar_pairs};
 use super::components::components;
 use super::measure::Means;
-use super::room::Room;
+use super::room::{Bounds, Room};
 use crate::clusters::union_find::UnionFind;
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
@@ -44,7 +44,13 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
     let table = Arc::new(Table::new(params)?);
     let mut overlap = crate::job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
-    let room = Room { memory_bytes: means.memory_bytes, spill: means.spill.clone(), disk_bytes: 0, method: None };
+    let room = Room {
+        memory_bytes: means.memory_bytes,
+        spill: means.spill.clone(),
+        disk_bytes: 0,
+        method: None,
+        bounds: Bounds::default(),
+    };
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| of_worker(net, &table, &overlap, &room))?;
     let mut all = TableClusters::default();
     for part in parts {

@@ -128,7 +128,7 @@ fn manifest(
         digest: Digest::of(job).hex(),
         job: serde_json::to_value(job).expect("a job is plain values"),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
-        build: crate::build::VERSION.into(),
+        build: crate::build::version().into(),
         workers: net.peers() as u64,
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),

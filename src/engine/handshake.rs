@@ -24,7 +24,7 @@ use super::key::Key;
 use crate::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Time limit of a connection's whole handshake, however it spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +39,8 @@ pub struct Identity {
     pub processes: u32,
     /// Worker threads of each process.
     pub workers: u32,
+    /// Deadline of the cluster file, in milliseconds.
+    pub deadline: u32,
     /// Digest of the job's settings that change the answer.
     pub job: [u8; 32],
     /// SHA-256 of the addresses of all processes.
@@ -56,6 +58,8 @@ impl Identity {
             process: process as u32,
             processes: cluster.processes() as u32,
             workers: cluster.workers as u32,
+            // A day at most, by the cluster file.
+            deadline: u32::try_from(cluster.deadline.as_millis()).unwrap_or(u32::MAX),
             job: job_digest,
             addresses: Sha256::digest(cluster.addresses.join("\n")).into(),
             build: text(build()),
@@ -77,6 +81,8 @@ impl Identity {
             differs("number of processes", self.processes.to_string(), other.processes.to_string())
         } else if self.workers != other.workers {
             differs("workers", self.workers.to_string(), other.workers.to_string())
+        } else if self.deadline != other.deadline {
+            differs("deadline", format!("{} ms", self.deadline), format!("{} ms", other.deadline))
         } else if self.addresses != other.addresses {
             differs("list of addresses (SHA-256)", short(&self.addresses), short(&other.addresses))
         } else {
@@ -172,7 +178,9 @@ pub enum Arrival {
     Joined(Identity, Purpose, Session),
     /// A process that holds the key but cannot run with this one.
     Conflict(Error),
-    /// Somebody without the key, or speaking another protocol; no reason to stop.
+    /// A second start of a process that has joined, with this number; no reason to stop.
+    Twice(u32),
+    /// Somebody without the key, or who speaks something else; no reason to stop.
     Stranger {
         /// The process number it claimed, if any.
         claims: Option<u32>,
@@ -243,10 +251,7 @@ fn accept_within(
     Ok(match (conflict, verdict) {
         (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
         (None, WELCOME) => Arrival::Joined(hello.who, purpose, Session(key.sign("webtwin session", &said))),
-        (None, _) => Arrival::Stranger {
-            claims: None,
-            reason: format!("there is a process {} already, or none is awaited", hello.who.process),
-        },
+        (None, _) => Arrival::Twice(hello.who.process),
     })
 }
 
@@ -385,6 +390,7 @@ mod tests {
         for (dialer, part) in [
             (Identity { processes: 3, ..one }, ["number of processes", "3", "2"]),
             (Identity { workers: 7, ..one }, ["workers", "7", "0"]),
+            (Identity { deadline: 5000, ..one }, ["deadline", "5000 ms", "0 ms"]),
             (Identity { job: [0xab; 32], ..one }, ["job digest", "abababababab", "000000000000"]),
             (Identity { addresses: [0xcd; 32], ..one }, ["list of addresses", "cdcdcdcdcdcd", "000000000000"]),
             (Identity { build: text("1.2.3 beef"), ..one }, ["build", "1.2.3 beef", ""]),
@@ -399,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_admitted_is_told_why() {
-        let (Arrival::Stranger { .. }, Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
+        let (Arrival::Twice(1), Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
 

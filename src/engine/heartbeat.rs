@@ -13,7 +13,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::stop::{Phase, Stop};
+use crate::console::tell;
 use crate::error::{Error, Result};
+use crate::leftovers::exit;
 
 /// Time between two signs of life; a quarter of the deadline if that is shorter.
 const BEAT: Duration = Duration::from_secs(1);
@@ -153,8 +155,8 @@ impl Beater {
 
 /// Ends the process: the run was stopped, and some worker has been in work of its own for too long to notice.
 fn end_process(error: &Error) -> ! {
-    eprintln!("error: {error}");
-    std::process::exit(i32::from(error.exit_code()))
+    tell(format_args!("error: {error}"));
+    exit(error.exit_code())
 }
 
 fn farewell(error: &Error) -> Vec<u8> {
@@ -169,7 +171,9 @@ fn farewell(error: &Error) -> Vec<u8> {
 fn hear(mut socket: TcpStream, peer: &str, deadline: Duration, stop: &Stop) {
     match hear_out(&mut socket) {
         Ok(None) => {}
-        Ok(Some(error)) => stop.stop(error),
+        Ok(Some(error)) => {
+            stop.stop(error);
+        }
         Err(cause) if matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
             let seconds = deadline.as_secs_f32();
             stop.stop(Error::PeerLost(format!(

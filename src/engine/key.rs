@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use crate::error::{Error, Result};
 
-/// Fewest bytes a key may have, after white space at both ends is removed.
+/// Fewest bytes a key may have; white space around a text is not counted.
 const SHORTEST: usize = 32;
 
 /// The key all processes of a cluster share. Without one ([`Key::none`]) a handshake still compares settings, but proves
@@ -28,7 +28,7 @@ impl Key {
         Key(Vec::new())
     }
 
-    /// Reads a key file; white space around its bytes does not count.
+    /// Reads a key file. White space around a text does not count; bytes that are no text (UTF-8) all do.
     ///
     /// # Errors
     /// [`Error::Usage`] when it cannot be read, has fewer than 32 bytes, or `private` is asked for and users other than
@@ -39,7 +39,10 @@ impl Key {
         if private {
             check_private(path).map_err(wrong)?;
         }
-        let key = content.trim_ascii();
+        let key = match str::from_utf8(&content) {
+            Ok(text) => text.trim_ascii().as_bytes(),
+            Err(_) => &content[..],
+        };
         if key.len() < SHORTEST {
             return Err(wrong(format!(
                 "holds {} bytes, but a key needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | base64",
@@ -105,6 +108,16 @@ mod tests {
         let path = folder.path().join("key");
         std::fs::write(&path, format!(" {SECRET}\n")).unwrap();
         assert_eq!(Key::read(&path, false).unwrap(), Key(SECRET.into()));
+    }
+
+    #[test]
+    fn random_bytes_are_a_key_whatever_they_begin_and_end_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();
+        std::fs::write(&path, &raw).unwrap();
+        assert_eq!(raw.len(), SHORTEST);
+        assert_eq!(Key::read(&path, false).unwrap(), Key(raw));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `cluster_file`, `key` | where does the job run, and who may take part? |
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
 //! | `link` | is what arrives what was sent? |
-//! | `heartbeat`, `stop`, `panics` | is everybody still there, and how do all end alike when somebody fails? |
+//! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
 //! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
 //! | `run` | how do these play together? |
 
@@ -23,6 +23,7 @@ pub mod rendezvous;
 
 // Failure: noticed, passed on, the same for all.
 pub mod heartbeat;
+mod interrupt;
 pub mod panics;
 mod stop;
 
@@ -37,5 +38,6 @@ mod net;
 mod run;
 
 pub use cluster_file::Cluster;
+pub use interrupt::interrupt;
 pub use net::Net;
 pub use run::run;

@@ -5,7 +5,7 @@
 //! when too many wait, the one that has waited longest goes, since a peer needs only milliseconds. Nothing listens any
 //! more once all have met.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(5);
 pub struct Meeting {
     /// The data connection to each process, with its secret; `None` at this process's own place.
     pub sockets: Vec<Option<(TcpStream, Session)>>,
-    /// Connections that were refused: strangers, wrong keys, numbers taken already.
+    /// Connections that were refused: strangers, wrong keys, numbers started twice.
     pub strangers: usize,
 }
 
@@ -89,7 +89,10 @@ fn listen(address: &str, resolved: &[SocketAddr]) -> Result<TcpListener> {
     };
     bind().map_err(|cause: io::Error| {
         let what_to_do = match cause.kind() {
-            io::ErrorKind::AddrInUse => "end the process that uses it, or choose another port in the cluster file",
+            io::ErrorKind::AddrInUse => {
+                "a process with this number may have been started before, and each needs a --process of its own; or end \
+                 what uses the port, or choose another in the cluster file"
+            }
             io::ErrorKind::AddrNotAvailable => "it is no address of this machine; check --process and the cluster file",
             _ => "choose an address this process may listen on",
         };
@@ -107,6 +110,8 @@ enum News {
     Unreachable { process: u32, reason: String },
     /// Guest number `guest` is no longer in its handshake.
     Left { guest: u64 },
+    /// A process came although one with its number has joined.
+    Twice(u32),
     /// A connection was refused.
     Refused { claims: Option<u32>, reason: String },
 }
@@ -130,6 +135,7 @@ impl Lobby<'_> {
         let mut sockets: Vec<Option<(TcpStream, Session)>> = (0..processes).map(|_| None).collect();
         let mut watched = vec![false; processes];
         let mut reasons: BTreeMap<u32, String> = BTreeMap::new();
+        let mut twice = BTreeSet::new();
         let mut strangers = 0;
         let mut guests_so_far = 0;
         loop {
@@ -142,7 +148,7 @@ impl Lobby<'_> {
             }
             // Checked after `missing`, so a peer that arrives with the deadline still counts.
             if Instant::now() >= until {
-                return Err(self.absent(&missing, &reasons));
+                return Err(self.absent(&missing, &reasons, &twice));
             }
             self.welcome(&mut guests_so_far);
 
@@ -168,6 +174,10 @@ impl Lobby<'_> {
                     }
                     News::Left { guest } => {
                         self.guests.remove(&guest);
+                    }
+                    News::Twice(process) => {
+                        strangers += 1;
+                        twice.insert(process);
                     }
                     News::Refused { claims, reason } => {
                         strangers += 1;
@@ -208,6 +218,7 @@ impl Lobby<'_> {
                         News::Joined { process: who.process, purpose, stream, session }
                     }
                     Arrival::Conflict(error) => News::Failed(error),
+                    Arrival::Twice(process) => News::Twice(process),
                     Arrival::Stranger { claims, reason } => News::Refused { claims, reason },
                 };
                 // Nobody listens any more once the processes have met or given up.
@@ -220,7 +231,7 @@ impl Lobby<'_> {
     }
 
     /// Says who did not come, and why as far as known. A key that is not ours is a matter of configuration.
-    fn absent(&self, missing: &[usize], reasons: &BTreeMap<u32, String>) -> Error {
+    fn absent(&self, missing: &[usize], reasons: &BTreeMap<u32, String>, twice: &BTreeSet<u32>) -> Error {
         let mut wrong_key = false;
         let each: Vec<String> = missing
             .iter()
@@ -233,10 +244,15 @@ impl Lobby<'_> {
             })
             .collect();
         let seconds = self.cluster.deadline.as_secs_f32();
-        let line = format!("{} did not join within {seconds} s", each.join(", "));
+        let mut line = format!("{} did not join within {seconds} s", each.join(", "));
+        for process in twice {
+            line += &format!("; process {process} was started twice");
+        }
         match wrong_key {
             true => Error::Handshake(format!("{line}; give all processes the same key_file")),
-            false => Error::PeerLost(format!("{line}; start every process of the cluster file")),
+            false => Error::PeerLost(format!(
+                "{line}; start every process of the cluster file, each with a number of its own"
+            )),
         }
     }
 }

@@ -17,6 +17,7 @@ use timely::{CommunicationConfig, WorkerConfig};
 use super::cluster_file::Cluster;
 use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
+use super::interrupt;
 use super::link::Link;
 use super::net::{Board, Net, Shared};
 use super::panics::contain;
@@ -44,6 +45,7 @@ pub fn run<T: Send + 'static>(
     cluster.check_process(process)?;
     let heartbeat = Heartbeat::start(cluster.deadline);
     let state = heartbeat.state();
+    interrupt::note(process, cluster.processes(), &state);
     let results = contain(|| run_together(cluster, process, job_digest, &heartbeat, program)).and_then(|result| result);
     if let Err(error) = &results {
         heartbeat.stop(error.clone());

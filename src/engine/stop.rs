@@ -37,14 +37,16 @@ impl Stop {
         Stop { phase: Mutex::new(Phase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
     }
 
-    /// Ends the run with `error`, unless it has ended already.
-    pub fn stop(&self, error: Error) {
+    /// Ends the run with `error`, unless it has ended already; returns whether it was at work.
+    pub fn stop(&self, error: Error) -> bool {
         let mut phase = self.lock();
-        if matches!(*phase, Phase::Running) {
+        let running = matches!(*phase, Phase::Running);
+        if running {
             *phase = Phase::Stopped(error);
             self.stopped.store(true, Ordering::Release);
             self.changed.notify_all();
         }
+        running
     }
 
     /// Ends the run with `error` unless a better reason arrives within a moment; blocks that long.

@@ -16,15 +16,14 @@ impl<T: Pod> HugeArray<T> {
     /// An array of `length` zeros.
     ///
     /// # Errors
-    /// [`Error::Space`] when the system has no memory for it.
+    /// [`Error::NoMemory`] when the system has no memory for it.
     pub fn zeroed(length: usize) -> Result<HugeArray<T>> {
         let bytes = length * size_of::<T>();
         let memory = match bytes {
             0 => None,
-            _ => Some(MmapMut::map_anon(bytes).map_err(|_| Error::Space {
-                what: "a table in memory".into(),
-                needed_bytes: bytes as u64,
-                allowed_bytes: 0,
+            _ => Some(MmapMut::map_anon(bytes).map_err(|_| {
+                let what = "a table of fingerprints".into();
+                Error::NoMemory { what, needed_bytes: bytes as u64 }
             })?),
         };
         #[cfg(target_os = "linux")]

@@ -76,7 +76,7 @@ impl QueryTables {
     /// Builds the tables for `queries`, ascending and distinct.
     ///
     /// # Errors
-    /// [`crate::error::Error::Space`] when there is no memory for them.
+    /// [`crate::error::Error::NoMemory`] when there is no memory for them.
     ///
     /// # Panics
     /// With more than [`MOST_QUERIES`] queries, or `k` above [`super::conditions::MAX_K`].

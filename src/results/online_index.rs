@@ -70,6 +70,27 @@ mod tests {
     }
 
     #[test]
+    fn names_of_files_are_those_of_the_list_whatever_they_are_called_today() {
+        let (folder, location) = folder();
+        let (fingerprints, doc_ids): (Vec<u64>, Vec<DocId>) = rows().into_iter().unzip();
+        let design = TableDesign { f: 64, k: 3, keys: (0..4).map(|block| 0xffff << (16 * block)).collect() };
+        let (builder, doc_ids) = Builder::new(&design, "recipe-1", fingerprints, Some(doc_ids)).unwrap();
+        let manifest = write_index(&location, builder, doc_ids).unwrap();
+        // As they were called before the first release.
+        let older = |name: &str| name.replace(".fptable", ".wtt").replace(".docids", ".wtd");
+        for file in manifest.tables.iter().chain(&manifest.doc_ids) {
+            assert_ne!(older(&file.name), file.name);
+            std::fs::rename(folder.path().join(&file.name), folder.path().join(older(&file.name))).unwrap();
+        }
+        let list = folder.path().join(online::NAME);
+        std::fs::write(&list, older(&std::fs::read_to_string(&list).unwrap())).unwrap();
+        let index = open_index(&location, Residence::Loaded).unwrap();
+        assert_eq!(index.near(mix(5), 0), [online::Near { fingerprint: mix(5), distance: 0 }]);
+        remove_index(&location).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn an_index_answers_mapped_and_loaded_and_is_checked_when_loaded() {
         let (folder, location) = folder();
         let (fingerprints, doc_ids): (Vec<u64>, Vec<DocId>) = rows().into_iter().unzip();
@@ -84,7 +105,7 @@ mod tests {
             expected.sort_unstable();
             assert!(index.doc_ids(mix(5)).eq(expected));
         }
-        let table = folder.path().join("table-02.wtt");
+        let table = folder.path().join("table-02.fptable");
         let mut bytes = std::fs::read(&table).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&table, bytes).unwrap();

@@ -33,8 +33,8 @@ impl Location {
     /// attempt, so the bytes must carry an identifier that no other attempt has.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] if another attempt was first; [`Error::CommitUnknown`] if the store does not tell;
-    /// [`Error::Storage`] or [`Error::Space`] if nothing was written.
+    /// [`Error::LostCommit`] when another attempt was first; [`Error::CommitUnknown`] when the store does not tell;
+    /// [`Error::Storage`] or [`Error::DiskFull`] when nothing was written.
     pub fn put_if_absent(&self, bytes: &[u8], ours: impl Fn(&[u8]) -> bool) -> Result<()> {
         settle(self.name(), || self.create(bytes), || self.get(), ours, std::thread::sleep)
     }
@@ -66,8 +66,8 @@ impl Location {
 /// half-written file.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, bytes)?;
-    let linked = fs::hard_link(&temporary, path);
-    drop(fs::remove_file(&temporary));
+    let linked = fs::hard_link(temporary.path(), path);
+    drop(temporary);
     match linked {
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             let mut file = fs::File::create_new(path)?;

@@ -18,6 +18,7 @@ use super::blocking::wait;
 use super::open::Stamp;
 use super::stores::Stores;
 use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
 
 /// A file or folder; equal and ordered by its name. Cheap to clone.
 #[derive(Clone)]
@@ -220,12 +221,12 @@ impl Location {
     /// missing folders are created.
     ///
     /// # Errors
-    /// [`Error::Storage`]; [`Error::Space`] when the disk is full.
+    /// [`Error::Storage`]; [`Error::DiskFull`] when the disk is.
     pub fn put(&self, bytes: &[u8]) -> Result<()> {
         match &self.place {
             Place::Local(path) => {
                 let written = write_beside(path, bytes).and_then(|temporary| {
-                    fs::rename(&temporary, path).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+                    fs::rename(temporary.path(), path)?;
                     sync_folder_of(path)
                 });
                 written.map_err(|error| self.write_error(error, bytes.len()))
@@ -348,34 +349,22 @@ impl Location {
     }
 
     pub(crate) fn write_error(&self, error: io::Error, bytes: usize) -> Error {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Error::Space { what: format!("writing {self}"), needed_bytes: bytes as u64, allowed_bytes: 0 }
-            }
-            _ => Error::storage(self.name(), error),
-        }
+        Error::write(self.name(), &error, bytes as u64, "make room there, or choose another folder")
     }
 }
 
-/// Writes a synced temporary file in the folder of `path` and returns its path; creates missing folders.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+/// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut random = [0u8; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
-    let temporary = folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random)));
-    let written = fs::File::create_new(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    match written {
-        Ok(()) => Ok(temporary),
-        Err(error) => {
-            drop(fs::remove_file(&temporary));
-            Err(error)
-        }
-    }
+    let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
+    let mut file = fs::File::create_new(temporary.path())?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    Ok(temporary)
 }
 
 /// Syncs the folder of a file, so that its new name survives a crash of the machine.

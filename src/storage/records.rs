@@ -24,6 +24,7 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 
@@ -244,9 +245,9 @@ impl Records {
         let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
         getrandom::fill(&mut random).map_err(|cause| failed(std::io::Error::other(cause)))?;
         let path = self.folder.join(format!("{:016x}.{WHOLE}", u64::from_ne_bytes(random)));
-        let half = path.with_extension(HALF);
+        let half = Temporary::at(path.with_extension(HALF));
         let mut write = || -> std::io::Result<()> {
-            let mut file = BufWriter::new(File::create_new(&half)?);
+            let mut file = BufWriter::new(File::create_new(half.path())?);
             file.write_all(bytemuck::bytes_of(&self.head))?;
             let mut record = Vec::new();
             for &number in numbers {
@@ -256,12 +257,9 @@ impl Records {
                 file.write_all(&record)?;
             }
             file.into_inner().map_err(|error| error.into_error())?;
-            fs::rename(&half, &path)
+            fs::rename(half.path(), &path)
         };
-        write().map_err(|cause| {
-            drop(fs::remove_file(&half));
-            failed(cause)
-        })
+        write().map_err(failed)
     }
 
     /// Removes all records from the folder, and the folder if nothing else is in it. What cannot be removed stays and

@@ -6,7 +6,6 @@
 //! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends.
 
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, size};
 
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -35,34 +34,61 @@ pub struct Disk {
     folder: PathBuf,
     allowed_bytes: u64,
     taken: Arc<AtomicU64>,
+    /// What all disks of the process may take, and whether a setting says so.
+    of_process: (u64, bool),
 }
 
 impl Disk {
     /// Files in `folder` may take `allowed_bytes` together; 0 sets no limit but the device's.
     pub fn new(folder: &Path, allowed_bytes: u64) -> Disk {
-        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default() }
+        Disk::share(folder, allowed_bytes, allowed_bytes, true)
+    }
+
+    /// As [`Disk::new`], for a share of the `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`,
+    /// or because no more is free.
+    pub fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
+        let of_process = (process_bytes, is_set);
+        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default(), of_process }
     }
 
     fn failed(&self, cause: impl std::fmt::Display) -> Error {
-        Error::storage(format!("{} (effort.spill)", self.folder.display()), cause)
+        Error::storage(self.name(), cause)
+    }
+
+    fn name(&self) -> String {
+        format!("{} (effort.spill)", self.folder.display())
     }
 
     /// Reserves more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
         let taken = self.taken.fetch_add(bytes, Ordering::Relaxed);
         if self.allowed_bytes > 0 && taken + bytes > self.allowed_bytes {
-            return Err(self.full(
-                "more rows than may be spilled (effort.disk_bytes)",
-                taken + bytes,
-                self.allowed_bytes,
-            ));
+            let (process_bytes, is_set) = self.of_process;
+            // As if every other share were as full.
+            let needed = u128::from(taken + bytes) * u128::from(process_bytes);
+            let needed_bytes = needed.div_ceil(u128::from(self.allowed_bytes)) as u64;
+            return Err(no_room_on_disk(SPILLED, &self.folder, needed_bytes, process_bytes, is_set));
         }
         Ok(())
     }
+}
 
-    fn full(&self, what: &str, needed_bytes: u64, allowed_bytes: u64) -> Error {
-        Error::Space { what: format!("{}: {what} by a worker", self.folder.display()), needed_bytes, allowed_bytes }
+const SPILLED: &str = "rows that do not fit in memory";
+
+/// What to do when the device of spill files is full.
+const REMEDY: &str = "make room there, or set effort.spill to a folder on a larger disk";
+
+/// The refusal to write `needed_bytes` of a process in `folder`, where `allowed_bytes` are allowed by `effort.disk_bytes` if
+/// `is_set`, or free.
+pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
+    let path = folder.display().to_string();
+    let what = what.to_string();
+    if is_set {
+        let setting = "effort.disk_bytes".into();
+        return Error::DiskLimit { what, folder: path, needed_bytes, allowed_bytes, setting };
     }
+    let cause = format!("no space left on device for {what}: {} free", size(allowed_bytes));
+    Error::DiskFull { path, needed_bytes, cause, remedy: REMEDY.into() }
 }
 
 /// Bytes that are free for this user on the device of a folder.
@@ -94,17 +120,9 @@ impl SpillFile {
         }
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
-        file.write_all_at(bytes, self.end).map_err(|cause| match cause.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                let (taken, free) =
-                    (self.disk.taken.load(Ordering::Relaxed), free_bytes(&self.disk.folder).unwrap_or(0));
-                self.disk.full(
-                    "at least so much to spill (effort.spill), the device being full,",
-                    taken,
-                    taken - bytes.len() as u64 + free,
-                )
-            }
-            _ => self.disk.failed(cause),
+        file.write_all_at(bytes, self.end).map_err(|cause| {
+            let taken = self.disk.taken.load(Ordering::Relaxed);
+            Error::write(self.disk.name(), &cause, taken, REMEDY)
         })?;
         let extent = Extent { offset: self.end, bytes: bytes.len() };
         self.end += bytes.len() as u64;
@@ -186,7 +204,7 @@ impl<T: Pod> Buckets<T> {
     /// Writes full blocks to disk until at most `bytes` are held in them.
     ///
     /// # Errors
-    /// [`Error::Storage`] or [`Error::Space`] if the disk does not take them.
+    /// [`Error::DiskLimit`], [`Error::DiskFull`] or [`Error::Storage`] when the disk does not take them.
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.spill_down_to(bytes).map(drop)
     }
@@ -460,8 +478,26 @@ mod tests {
         fill(20_000).unwrap();
         fill(20_000).unwrap();
         let refused = fill(40_000).unwrap_err();
-        let Error::Space { needed_bytes, allowed_bytes: 200_000, ref what } = refused else { panic!("{refused}") };
-        assert!((200_000..330_000).contains(&needed_bytes) && what.contains("effort.disk_bytes"), "{refused}");
+        let Error::DiskLimit { needed_bytes, allowed_bytes: 200_000, ref setting, .. } = refused else {
+            panic!("{refused}")
+        };
+        assert!((200_000..330_000).contains(&needed_bytes) && setting == "effort.disk_bytes", "{refused}");
+    }
+
+    #[test]
+    fn a_refusal_tells_what_the_setting_of_a_process_must_be_not_the_share_of_a_worker() {
+        let refusal = |is_set: bool| {
+            let disk = Disk::share(&std::env::temp_dir(), 200_000, 800_000, is_set);
+            let mut buckets = Buckets::<u64>::new(1, 0, &disk);
+            (0..40_000).try_for_each(|row| buckets.push(0, row)).unwrap_err()
+        };
+        let refused = refusal(true);
+        let Error::DiskLimit { needed_bytes, allowed_bytes, .. } = refused else { panic!("{refused}") };
+        assert!((800_000..1_320_000).contains(&needed_bytes) && allowed_bytes == 800_000, "{refused}");
+        // Nobody has set what is free: there is nothing to raise.
+        let line = refusal(false).to_string();
+        assert!(line.contains("no space left on device") && line.contains("781.2 KiB free"), "{line}");
+        assert!(!line.contains("disk_bytes") && line.contains("effort.spill"), "{line}");
     }
 
     #[test]
@@ -472,7 +508,8 @@ mod tests {
         if let Ok(device) = OpenOptions::new().write(true).open(full) {
             file.file = Some(device);
             let refused = file.append(&[0; 100]).unwrap_err();
-            assert!(matches!(refused, Error::Space { needed_bytes: 100, .. }), "{refused}");
+            assert!(matches!(refused, Error::DiskFull { needed_bytes: 100, .. }), "{refused}");
+            assert!(refused.to_string().contains("no space left on device"), "{refused}");
         }
     }
 }

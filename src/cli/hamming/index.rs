@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::super::quantity::{bytes, nanoseconds, quantity};
 use super::k_below;
+use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
 use crate::hamming::design::machine::Costs;
@@ -52,16 +53,21 @@ pub(super) fn run(args: Args) -> Result<()> {
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
     let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
-        return Err(Error::Space { what: "making an online index".into(), needed_bytes: making, allowed_bytes });
+        let (what, setting) = ("making an online index".into(), "--memory".into());
+        return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
     }
     let (least, most) = one.top_bits();
-    eprintln!(
+    tell(format_args!(
         "{count} fingerprints of {f} bits, k = {k}: {} tables, p from {least} to {most} bits ({})",
         one.tables(),
         one.source
-    );
+    ));
     let doc_id_bytes = if args.no_doc_ids { "no doc ids".into() } else { format!("doc ids {}", bytes(8 * count)) };
-    eprintln!("tables {}, {doc_id_bytes}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making));
+    tell(format_args!(
+        "tables {}, {doc_id_bytes}; making them takes up to {} of memory",
+        bytes(one.table_bytes),
+        bytes(making)
+    ));
     let start = Instant::now();
     if is_there {
         remove_index(&folder)?;
@@ -70,13 +76,13 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
     let manifest = write_index(&folder, builder, doc_ids)?;
     let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
-    eprintln!(
+    tell(format_args!(
         "{} different fingerprints: {} in {}: {}",
         manifest.fingerprints,
         bytes(written),
         nanoseconds(start.elapsed().as_nanos() as f64),
         folder.name()
-    );
+    ));
     Ok(())
 }
 

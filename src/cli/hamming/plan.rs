@@ -2,6 +2,7 @@
 
 use super::super::quantity::{bytes, digits, nanoseconds, quantity};
 use super::k_below;
+use crate::console::print;
 use crate::error::{Error, Result};
 use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
@@ -64,67 +65,77 @@ pub(super) fn run(args: Args) -> Result<()> {
             "batch": { "queries": args.queries, "tables": batch, "scan_seconds": scan_seconds },
             "disk": { "bits_a_fingerprint": bits_on_disk(n, f), "bytes_with_doc_ids": bytes_on_disk(n, f) },
         });
-        println!("{object}");
-        return Ok(());
+        return print(|out| writeln!(out, "{object}"));
     }
     let Costs { read_ns, check_ns } = costs;
-    println!("{n} documents, f = {f} bits, k = {k}");
-    println!();
-    println!("Online queries, by design (here a random read takes {read_ns:.0} ns and a comparison {check_ns:.2} ns):");
-    println!(
-        "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}  from",
-        "tables", "top bits", "matches a probe", "tables'", "bytes", "a query"
-    );
-    println!("  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}", "", "", "", "memory", "a document", "");
-    for (at, one) in all.iter().enumerate() {
-        let (least, most) = one.top_bits();
-        println!(
-            "{} {:>6}  {:>8}  {:>15}  {:>8}  {:>10.1}  {:>8}  {}{}",
-            if at == pick { '*' } else { ' ' },
-            one.tables(),
-            if least == most { format!("{least}") } else { format!("{least}-{most}") },
-            digits(one.matches),
-            bytes(one.table_bytes),
-            one.table_bytes as f64 / n.max(1) as f64,
-            nanoseconds(one.query_ns),
-            one.source,
-            if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
-        );
-    }
-    println!("* the smallest of those that fit and take at most a fifth longer than the fastest");
-    if indexes(n) > 1 {
-        println!("  in {} indexes, for one holds up to 4294967295 fingerprints", indexes(n));
-    }
-    println!(
-        "  doc ids, which only answers touch: {} beside; making an index: {} of memory",
-        bytes(8 * n),
-        bytes(making)
-    );
-    println!();
-    match batch {
-        Some(batch) => {
-            println!("A batch of {} queries (predicted, one core, even fingerprints):", args.queries);
-            println!(
-                "  {} tables ({} for each set of up to {MOST_QUERIES} queries): {}",
-                batch.conditions * batch.sets,
-                batch.conditions,
-                bytes(batch.table_bytes)
-            );
-            let scan = nanoseconds(1e9 * batch.seconds(n));
-            println!(
-                "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",
-                batch.ns_a_fingerprint
-            );
+    print(|out| {
+        writeln!(out, "{n} documents, f = {f} bits, k = {k}")?;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "Online queries, by design (here a random read takes {read_ns:.0} ns and a comparison {check_ns:.2} ns):"
+        )?;
+        writeln!(
+            out,
+            "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}  from",
+            "tables", "top bits", "matches a probe", "tables'", "bytes", "a query"
+        )?;
+        writeln!(out, "  {:>6}  {:>8}  {:>15}  {:>8}  {:>10}  {:>8}", "", "", "", "memory", "a document", "")?;
+        for (at, one) in all.iter().enumerate() {
+            let (least, most) = one.top_bits();
+            writeln!(
+                out,
+                "{} {:>6}  {:>8}  {:>15}  {:>8}  {:>10.1}  {:>8}  {}{}",
+                if at == pick { '*' } else { ' ' },
+                one.tables(),
+                if least == most { format!("{least}") } else { format!("{least}-{most}") },
+                digits(one.matches),
+                bytes(one.table_bytes),
+                one.table_bytes as f64 / n.max(1) as f64,
+                nanoseconds(one.query_ns),
+                one.source,
+                if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
+            )?;
         }
-        None => println!(
-            "A batch: there are no tables for k = {k}; queries are partitioned with each chunk of F, not predicted"
-        ),
-    }
-    println!();
-    println!(
-        "F on disk: {:.1} bits a fingerprint and 8 bytes a doc id: {}",
-        bits_on_disk(n, f),
-        bytes(bytes_on_disk(n, f))
-    );
-    Ok(())
+        writeln!(out, "* the smallest of those that fit and take at most a fifth longer than the fastest")?;
+        if indexes(n) > 1 {
+            writeln!(out, "  in {} indexes, for one holds up to 4294967295 fingerprints", indexes(n))?;
+        }
+        writeln!(
+            out,
+            "  doc ids, which only answers touch: {} beside; making an index: {} of memory",
+            bytes(8 * n),
+            bytes(making)
+        )?;
+        writeln!(out)?;
+        match batch {
+            Some(batch) => {
+                writeln!(out, "A batch of {} queries (predicted, one core, even fingerprints):", args.queries)?;
+                writeln!(
+                    out,
+                    "  {} tables ({} for each set of up to {MOST_QUERIES} queries): {}",
+                    batch.conditions * batch.sets,
+                    batch.conditions,
+                    bytes(batch.table_bytes)
+                )?;
+                let scan = nanoseconds(1e9 * batch.seconds(n));
+                writeln!(
+                    out,
+                    "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",
+                    batch.ns_a_fingerprint
+                )?;
+            }
+            None => writeln!(
+                out,
+                "A batch: there are no tables for k = {k}; queries are partitioned with each chunk of F, not predicted"
+            )?,
+        }
+        writeln!(out)?;
+        writeln!(
+            out,
+            "F on disk: {:.1} bits a fingerprint and 8 bytes a doc id: {}",
+            bits_on_disk(n, f),
+            bytes(bytes_on_disk(n, f))
+        )
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use super::super::show::ended;
+use crate::console::ended;
 use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
 use crate::hamming::online::{self, OnlineIndex};

@@ -55,7 +55,7 @@ impl Numbers {
 /// Finds the near fingerprints of F.
 ///
 /// # Errors
-/// [`Error::Input`] when a chunk is damaged; [`Error::Space`] for more than 2^32 distinct fingerprints.
+/// [`Error::Input`] when a chunk is damaged; [`Error::TooManyRows`] for 2^32 or more distinct fingerprints.
 pub(super) fn of_set<'a>(net: &mut Net<'_>, job: &Job, work: &'a Work) -> Result<Found<'a>> {
     let chunks = work.set.manifest.chunks.len();
     let (me, peers) = (net.index(), net.peers());
@@ -81,8 +81,8 @@ pub(super) fn of_set<'a>(net: &mut Net<'_>, job: &Job, work: &'a Work) -> Result
     counts.sort_unstable();
     let sum: u64 = counts.iter().map(|count| count.1).sum();
     if u32::try_from(sum).is_err() {
-        let what = "distinct fingerprints of F, to be joined with themselves,".into();
-        return Err(Error::Space { what, needed_bytes: 12 * sum, allowed_bytes: 12 * u64::from(u32::MAX) });
+        let what = "distinct fingerprints of F to be joined with themselves".into();
+        return Err(Error::TooManyRows { what, found: sum, allowed: u64::from(u32::MAX) });
     }
     let mut firsts = vec![0];
     counts.iter().for_each(|count| firsts.push(firsts[firsts.len() - 1] + count.1 as u32));

@@ -177,7 +177,7 @@ fn put_range(
             &fingerprints,
             Some(&documents),
         )?;
-        let chunk = Chunk::of(format!("part-{number:05}.wtf"), &fingerprints, &bytes);
+        let chunk = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &bytes);
         folder.join(&chunk.name)?.put(&bytes)?;
         entries.push(serde_json::to_string(&chunk).expect("an entry is plain values"));
     }

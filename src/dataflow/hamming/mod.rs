@@ -245,13 +245,13 @@ fn count(
     summary.pairs = summary.pairs_by_distance.values().sum();
     work.progress.coming.store(summary.pairs, Ordering::Relaxed);
     if !job.batch.groups && summary.pairs > job.batch.max_pairs {
-        return Err(Error::Space {
-            what: format!(
-                "{} pairs of documents are near ({} of distinct fingerprints), more than batch.max_pairs; batch.groups=true tells them in one row a document. What they take, at 24 bytes a pair,",
-                summary.pairs, summary.near
-            ),
-            needed_bytes: 24 * summary.pairs,
-            allowed_bytes: 24 * job.batch.max_pairs,
+        return Err(Error::TooManyPairs {
+            what: format!("pairs of documents are near ({} of distinct fingerprints)", summary.near),
+            found: summary.pairs,
+            pair_bytes: 24,
+            setting: "batch.max_pairs".into(),
+            allowed: job.batch.max_pairs,
+            remedy: "batch.groups=true tells them in one row a document".into(),
         });
     }
     work.progress.enter(if job.batch.groups { "grouping" } else { "pairing" });

@@ -35,7 +35,7 @@ pub struct Found {
 /// Studies the pages on all shelves, whose ranks are below `pages`; `links` are this worker's, each once.
 ///
 /// # Errors
-/// As [`super::super::all_pairs::similar_pairs`]; [`crate::error::Error::Space`] for more links than memory; or when the run
+/// As [`super::super::all_pairs::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
 /// has ended.
 ///
 /// # Cost

@@ -34,7 +34,7 @@ pub struct Web {
 /// Simulates a crawl along all links from `seed`, or from the smallest page of the core.
 ///
 /// # Errors
-/// [`Error::Space`] when the links do not fit in memory, or are more than 2^32.
+/// [`Error::MemoryLimit`] when the links do not fit in memory, [`Error::TooManyRows`] for 2^32 or more.
 pub(super) fn web(
     net: &mut Net<'_>,
     job: &Job,
@@ -48,12 +48,8 @@ pub(super) fn web(
     let share = bytes / net.workers_per_process() as u64;
     hold_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
     if all > u64::from(u32::MAX) {
-        let allowed_bytes = A_LINK << 32;
-        return Err(Error::Space {
-            what: "links of a study, at most 2^32,".into(),
-            needed_bytes: bytes,
-            allowed_bytes,
-        });
+        let what = "links of a study".into();
+        return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
     let links = net.share("links", links.into_iter().map(|(src, dst)| [src, dst]).collect::<Vec<[Rank; 2]>>())?;
     net.once(|| {

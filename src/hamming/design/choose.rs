@@ -120,7 +120,7 @@ fn lengths(design: &TableDesign) -> Vec<u32> {
 /// slower than the fastest that fits.
 ///
 /// # Errors
-/// [`Error::Space`] with the bytes of the smallest tables when none fits; [`Error::Usage`] when there is no design.
+/// [`Error::MemoryLimit`] with the bytes of the smallest tables when none fits; [`Error::Usage`] when there is no design.
 pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {
@@ -129,10 +129,11 @@ pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
     let fits = || candidates.iter().enumerate().filter(|(_, one)| one.table_bytes <= allowed);
     let fastest = fits().map(|(_, one)| one.query_ns).fold(f64::MAX, f64::min);
     let fast = fits().filter(|(_, one)| one.query_ns <= SLOWER * fastest);
-    fast.min_by_key(|(_, one)| one.table_bytes).map(|(at, _)| at).ok_or_else(|| Error::Space {
+    fast.min_by_key(|(_, one)| one.table_bytes).map(|(at, _)| at).ok_or_else(|| Error::MemoryLimit {
         what: "the tables of an online index".into(),
         needed_bytes: smallest,
         allowed_bytes: allowed,
+        setting: "--memory".into(),
     })
 }
 
@@ -216,7 +217,9 @@ mod tests {
     #[test]
     fn a_refusal_names_the_bytes_that_suffice() {
         let all = of(100_000_000, 3);
-        let Err(Error::Space { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else { panic!() };
+        let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else {
+            panic!()
+        };
         assert_eq!(allowed_bytes, 1_000_000);
         assert!((2_400_000_000..2_410_000_000).contains(&needed_bytes));
         assert!(choose(&all, Some(needed_bytes)).is_ok());

@@ -10,7 +10,7 @@ use crate::job::Coder;
 use crate::read_at::ReadAt;
 
 fn open(bytes: &[u8]) -> Result<FingerprintFile> {
-    FingerprintFile::open("part-00000.wtf", Arc::new(Bytes(bytes.to_vec())))
+    FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes.to_vec())))
 }
 
 fn doc_ids(sorted: &[u64]) -> Vec<u64> {
@@ -127,7 +127,7 @@ fn a_file_of_another_kind_or_format_is_told_from_a_damaged_one() {
     bytes[8] = 2;
     let message = told(&bytes);
     assert!(
-        message.contains("part-00000.wtf") && message.contains("format 2, but this build reads format 1"),
+        message.contains("part-00000.fp") && message.contains("format 2, but this build reads format 1"),
         "{message}"
     );
 }

@@ -73,7 +73,7 @@ impl Builder {
         };
         let doc_ids = doc_ids.map(|doc_ids| {
             let home = Permutation::new(f, keys[home(f, keys)]);
-            Built { name: "doc-ids.wtd".into(), parts: documents::build(recipe, &home, &fingerprints, doc_ids) }
+            Built { name: "doc-ids.docids".into(), parts: documents::build(recipe, &home, &fingerprints, doc_ids) }
         });
         manifest.doc_ids = doc_ids.as_ref().map(Built::entry);
         fingerprints.dedup();
@@ -104,7 +104,7 @@ impl Builder {
             self.fingerprints.clone()
         };
         let parts = permuted_table::build(design.f, key, recipe, fingerprints);
-        let built = Built { name: format!("table-{:02}.wtt", tables.len()), parts };
+        let built = Built { name: format!("table-{:02}.fptable", tables.len()), parts };
         tables.push(built.entry());
         Some(built)
     }

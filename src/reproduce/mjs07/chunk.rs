@@ -80,7 +80,7 @@ impl Mapper {
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let (fingerprints, queries) = input(options);
-    let (from, to) = (file(&options.work, "chunk.wtf")?, file(&options.work, "pairs.parquet")?);
+    let (from, to) = (file(&options.work, "chunk.fp")?, file(&options.work, "pairs.parquet")?);
     let other = file(&options.work, "pairs-of-two.parquet")?;
     let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
     from.put(&bytes)?;

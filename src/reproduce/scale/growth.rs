@@ -11,7 +11,7 @@ use crate::build::peak_memory_bytes;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::dataflow::directory::{Directory, Partitions};
-use crate::dataflow::room::Room;
+use crate::dataflow::room::{Bounds, Room};
 use crate::dataflow::{growth, links, tolerant};
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
@@ -73,7 +73,8 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
     let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
-    let room = Room { memory_bytes, spill: options.work.clone(), disk_bytes: 0, method: None };
+    let room =
+        Room { memory_bytes, spill: options.work.clone(), disk_bytes: 0, method: None, bounds: Bounds::default() };
     let truth = Planted::of(&graph);
     forget_peak_memory();
     let before = processor_seconds();

@@ -1,0 +1,72 @@
+//! SIGINT and SIGTERM: what is at work ends in order, and says what is left of it. A second signal ends it at once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::console::tell;
+use crate::engine::interrupt;
+use crate::error::Error;
+use crate::leftovers::exit;
+
+type Left = Box<dyn Fn() -> String + Send>;
+
+/// Tells what is left of the work when it is stopped.
+static LEFT: Mutex<Option<Left>> = Mutex::new(None);
+
+/// Listens to signals from now on, in a thread of its own. Where that cannot be, they end the process as they always did.
+pub(super) fn listen() {
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        let mut ending = false;
+        for signal in signals.forever() {
+            // The shell's codes for what ended by a signal.
+            let (name, code) = if signal == SIGINT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
+            if ending {
+                tell(format_args!("error: ended at once by a second signal, {name}"));
+                exit(code);
+            }
+            ending = interrupt(name, code);
+            if !ending {
+                tell(format_args!("error: {}", stopped(format!("stopped by {name}"), code)));
+                exit(code);
+            }
+        }
+    });
+}
+
+/// Work that tells what is left of it when it is stopped, until this is dropped.
+pub(super) struct Work;
+
+impl Work {
+    /// Begins the one work of this process; `left` says what is there when it is stopped, and how to go on.
+    pub(super) fn begin(left: impl Fn() -> String + Send + 'static) -> Work {
+        *work() = Some(Box::new(left));
+        Work
+    }
+
+    /// Says of an error by which the work was stopped what is left now.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::Stopped { by, code, .. } => stopped(by, code),
+            error => error,
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        *work() = None;
+    }
+}
+
+fn stopped(by: String, code: u8) -> Error {
+    let left = work().as_ref().map_or("start it again".into(), |left| left());
+    Error::Stopped { by, left, code }
+}
+
+/// No code panics while it holds the lock.
+fn work() -> MutexGuard<'static, Option<Left>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}

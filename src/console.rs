@@ -1,0 +1,50 @@
+//! What people are told on stderr, and what a command prints on stdout.
+//!
+//! Both may be gone: a pipe whose reader has left, a full device. Nobody to tell is no reason to stop a run, so what is
+//! told may be lost; what is printed is what a command is for, so it is lost only where the reader wants no more.
+
+use std::fmt::Display;
+use std::io::{BufWriter, ErrorKind, Result as Written, Write};
+
+use crate::error::{Error, Result};
+
+/// Tells a line on stderr, whether or not anybody reads it.
+pub fn tell(line: impl Display) {
+    say(format_args!("{line}\n"));
+}
+
+/// As [`tell`], without an end of line.
+pub fn say(text: impl Display) {
+    // In one write, so that lines of several threads and processes stay whole.
+    let _ = std::io::stderr().lock().write_all(text.to_string().as_bytes());
+}
+
+/// Prints on stdout what `write` writes.
+///
+/// # Errors
+/// [`Error::Storage`] when stdout cannot be written; a reader that has seen enough (`| head`) is no failure.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    // What is left in the buffer after a failure would fail again.
+    drop(out.into_parts());
+    match written {
+        Err(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(failed),
+    }
+}
+
+/// Goes on after a write to stdout of a command that prints as it works; where the reader has left, the process ends, done.
+///
+/// # Errors
+/// As [`print`].
+pub fn ended(written: Written<()>) -> Result<()> {
+    match written {
+        Err(cause) if cause.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.map_err(failed),
+    }
+}
+
+fn failed(cause: std::io::Error) -> Error {
+    Error::storage("stdout", cause)
+}

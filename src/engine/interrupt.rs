@@ -1,0 +1,38 @@
+//! Signals: a run that is asked to end does so in order, on all processes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::stop::Stop;
+use crate::error::Error;
+
+/// Runs of this process that may be at work: number of the process, number of processes, state.
+static RUNS: Mutex<Vec<(usize, usize, Weak<Stop>)>> = Mutex::new(Vec::new());
+
+/// Takes note of a run, for as long as its state is held by anybody.
+pub(super) fn note(process: usize, processes: usize, stop: &Arc<Stop>) {
+    let mut runs = runs();
+    runs.retain(|(.., stop)| stop.strong_count() > 0);
+    runs.push((process, processes, Arc::downgrade(stop)));
+}
+
+/// Ends all runs of this process that are at work, and their peers with them: [`super::run`] returns [`Error::Stopped`]
+/// in each, naming `signal`. Returns whether there was any.
+///
+/// Workers look up between steps; who has not returned after 5 seconds is ended with its process.
+pub fn interrupt(signal: &str, code: u8) -> bool {
+    let mut any = false;
+    for (process, processes, stop) in runs().iter() {
+        let Some(stop) = stop.upgrade() else { continue };
+        let by = match processes {
+            1 => format!("stopped by {signal}"),
+            _ => format!("process {process} was stopped by {signal}"),
+        };
+        any |= stop.stop(Error::Stopped { by, left: "start it again".into(), code });
+    }
+    any
+}
+
+/// No code panics while it holds the lock.
+fn runs() -> MutexGuard<'static, Vec<(usize, usize, Weak<Stop>)>> {
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
