@@ -27,6 +27,9 @@ mod hamming_cli;
 // Who may know whom among the modules.
 mod layering;
 
+// Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
+mod outputs;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 

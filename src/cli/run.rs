@@ -13,12 +13,11 @@ use crate::dataflow::resume::Resume;
 use crate::dataflow::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
-use crate::hamming::fingerprint_file;
 use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
-use crate::storage::manifest;
+use crate::storage::output;
 use crate::storage::records::Records;
 
 #[derive(Debug, clap::Args)]
@@ -47,10 +46,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
     records_folder(&job, &folder)?;
-    let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
-    if folder.join(name)?.exists()? {
-        return Err(Error::LostCommit(folder.name().to_string()));
-    }
+    output::prepare(&folder)?;
     match job.kind {
         Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
         Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
@@ -99,7 +95,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
     };
     // Readers of Parquet folders pass over names that begin with an underscore.
-    Ok(Some(root.join(format!("_records-{}", &Digest::of(job).hex()[..16]))))
+    Ok(Some(root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]))))
 }
 
 /// The work of a job that reads a crawl; with the records of an earlier run, where it is to be resumed.

@@ -42,7 +42,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     if job.similar.by == Measure::Signatures {
         recipes.push(("signatures", random_projection::Recipe::new(&job.signatures).name()));
     }
-    write::commit(net, job, folder, &counts(&found.summary), &recipes, laps.seconds, files)?;
+    write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)
 }
 

@@ -6,14 +6,22 @@ use super::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_part
 use super::{Found, shelf::Rejection};
 use crate::applications::exports::exports;
 use crate::engine::Net;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
 
-/// Writes everything but the manifest; all workers learn of all files, by path.
+/// The files of a run before it is committed.
+pub struct Staged {
+    attempt: Attempt,
+    /// By path.
+    files: Vec<FileEntry>,
+}
+
+/// Stages everything but the manifest; all workers learn of all files.
 ///
 /// One exchange to bring the rejected records to their owners. Each file is held in memory while it is encoded.
 pub fn result(
@@ -23,22 +31,37 @@ pub fn result(
     sources: &[String],
     rejections: Vec<Rejection>,
     partitions: usize,
-) -> Result<Vec<FileEntry>> {
+) -> Result<Staged> {
     let mut parts = parts(found, sources);
     parts.append(&mut rejected(net, rejections, sources, partitions)?);
     parts.append(&mut found.more_tables);
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
-    let written = tables(net, folder, parts);
-    let written = net.agree("tables", written)?;
+    let attempt = attempt(net, folder)?;
+    let written = tables(net, &attempt, parts);
+    let written = agree(net, &attempt, "tables", written)?;
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
-    let rest = if net.index() == 0 { rest(folder, found, &files) } else { Ok(Vec::new()) };
-    let rest = net.agree("exports", rest)?;
+    let rest = if net.index() == 0 { rest(&attempt, found, &files) } else { Ok(Vec::new()) };
+    let rest = agree(net, &attempt, "exports", rest)?;
     files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
     files.sort_unstable();
-    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
-    net.agree("folder", checked)?;
-    Ok(files)
+    Ok(Staged { attempt, files })
+}
+
+/// A new attempt to make `folder` a result, the same on all workers.
+pub(super) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
+    let id = random_id();
+    let id = net.agree("attempt", id)?;
+    Attempt::new(folder, &net.all_gather("attempts", id)?[0])
+}
+
+/// As [`Net::agree`]; when the writing of any worker has failed, what was staged goes.
+pub(super) fn agree<T>(net: &mut Net<'_>, attempt: &Attempt, name: &'static str, mine: Result<T>) -> Result<T> {
+    let agreed = net.agree(name, mine);
+    if agreed.is_err() && net.index() == 0 {
+        attempt.discard();
+    }
+    agreed
 }
 
 /// This worker's parts of `rejected`. One exchange, to bring the records to their owners.
@@ -72,14 +95,15 @@ pub(super) fn with_empty(
     Ok(())
 }
 
-/// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.
-pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Vec<FileEntry>> {
-    let written = tables(net, folder, parts);
-    let written = net.agree("tables", written)?;
+/// Stages the parts of tables, `summary.json` and `views.sql`; all workers learn of all files.
+pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
+    let attempt = attempt(net, folder)?;
+    let written = tables(net, &attempt, parts);
+    let written = agree(net, &attempt, "tables", written)?;
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
     let put = |path: &str, text: &str| -> Result<FileEntry> {
-        folder.join(path)?.put(text.as_bytes())?;
+        attempt.put(path, text.as_bytes())?;
         Ok(FileEntry::of(path, None, text.as_bytes()))
     };
     let rest = if net.index() > 0 {
@@ -90,12 +114,10 @@ pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summar
             .map(|(path, text)| put(path, text))
             .collect()
     };
-    let rest = net.agree("summary", rest)?;
+    let rest = agree(net, &attempt, "summary", rest)?;
     files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
     files.sort_unstable();
-    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
-    net.agree("folder", checked)?;
-    Ok(files)
+    Ok(Staged { attempt, files })
 }
 
 /// Commits a run: worker 0 writes the manifest, which names all files.
@@ -105,16 +127,16 @@ pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summar
 pub fn commit(
     net: &mut Net<'_>,
     job: &Job,
-    folder: &Location,
     counts: &[(&str, u64)],
     recipes: &[(&str, String)],
     seconds: BTreeMap<String, f64>,
-    files: Vec<FileEntry>,
+    staged: Staged,
 ) -> Result<()> {
+    let Staged { attempt, files } = staged;
     let committed = if net.index() > 0 {
         Ok(())
     } else {
-        manifest(net, job, counts, recipes, seconds, files).and_then(|manifest| manifest.commit(folder))
+        manifest(net, job, counts, recipes, seconds, files, attempt.id()).commit(&attempt)
     };
     net.agree("commit", committed)
 }
@@ -126,12 +148,11 @@ fn manifest(
     recipes: &[(&str, String)],
     seconds: BTreeMap<String, f64>,
     files: Vec<FileEntry>,
-) -> Result<Manifest> {
-    let mut attempt = [0u8; 16];
-    getrandom::fill(&mut attempt).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
-    Ok(Manifest {
+    attempt: &str,
+) -> Manifest {
+    Manifest {
         format: FORMAT,
-        attempt: attempt.iter().map(|byte| format!("{byte:02x}")).collect(),
+        attempt: attempt.into(),
         digest: Digest::of(job).hex(),
         job: serde_json::to_value(job).expect("a job is plain values"),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
@@ -141,26 +162,26 @@ fn manifest(
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         files,
-    })
+    }
 }
 
-fn tables(net: &Net<'_>, folder: &Location, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
+fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     for (name, partition, table) in parts {
         net.check()?;
         let bytes = encode(&table)?;
         let path = format!("{name}/part-{partition:05}.parquet");
-        folder.join(&path)?.put(&bytes)?;
+        attempt.put(&path, &bytes)?;
         files.push(FileEntry::of(&path, Some(table.rows() as u64), &bytes));
     }
     Ok(files)
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.
-fn rest(folder: &Location, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+fn rest(attempt: &Attempt, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     let mut put = |path: String, text: &str| -> Result<()> {
-        folder.join(&path)?.put(text.as_bytes())?;
+        attempt.put(&path, text.as_bytes())?;
         files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
@@ -191,27 +212,4 @@ fn views(tables: &[FileEntry]) -> String {
             )
         })
         .collect()
-}
-
-/// Holds what lies in the folder against what was written: every file must be there, and parts that an earlier, unfinished
-/// run has left are removed, for a reader who asks for all parts would find them.
-fn only_these(folder: &Location, files: &[FileEntry]) -> Result<()> {
-    let root = folder.name().trim_end_matches('/').len() + 1;
-    let listed = folder.list(None)?;
-    let mut lengths = std::collections::BTreeMap::new();
-    for file in &listed {
-        let path = file.location.name().get(root..).unwrap_or_default();
-        if files.binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok() {
-            lengths.insert(path, file.stamp.bytes);
-        } else if path.contains("/part-") && path.ends_with(".parquet") {
-            file.location.remove()?;
-        }
-    }
-    match files.iter().find(|file| lengths.get(file.path.as_str()) != Some(&file.bytes)) {
-        None => Ok(()),
-        Some(file) => Err(Error::storage(
-            folder.join(&file.path)?.name(),
-            "not there as it was written; all processes must write to the same place, not each to its own disk",
-        )),
-    }
 }
