@@ -94,18 +94,17 @@ fn writable_disk(folder: &Location, path: &Path) -> Result<()> {
 
 /// Creates an object twice: the first creation must succeed, the second must not.
 fn writable_store(attempt: &Attempt) -> Result<()> {
-    let probe = attempt.staged.join("probe")?;
-    probe.put_if_absent(b"first", |stored| stored == b"first")?;
-    let second = probe.put_if_absent(b"second", |stored| stored == b"second");
-    attempt.discard();
-    match second {
+    let create = |bytes: &[u8]| attempt.staged.join("probe")?.put_if_absent(bytes, |stored| stored == bytes);
+    let probed = create(b"first").and_then(|()| match create(b"second") {
         Err(Error::LostCommit(_)) => Ok(()),
         Err(other) => Err(other),
         Ok(()) => Err(Error::storage(
             attempt.folder.name(),
             "this store creates an object that exists already, so two runs could both commit; use another store",
         )),
-    }
+    });
+    attempt.discard();
+    probed.map_err(|error| attempt.true_cause(error))
 }
 
 /// Fails when there is a result; a decision is published first.
