@@ -120,7 +120,7 @@ fn random_bytes_after_the_magic_word_never_get_in() {
     let first = join(&cluster, 0);
     for seed in 0..50u8 {
         let mut stream = knock(&cluster, 0);
-        let mut words = b"webtwin\n\x01\0\0\0".to_vec();
+        let mut words = b"webtwin\n\x02\0\0\0".to_vec();
         words.extend((0..400u32).map(|at| (at as u8).wrapping_mul(seed | 1) ^ seed));
         let _ = stream.write_all(&words);
     }

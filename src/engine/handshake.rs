@@ -23,7 +23,7 @@ use super::key::Key;
 use crate::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Time a connection has for its whole handshake, however it spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
