@@ -440,7 +440,9 @@ mod tests {
         });
         let patience = Duration::from_millis(100);
         let met = accept_within(patience, &here, &identity(0), &Key::none(), |_, _| true);
-        assert_eq!(met.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        // The system's word for a read that took too long, or our own before the next.
+        let kind = met.unwrap_err().kind();
+        assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{kind}");
         drop(here);
         drip.join().unwrap();
     }

@@ -6,10 +6,7 @@
 mod build;
 mod cases;
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::Instant,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use webtwin::{
     error::Result,
@@ -224,6 +221,8 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
         ("gzip heads", &packed, b"\x1f\x8b\x08\0\0\0\0\0\0\x03".repeat(300_000), &packed),
         ("members without end", &packed, forged.repeat(70_000), &packed),
     ];
+    // Where what each head or member claims is gone through again for the next, a pile costs a hundred gigabytes: this test
+    // would not end.
     for (name, before, pile, behind) in piles {
         let file = Counted { bytes: Bytes([before.as_slice(), &pile, behind].concat()), read: AtomicU64::new(0) };
         let limits = Limits { record_bytes: 2 << 20, ..Limits::default() };
@@ -234,12 +233,9 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
             }
             Ok(())
         };
-        let started = Instant::now();
         read_range(&file, 0..file.len(), &limits, &mut sink).unwrap();
-        let seconds = started.elapsed().as_secs_f64();
         let read = file.read.into_inner();
         assert!(read < 4 * file.bytes.len(), "{name}: {read} bytes read of {}", file.bytes.len());
-        assert!(seconds < 20.0, "{name}: {seconds:.1} s");
         // Members that swallow what follows are given up in bulk, and the page right behind with them.
         let survivors = if name == "members without end" { 1 } else { 2 };
         assert_eq!(pages, vec!["http://h.example/a"; survivors], "{name}");
