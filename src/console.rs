@@ -37,7 +37,7 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
 /// Goes on after a write to stdout of a command that prints as it works; where the reader has left, the process ends, done.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn ended(written: Written<()>) -> Result<()> {
     match written {
         Err(cause) if cause.kind() == ErrorKind::BrokenPipe => std::process::exit(0),

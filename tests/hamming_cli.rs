@@ -93,7 +93,7 @@ fn an_index_is_replaced_only_when_that_is_asked_for() {
     assert_eq!(index(&["--replace", "--tables", "7"]).status.code(), Some(2));
     let small = index(&["--replace", "--memory", "10"]);
     assert_eq!(small.status.code(), Some(9));
-    assert!(String::from_utf8(small.stderr).unwrap().contains("but 10 are allowed"));
+    assert!(String::from_utf8(small.stderr).unwrap().contains("but --memory allows 10 bytes"));
     assert_eq!(index(&["--replace", "--k", "64"]).status.code(), Some(2));
     assert_eq!(tables(), 4);
 }
@@ -107,7 +107,7 @@ fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
     }
     assert_eq!(told.lines().filter(|line| line.starts_with("*  ")).count(), 1);
     let refused = fail_with(&["hamming", "plan", "--documents", "100M", "--memory", "1GB"], "", 9);
-    assert!(refused.contains("needs 2401048592 bytes, but 1000000000 are allowed"), "{refused}");
+    assert!(refused.contains("--memory allows 953.7 MiB; set --memory to 2401048592 or more"), "{refused}");
     let fits = ["hamming", "plan", "--documents", "100M", "--memory", "2401048592", "--json"];
     let plan: serde_json::Value = serde_json::from_str(&succeed_with(&fits, "")).unwrap();
     let designs = plan["online"]["designs"].as_array().unwrap();

@@ -15,7 +15,7 @@ pub(super) fn note(process: usize, processes: usize, stop: &Arc<Stop>) {
     runs.push((process, processes, Arc::downgrade(stop)));
 }
 
-/// Ends all runs of this process that are at work, and their peers with them: [`super::run`] returns [`Error::Stopped`]
+/// Ends all runs of this process that are at work, and their peers with them: [`super::run()`] returns [`Error::Stopped`]
 /// in each, naming `signal`. Returns whether there was any.
 ///
 /// Workers look up between steps; who has not returned after 5 seconds is ended with its process.
