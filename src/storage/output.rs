@@ -75,7 +75,7 @@ fn of_unfinished_runs(name: &str) -> bool {
 /// Whether this is a manifest or decision that was not whole when its process was killed.
 fn is_half_written(name: &str) -> bool {
     let of = |whole: &&str| name.strip_prefix('.').is_some_and(|name| name.starts_with(*whole));
-    name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(|whole| of(whole))
+    name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(of)
 }
 
 /// The nearest folder that exists decides: nothing is made before there is a result.

@@ -67,8 +67,7 @@ fn proxy(to: String, treated: Vec<Treated>) -> String {
 fn pass_on(mut from: TcpStream, mut to: TcpStream, fault: Option<Fault>) {
     let mut passed = 0;
     let mut buffer = [0; 1 << 13];
-    loop {
-        let Ok(taken @ 1..) = from.read(&mut buffer) else { break };
+    while let Ok(taken @ 1..) = from.read(&mut buffer) {
         let mut passing = taken;
         match fault {
             Some(Fault::Swallow(bytes) | Fault::Hold(bytes)) => passing = taken.min(bytes - passed),
