@@ -64,7 +64,7 @@ pub enum Error {
 
     /// The store did not tell whether the manifest was written.
     #[error(
-        "output {0}: the store did not tell whether the result was committed; look for manifest.json before running again"
+        "output {0}: the store did not tell whether the result was committed; run again: what was committed is completed"
     )]
     CommitUnknown(String),
 

@@ -30,6 +30,9 @@ mod hamming_cli;
 // Who may know whom among the modules.
 mod layering;
 
+// Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
+mod outputs;
+
 // What the five papers say, in their order, and that it holds.
 mod papers;
 

@@ -13,6 +13,7 @@ use webtwin::storage::expand::expand_with;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::{FileEntry, Manifest};
 use webtwin::storage::open::open;
+use webtwin::storage::output::Attempt;
 use webtwin::storage::stores::Stores;
 
 /// A server of our own, ended by its handle.
@@ -59,6 +60,18 @@ impl Moto {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
+    /// The program with this server as its S3.
+    fn webtwin(&self, arguments: &[&str]) -> Command {
+        let mut command = crate::cli::webtwin(arguments);
+        command
+            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", "canary-key-id")
+            .env("AWS_SECRET_ACCESS_KEY", "canary-secret")
+            .env("AWS_REGION", "us-east-1");
+        command
+    }
+
     fn stores(&self) -> Stores {
         Stores::with_settings([
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
@@ -100,14 +113,7 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     let Some(moto) = Moto::start() else { return };
     moto.create_bucket("crawls");
     let webtwin = |arguments: &[&str]| {
-        let output = crate::support::program::webtwin(arguments)
-            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", moto.port))
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_ACCESS_KEY_ID", "canary-key-id")
-            .env("AWS_SECRET_ACCESS_KEY", "canary-secret")
-            .env("AWS_REGION", "us-east-1")
-            .output()
-            .unwrap();
+        let output = moto.webtwin(arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         assert!(!said.contains("canary"), "a secret was told: {said}");
         (output.status.code(), said)
@@ -120,6 +126,57 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     assert_eq!(webtwin(&run).0, Some(4), "a second run to the same place has lost");
     let (code, said) = webtwin(&["show", "s3://crawls/out/pages", "--limit", "0"]);
     assert_eq!((code, said.lines().count()), (Some(0), 301), "{said}");
+}
+
+#[test]
+fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_told() {
+    let Some(moto) = Moto::start() else { return };
+    moto.create_bucket("out");
+    let stores = moto.stores();
+    let run = |job: usize, output: &str| {
+        let input = ["synth://?pages=120&seed=1", "synth://?pages=120&seed=2"][job];
+        moto.webtwin(&["run", "--input", input, "--output", output, "--workers", "1"])
+    };
+    let files = |output: &str| {
+        let listed = Location::parse_with(output, &stores).unwrap().list(None).unwrap();
+        let files = listed
+            .into_iter()
+            .map(|file| (file.location.name()[output.len()..].to_string(), file.location.get().unwrap().unwrap()));
+        files.filter(|file| file.0 != "/manifest.json").collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let began = Instant::now();
+    let undisturbed = [0, 1].map(|job| {
+        let output = format!("s3://out/undisturbed-{job}");
+        assert!(run(job, &output).status().unwrap().success());
+        files(&output)
+    });
+    let took = began.elapsed() / 2;
+    assert!(undisturbed[0] != undisturbed[1]);
+    for round in 0..4u32 {
+        let output = format!("s3://out/{round}");
+        let first = run(0, &output).spawn().unwrap();
+        std::thread::sleep(took * (round % 4) / 6);
+        let second = run(1, &output).spawn().unwrap();
+        let winner = crate::outputs::assert_one_won(
+            &[first, second].map(|run| run.wait_with_output().unwrap()),
+            &format!("round {round}"),
+        );
+        assert!(files(&output) == undisturbed[winner], "round {round}");
+        let folder = Location::parse_with(&output, &stores).unwrap();
+        Manifest::read(&folder).unwrap().verify(&folder).unwrap();
+    }
+
+    // Killed amid writing, and started again.
+    for round in 0..2u32 {
+        let output = format!("s3://out/killed-{round}");
+        let mut killed = run(0, &output).spawn().unwrap();
+        std::thread::sleep(took * (round + 7) / 10);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let again = run(0, &output).output().unwrap();
+        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::cli::said(&again));
+        assert!(files(&output) == undisturbed[0], "round {round}: {:?}", files(&output).keys());
+    }
 }
 
 #[test]
@@ -184,15 +241,15 @@ fn storage_works_the_same_on_s3() {
 
     // Of sixteen racing runs one commits, and its result verifies.
     let output = at("s3://crawls/out");
-    let part = output.join("pairs/part-00000.parquet").unwrap();
-    part.put(b"rows").unwrap();
     let ends: Vec<u8> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..16)
-            .map(|_| {
-                scope.spawn(|| {
-                    manifest(&format!("{:?}", std::thread::current().id()))
-                        .commit(&output)
-                        .map_or_else(|error| error.exit_code(), |()| 0)
+            .map(|run| {
+                let output = &output;
+                scope.spawn(move || {
+                    let attempt = Attempt::new(output, &run.to_string()).unwrap();
+                    let staged = attempt.put("pairs/part-00000.parquet", b"rows");
+                    let committed = staged.and_then(|()| manifest(attempt.id()).commit(&attempt));
+                    committed.map_or_else(|error| error.exit_code(), |()| 0)
                 })
             })
             .collect();
@@ -201,6 +258,7 @@ fn storage_works_the_same_on_s3() {
     assert_eq!(ends.iter().filter(|&&end| end == 0).count(), 1, "{ends:?}");
     assert!(ends.iter().all(|&end| end == 0 || end == 4), "{ends:?}");
     Manifest::read(&output).unwrap().verify(&output).unwrap();
+    assert_eq!(output.list(None).unwrap().len(), 2, "the losers have removed what was theirs");
 
     // A store that is gone is a failure of storage, says where, and tells no secret.
     drop(moto);

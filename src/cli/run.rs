@@ -14,12 +14,11 @@ use crate::dataflow::resume::Resume;
 use crate::dataflow::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
-use crate::hamming::fingerprint_file;
 use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
-use crate::storage::manifest;
+use crate::storage::output;
 use crate::storage::records::Records;
 
 #[derive(Debug, clap::Args)]
@@ -49,9 +48,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let folder = Location::parse(&job.output.url)?;
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
-    if folder.join(name)?.exists()? {
-        return Err(Error::LostCommit(folder.name().to_string()));
-    }
+    output::prepare(&folder)?;
     let (reads, result) = (reads_crawl(&job), folder.clone());
     let work = signals::Work::begin(move || left(&result, name, reads, records.as_deref()));
     let done = match job.kind {
@@ -125,7 +122,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
     };
     // Most readers of Parquet folders skip names that begin with an underscore.
-    Ok(Some(root.join(format!("_records-{}", &Digest::of(job).hex()[..16]))))
+    Ok(Some(root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]))))
 }
 
 /// The work of a job that reads a crawl, with the records of an earlier run if it is to be resumed.

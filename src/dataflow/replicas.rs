@@ -36,7 +36,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     if job.similar.by == Measure::Signatures {
         recipes.push(("signatures", job.signatures.recipe()));
     }
-    write::commit(net, job, folder, &counts(&found.summary), &recipes, laps.seconds, files)?;
+    write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)
 }
 

@@ -6,14 +6,22 @@ use super::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_part
 use super::{Found, shelf::Rejection};
 use crate::applications::exports::exports;
 use crate::engine::Net;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
 
-/// Writes everything but the manifest; all workers learn of all files, by path.
+/// The files of a run before it is committed.
+pub struct Staged {
+    attempt: Attempt,
+    /// By path.
+    files: Vec<FileEntry>,
+}
+
+/// Stages everything but the manifest; all workers learn of all files.
 ///
 /// One exchange to bring the rejected records to their owners. Each file is held in memory while it is encoded.
 pub fn result(
@@ -23,20 +31,45 @@ pub fn result(
     sources: &[String],
     rejections: Vec<Rejection>,
     partitions: usize,
-) -> Result<Vec<FileEntry>> {
+) -> Result<Staged> {
     let mut parts = parts(found, sources);
     parts.append(&mut rejected(net, rejections, sources, partitions)?);
     parts.append(&mut found.more_tables);
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
-    let written = tables(net, folder, parts)?;
-    let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
-    files.sort_unstable();
-    let rest = if net.index() == 0 { rest(folder, found, &files)? } else { Vec::new() };
-    files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
-    files.sort_unstable();
-    if net.index() == 0 {
-        only_these(folder, &files)?;
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let mut files = written(net, tables(net, &attempt, parts)?)?;
+        let rest = if net.index() == 0 { rest(&attempt, found, &files)? } else { Vec::new() };
+        files.extend(written(net, rest)?);
+        files.sort_unstable();
+        Ok(files)
+    })?;
+    Ok(Staged { attempt, files })
+}
+
+/// A new attempt to make `folder` a result, the same on all workers.
+pub(super) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
+    let id = random_id()?;
+    Attempt::new(folder, &net.all_gather("attempts", id)?[0])
+}
+
+/// Stages files; when that fails for any worker, what was staged goes.
+pub(super) fn or_discard<T>(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    stage: impl FnOnce(&mut Net<'_>) -> Result<T>,
+) -> Result<T> {
+    let staged = stage(net);
+    if staged.is_err() && net.index() == 0 {
+        attempt.discard();
     }
+    staged
+}
+
+/// The files of all workers, by path.
+fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
+    let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
+    files.sort_unstable();
     Ok(files)
 }
 
@@ -71,26 +104,25 @@ pub(super) fn with_empty(
     Ok(())
 }
 
-/// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.
-pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Vec<FileEntry>> {
-    let written = tables(net, folder, parts)?;
-    let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
-    files.sort_unstable();
+/// Stages the parts of tables, `summary.json` and `views.sql`; all workers learn of all files.
+pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
+    let attempt = attempt(net, folder)?;
     let put = |path: &str, text: &str| -> Result<FileEntry> {
-        folder.join(path)?.put(text.as_bytes())?;
+        attempt.put(path, text.as_bytes())?;
         Ok(FileEntry::of(path, None, text.as_bytes()))
     };
-    let rest = if net.index() == 0 {
-        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
-    } else {
-        Vec::new()
-    };
-    files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
-    files.sort_unstable();
-    if net.index() == 0 {
-        only_these(folder, &files)?;
-    }
-    Ok(files)
+    let files = or_discard(net, &attempt, |net| {
+        let mut files = written(net, tables(net, &attempt, parts)?)?;
+        let rest = if net.index() == 0 {
+            vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
+        } else {
+            Vec::new()
+        };
+        files.extend(written(net, rest)?);
+        files.sort_unstable();
+        Ok(files)
+    })?;
+    Ok(Staged { attempt, files })
 }
 
 /// Commits a run: worker 0 writes the manifest, which names all files.
@@ -100,14 +132,14 @@ pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summar
 pub fn commit(
     net: &mut Net<'_>,
     job: &Job,
-    folder: &Location,
     counts: &[(&str, u64)],
     recipes: &[(&str, String)],
     seconds: BTreeMap<String, f64>,
-    files: Vec<FileEntry>,
+    staged: Staged,
 ) -> Result<()> {
+    let Staged { attempt, files } = staged;
     if net.index() == 0 {
-        manifest(net, job, counts, recipes, seconds, files)?.commit(folder)?;
+        manifest(net, job, counts, recipes, seconds, files, attempt.id()).commit(&attempt)?;
     }
     Ok(())
 }
@@ -119,12 +151,11 @@ fn manifest(
     recipes: &[(&str, String)],
     seconds: BTreeMap<String, f64>,
     files: Vec<FileEntry>,
-) -> Result<Manifest> {
-    let mut attempt = [0u8; 16];
-    getrandom::fill(&mut attempt).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
-    Ok(Manifest {
+    attempt: &str,
+) -> Manifest {
+    Manifest {
         format: FORMAT,
-        attempt: attempt.iter().map(|byte| format!("{byte:02x}")).collect(),
+        attempt: attempt.into(),
         digest: Digest::of(job).hex(),
         job: serde_json::to_value(job).expect("a job is plain values"),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
@@ -134,26 +165,26 @@ fn manifest(
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         files,
-    })
+    }
 }
 
-fn tables(net: &Net<'_>, folder: &Location, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
+fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     for (name, partition, table) in parts {
         net.check()?;
         let bytes = encode(&table)?;
         let path = format!("{name}/part-{partition:05}.parquet");
-        folder.join(&path)?.put(&bytes)?;
+        attempt.put(&path, &bytes)?;
         files.push(FileEntry::of(&path, Some(table.rows() as u64), &bytes));
     }
     Ok(files)
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.
-fn rest(folder: &Location, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+fn rest(attempt: &Attempt, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     let mut put = |path: String, text: &str| -> Result<()> {
-        folder.join(&path)?.put(text.as_bytes())?;
+        attempt.put(&path, text.as_bytes())?;
         files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
@@ -184,27 +215,4 @@ fn views(tables: &[FileEntry]) -> String {
             )
         })
         .collect()
-}
-
-/// Holds what lies in the folder against what was written: every file must be there, and parts that an earlier, unfinished
-/// run has left are removed, for a reader who asks for all parts would find them.
-fn only_these(folder: &Location, files: &[FileEntry]) -> Result<()> {
-    let root = folder.name().trim_end_matches('/').len() + 1;
-    let listed = folder.list(None)?;
-    let mut lengths = std::collections::BTreeMap::new();
-    for file in &listed {
-        let path = file.location.name().get(root..).unwrap_or_default();
-        if files.binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok() {
-            lengths.insert(path, file.stamp.bytes);
-        } else if path.contains("/part-") && path.ends_with(".parquet") {
-            file.location.remove()?;
-        }
-    }
-    match files.iter().find(|file| lengths.get(file.path.as_str()) != Some(&file.bytes)) {
-        None => Ok(()),
-        Some(file) => Err(Error::storage(
-            folder.join(&file.path)?.name(),
-            "not there as it was written; all processes must write to the same place, not each to its own disk",
-        )),
-    }
 }

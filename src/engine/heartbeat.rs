@@ -1,7 +1,8 @@
 //! Signs of life between processes, and the reason when one gives up.
 //!
 //! Every process sends a byte each second on a connection of its own to each peer, and expects one within the deadline:
-//! a peer that is frozen or cut off is noticed although its sockets stay open. An orderly failure travels the same way,
+//! a peer that is frozen or cut off is noticed although its sockets stay open. (A data connection that is cut off by
+//! itself is noticed by its own signs of life, in `link`.) An orderly failure travels the same way,
 //! so that all processes end with the same line and the same exit code. It works from threads of its own, however busy
 //! the workers are.
 
@@ -17,8 +18,13 @@ use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::leftovers::exit;
 
-/// Time between two signs of life; a quarter of the deadline if that is shorter.
+/// Longest time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// Time between two signs of life, on whatever connection.
+pub(super) fn beat(deadline: Duration) -> Duration {
+    BEAT.min(deadline / 4)
+}
 
 /// Time the workers have to come to their end after the run was stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -109,7 +115,7 @@ struct Beater {
 
 impl Beater {
     fn beat(self) {
-        let interval = BEAT.min(self.deadline / 4);
+        let interval = beat(self.deadline);
         let mut last = Instant::now();
         loop {
             match self.stop.wait(interval) {
@@ -177,7 +183,7 @@ fn hear(mut socket: TcpStream, peer: &str, deadline: Duration, stop: &Stop) {
         Err(cause) if matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
             let seconds = deadline.as_secs_f32();
             stop.stop(Error::PeerLost(format!(
-                "{peer} has been silent for {seconds} s; see whether it still runs there"
+                "{peer} has been silent for {seconds} s on the heartbeat connection; see whether it still runs there"
             )));
         }
         Err(cause) => stop.stop_unless_explained(lost(peer, &cause)),

@@ -5,16 +5,23 @@
 //! what was sent, in order and once; anything else ends the run with [`Error::PeerLost`](crate::error::Error::PeerLost).
 //!
 //! ```text
-//! frame: length u32 | check of the header u32 | tag, 16 bytes | payload        length 0 ends the stream
+//! frame: length u32 | check of the header u32 | tag, 16 bytes | payload
+//!        length 0 ends the stream, length 2^32 - 1 is a sign of life without a payload
 //! ```
+//!
+//! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in each
+//! direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the heartbeat has a
+//! connection of its own, and says nothing of what a firewall, NAT or proxy has done to this one. Half a deadline more, so
+//! that a process that is silent on both is reported as such. A slow connection is not a dead one, for any byte counts; nor is
+//! a slow reader, for timely's threads take what arrives, whatever the workers do.
 //!
 //! With a key the tag is HMAC-SHA256, cut to 128 bits: nobody without it can alter, repeat or inject a frame. Without
 //! one (loopback) it is XXH3: damage is found, malice is not.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -22,13 +29,20 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 use super::handshake::Session;
-use super::heartbeat::lost;
-use super::stop::Stop;
+use super::heartbeat::{beat, lost};
+use super::stop::{Phase, Stop};
+use crate::error::Error;
 
 /// Most bytes of a payload; nothing larger is believed or allocated.
 const LONGEST: usize = 1 << 20;
 
 const HEADER: usize = 24;
+
+/// Stands in place of a length in the header of a sign of life.
+const ALIVE: u32 = u32::MAX;
+
+/// Length that ends the stream.
+const END: u32 = 0;
 
 /// The tags of one direction of a connection.
 #[derive(Clone)]
@@ -47,16 +61,17 @@ impl Seal {
         Seal { mac, seed }
     }
 
-    /// Returns the header of frame number `number`.
-    fn header(&self, number: u64, payload: &[u8]) -> [u8; HEADER] {
+    /// Returns the header of frame number `number`; `length` is that of the payload, [`END`] or [`ALIVE`].
+    fn header(&self, number: u64, length: u32, payload: &[u8]) -> [u8; HEADER] {
         let mut header = [0; HEADER];
-        header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        header[..4].copy_from_slice(&length.to_le_bytes());
         let check = self.check(number, &header[..4]);
         header[4..8].copy_from_slice(&check);
         let tag = match &self.mac {
             Some(mac) => {
                 let mut mac = mac.clone();
                 mac.update(&number.to_le_bytes());
+                mac.update(&length.to_le_bytes());
                 mac.update(payload);
                 let tag: [u8; 32] = mac.finalize().into_bytes().into();
                 tag[..16].try_into().expect("a range of 16 bytes")
@@ -73,18 +88,42 @@ impl Seal {
     }
 }
 
+/// The half that sends; timely's thread and the one that gives signs of life take turns.
+struct Outgoing {
+    socket: TcpStream,
+    seal: Seal,
+    sent: u64,
+    packet: Vec<u8>,
+    ended: bool,
+}
+
+impl Outgoing {
+    fn send(&mut self, length: u32, payload: &[u8]) -> io::Result<()> {
+        self.packet.clear();
+        self.packet.extend_from_slice(&self.seal.header(self.sent, length, payload));
+        self.packet.extend_from_slice(payload);
+        self.sent += 1;
+        self.socket.write_all(&self.packet)
+    }
+
+    /// Nothing may follow the end of the stream.
+    fn end(&mut self, how: Shutdown) -> io::Result<()> {
+        self.ended = true;
+        self.send(END, &[])?;
+        self.socket.shutdown(how)
+    }
+}
+
 /// One end of a checked connection to a peer.
 ///
-/// timely clones it once for the thread that sends and once for the one that receives, before either begins; the frame
-/// numbers of a direction therefore live in one clone only.
+/// timely clones it once for the thread that sends and once for the one that receives, before either begins; the numbers of
+/// the frames that arrive therefore live in one clone only.
 pub(super) struct Link {
     socket: BufReader<TcpStream>,
     peer: Arc<str>,
     stop: Arc<Stop>,
-    outgoing: Seal,
+    outgoing: Arc<Mutex<Outgoing>>,
     incoming: Seal,
-    sent: AtomicU64,
-    packet: Vec<u8>,
     received: u64,
     frame: Vec<u8>,
     taken: usize,
@@ -93,6 +132,9 @@ pub(super) struct Link {
 
 impl Link {
     /// Makes a link of process `here` to process `there` (named `peer` in messages) of an authenticated connection.
+    ///
+    /// # Errors
+    /// Those of the socket.
     pub fn new(
         socket: TcpStream,
         session: &Session,
@@ -100,57 +142,102 @@ impl Link {
         (here, there): (usize, usize),
         peer: &str,
         stop: Arc<Stop>,
-    ) -> Link {
-        Link {
+    ) -> io::Result<Link> {
+        let outgoing = Outgoing {
+            socket: socket.try_clone()?,
+            seal: Seal::new(session, keyed, there),
+            sent: 0,
+            packet: Vec::new(),
+            ended: false,
+        };
+        Ok(Link {
             socket: BufReader::with_capacity(1 << 18, socket),
             peer: peer.into(),
             stop,
-            outgoing: Seal::new(session, keyed, there),
+            outgoing: Arc::new(Mutex::new(outgoing)),
             incoming: Seal::new(session, keyed, here),
-            sent: AtomicU64::new(0),
-            packet: Vec::new(),
             received: 0,
             frame: Vec::new(),
             taken: 0,
             ended: false,
-        }
+        })
+    }
+
+    /// Begins to send signs of life, and to expect bytes.
+    ///
+    /// # Errors
+    /// Those of the socket, or of starting a thread.
+    pub fn watch(&self, deadline: Duration) -> io::Result<()> {
+        self.socket.get_ref().set_read_timeout(Some(deadline + deadline / 2))?;
+        let (outgoing, stop, peer) = (Arc::downgrade(&self.outgoing), Arc::clone(&self.stop), Arc::clone(&self.peer));
+        let give_signs = move || {
+            if let Err(cause) = give_signs_of_life(&outgoing, &stop, beat(deadline)) {
+                stop.stop_unless_explained(lost(&peer, &cause));
+            }
+        };
+        std::thread::Builder::new().name("signs of life".into()).spawn(give_signs).map(drop)
     }
 
     fn next_frame(&mut self) -> io::Result<()> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
         let mut header = [0; HEADER];
         self.socket.read_exact(&mut header)?;
-        let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes")) as usize;
-        if header[4..8] != self.incoming.check(self.received, &header[..4]) || length > LONGEST {
+        let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
+        let bytes = if length == ALIVE { 0 } else { length as usize };
+        if header[4..8] != self.incoming.check(self.received, &header[..4]) || bytes > LONGEST {
             return Err(damaged());
         }
-        self.frame.resize(length, 0);
+        self.frame.resize(bytes, 0);
         self.taken = 0;
         self.socket.read_exact(&mut self.frame)?;
-        if !equal(&header, &self.incoming.header(self.received, &self.frame)) {
+        if !equal(&header, &self.incoming.header(self.received, length, &self.frame)) {
             return Err(damaged());
         }
         self.received += 1;
-        self.ended = length == 0;
+        self.ended = length == END;
         Ok(())
     }
 
-    fn send(&self, packet: &mut Vec<u8>, payload: &[u8]) -> io::Result<()> {
-        let number = self.sent.fetch_add(1, Ordering::Relaxed);
-        packet.clear();
-        packet.extend_from_slice(&self.outgoing.header(number, payload));
-        packet.extend_from_slice(payload);
-        self.socket.get_ref().write_all(packet)
+    fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stops the run because of this connection. timely would answer any result with a panic in this thread and then in
     /// all workers; so the thread stays here, with the workers free to end in order, until the process goes.
     fn give_up(&self, cause: &io::Error) -> ! {
-        self.stop.stop_unless_explained(lost(&self.peer, cause));
+        let error = match cause.kind() {
+            // The system's answer when nothing has arrived for the time that `watch` allows.
+            io::ErrorKind::WouldBlock => silent(&self.peer, self.socket.get_ref()),
+            _ => lost(&self.peer, cause),
+        };
+        self.stop.stop_unless_explained(error);
         loop {
             std::thread::park();
         }
     }
+}
+
+fn silent(peer: &str, socket: &TcpStream) -> Error {
+    let seconds = socket.read_timeout().ok().flatten().unwrap_or_default().as_secs_f32();
+    Error::PeerLost(format!(
+        "{peer}: nothing has arrived for {seconds} s, not even a sign of life; a firewall, NAT or proxy between the two \
+         processes may have forgotten the connection"
+    ))
+}
+
+/// Sends a sign of life every beat until the run, the stream or the link ends.
+fn give_signs_of_life(outgoing: &Weak<Mutex<Outgoing>>, stop: &Stop, beat: Duration) -> io::Result<()> {
+    while let Phase::Running = stop.wait(beat) {
+        let Some(outgoing) = outgoing.upgrade() else { return Ok(()) };
+        match outgoing.try_lock() {
+            Ok(outgoing) if outgoing.ended => return Ok(()),
+            Ok(mut outgoing) => outgoing.send(ALIVE, &[])?,
+            // Whoever has it is sending: more than a sign.
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Poisoned(_)) => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 /// Compares without telling by the time taken where two tags differ.
@@ -175,14 +262,11 @@ impl Read for Link {
 impl Write for Link {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let payload = &buffer[..buffer.len().min(LONGEST)];
-        if !payload.is_empty() {
-            let mut packet = std::mem::take(&mut self.packet);
-            if let Err(cause) = self.send(&mut packet, payload) {
-                self.give_up(&cause);
-            }
-            self.packet = packet;
+        let sent = if payload.is_empty() { Ok(()) } else { self.outgoing().send(payload.len() as u32, payload) };
+        match sent {
+            Ok(()) => Ok(payload.len()),
+            Err(cause) => self.give_up(&cause),
         }
-        Ok(payload.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -196,10 +280,8 @@ impl Stream for Link {
             socket: BufReader::with_capacity(self.socket.capacity(), self.socket.get_ref().try_clone()?),
             peer: Arc::clone(&self.peer),
             stop: Arc::clone(&self.stop),
-            outgoing: self.outgoing.clone(),
+            outgoing: Arc::clone(&self.outgoing),
             incoming: self.incoming.clone(),
-            sent: AtomicU64::new(0),
-            packet: Vec::new(),
             received: 0,
             frame: Vec::new(),
             taken: 0,
@@ -212,10 +294,11 @@ impl Stream for Link {
     }
 
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        if let Err(cause) = self.send(&mut Vec::new(), &[]).and_then(|()| self.socket.get_ref().shutdown(how)) {
-            self.give_up(&cause);
+        let ended = self.outgoing().end(how);
+        match ended {
+            Ok(()) => Ok(()),
+            Err(cause) => self.give_up(&cause),
         }
-        Ok(())
     }
 }
 
@@ -235,15 +318,16 @@ mod tests {
 
     fn link(socket: TcpStream, keyed: bool, ends: (usize, usize)) -> (Link, Arc<Stop>) {
         let stop = Arc::new(Stop::new());
-        (Link::new(socket, &Session([7; 32]), keyed, ends, "process 9", Arc::clone(&stop)), stop)
+        (Link::new(socket, &Session([7; 32]), keyed, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
     }
 
-    /// The bytes on the wire after three writes and the end.
+    /// The bytes on the wire after three writes, a sign of life after each, and the end.
     fn wire(keyed: bool) -> Vec<u8> {
         let (here, mut there) = sockets();
         let mut link = link(here, keyed, (0, 1)).0;
         for payload in [&b"some"[..], &[b'x'; 300], b"rows"] {
             link.write_all(payload).unwrap();
+            link.outgoing().send(ALIVE, &[]).unwrap();
         }
         link.shutdown(Shutdown::Write).unwrap();
         let mut bytes = Vec::new();

@@ -43,10 +43,19 @@ pub fn run<T: Send + 'static>(
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
     cluster.check_process(process)?;
+    run_as(cluster, &Identity::new(cluster, process, job_digest), program)
+}
+
+/// As [`run`], for a process that tells the others it is `me`, with whatever addresses in its own list of them.
+fn run_as<T: Send + 'static>(
+    cluster: &Cluster,
+    me: &Identity,
+    program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>> {
     let heartbeat = Heartbeat::start(cluster.deadline);
     let state = heartbeat.state();
-    interrupt::note(process, cluster.processes(), &state);
-    let results = contain(|| run_together(cluster, process, job_digest, &heartbeat, program)).and_then(|result| result);
+    interrupt::note(me.process as usize, cluster.processes(), &state);
+    let results = contain(|| run_together(cluster, me, &heartbeat, program)).and_then(|result| result);
     if let Err(error) = &results {
         heartbeat.stop(error.clone());
     }
@@ -57,15 +66,14 @@ pub fn run<T: Send + 'static>(
 
 fn run_together<T: Send + 'static>(
     cluster: &Cluster,
-    process: usize,
-    job_digest: [u8; 32],
+    me: &Identity,
     heartbeat: &Heartbeat,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
-    let (builders, network, strangers) = connect(cluster, process, job_digest, heartbeat)?;
+    let (builders, network, strangers) = connect(cluster, me, heartbeat)?;
     let shared = Shared {
         stop: heartbeat.state(),
-        process,
+        process: me.process as usize,
         processes: cluster.processes(),
         workers: cluster.workers,
         strangers,
@@ -147,12 +155,7 @@ impl Network {
     }
 }
 
-fn connect(
-    cluster: &Cluster,
-    process: usize,
-    job_digest: [u8; 32],
-    heartbeat: &Heartbeat,
-) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
+fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
     let workers = cluster.workers;
     if cluster.processes() == 1 {
         let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
@@ -160,8 +163,8 @@ fn connect(
         return Ok((builders, Network { comms: None, sockets: Vec::new() }, 0));
     }
 
-    let me = Identity::new(cluster, process, job_digest);
-    let Meeting { sockets: met, strangers } = meet(cluster, &me, heartbeat)?;
+    let process = me.process as usize;
+    let Meeting { sockets: met, strangers } = meet(cluster, me, heartbeat)?;
     let broken = |cause: std::io::Error| Error::PeerLost(format!("a connection broke before the run began: {cause}"));
     let mut sockets = Vec::new();
     let mut links = Vec::new();
@@ -170,9 +173,11 @@ fn connect(
             None => None,
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
-                let name = format!("process {there} at {}", cluster.addresses[there]);
+                let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
                 let keyed = !cluster.key.is_none();
-                Some(Link::new(socket, &session, keyed, (process, there), &name, heartbeat.state()))
+                let link = Link::new(socket, &session, keyed, (process, there), &name, heartbeat.state());
+                let link = link.and_then(|link| link.watch(cluster.deadline).map(|()| link)).map_err(broken)?;
+                Some(link)
             }
         });
     }
@@ -183,3 +188,6 @@ fn connect(
     let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
     Ok((builders, Network { comms: Some(comms), sockets }, strangers))
 }
+
+#[cfg(test)]
+mod tests;

@@ -267,8 +267,105 @@ impl Location {
         }
     }
 
-    /// Lists the files below this folder, by ascending name; `depth` bounds the levels of folders, 1 for the folder's
-    /// own files only.
+    /// Moves the file to another name in the same place, over what is there; `bytes` is its length. A file that is not
+    /// there is no error, so several may move it at a time.
+    ///
+    /// On a local disk the folders are not synced.
+    ///
+    /// # Errors
+    /// As [`Location::put`].
+    pub(crate) fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
+        match (&self.place, &to.place) {
+            (Place::Local(from), Place::Local(path)) => {
+                let moved = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
+                match moved {
+                    Err(error) if is_missing(&error) && !from.exists() => Ok(()),
+                    moved => moved.map_err(|error| to.write_error(error, bytes as usize)),
+                }
+            }
+            (Place::Remote(store, from), Place::Remote(_, key)) => {
+                // S3 copies no more in one request.
+                const MOST: u64 = 5 << 30;
+                if bytes > MOST {
+                    let Some(whole) = self.get()? else { return Ok(()) };
+                    to.put(&whole)?;
+                    return self.remove();
+                }
+                match wait(store.copy(from, key))? {
+                    Ok(()) => self.remove(),
+                    Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(to.store_error(error)),
+                }
+            }
+            _ => Err(Error::Invariant(format!("{self} and {to} are not in one place"))),
+        }
+    }
+
+    /// Removes this folder with all that is below it; one that does not exist is no error.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) fn remove_all(&self) -> Result<()> {
+        match &self.place {
+            Place::Local(path) => match fs::remove_dir_all(path) {
+                Err(error) if !is_missing(&error) => Err(Error::storage(self.name(), error)),
+                _ => Ok(()),
+            },
+            Place::Remote(..) => self.list(None)?.iter().try_for_each(|file| file.location.remove()),
+        }
+    }
+
+    /// Names of the files and folders directly in this folder, ascending; none when it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) fn entries(&self) -> Result<Vec<String>> {
+        let mut names: Vec<String> = match &self.place {
+            Place::Local(path) => match fs::read_dir(path) {
+                Err(error) if is_missing(&error) => Vec::new(),
+                entries => entries
+                    .and_then(|entries| {
+                        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+                    })
+                    .map_err(|error| Error::storage(self.name(), error))?,
+            },
+            Place::Remote(store, key) => {
+                let prefix = (!key.is_root()).then_some(key);
+                let found = wait(store.list_with_delimiter(prefix))?.map_err(|error| self.store_error(error))?;
+                let objects = found.objects.into_iter().map(|meta| meta.location);
+                let last = |key: Key| key.filename().map(str::to_string);
+                objects.chain(found.common_prefixes).filter_map(last).collect()
+            }
+        };
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// A file below this folder, the folder's own entries that `passed_over` names left out; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub(crate) fn first_file(&self, passed_over: impl Fn(&str) -> bool) -> Result<Option<Location>> {
+        for name in self.entries()?.iter().filter(|name| !passed_over(name)) {
+            let entry = self.join(name)?;
+            if entry.exists()? {
+                return Ok(Some(entry));
+            }
+            match &entry.place {
+                Place::Local(_) => {
+                    if let Some(file) = entry.list(None)?.into_iter().next() {
+                        return Ok(Some(file.location));
+                    }
+                }
+                // Stores have no empty folders.
+                Place::Remote(..) => return Ok(Some(entry.into_folder())),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files
+    /// only.
     ///
     /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A
     /// folder that does not exist has no files.
@@ -369,7 +466,12 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
 
 /// Syncs the folder of a file, so that its new name survives a crash of the machine.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
-    fs::File::open(folder_of(path))?.sync_all()
+    sync_folder(folder_of(path))
+}
+
+/// Syncs a folder, so that the names in it outlive a crash of the machine.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::location::Location;
+use super::output::Attempt;
 use crate::error::{Error, Result};
 
 /// Format of the manifest that this build writes and reads.
@@ -42,7 +43,7 @@ fn checksum(bytes: &[u8]) -> String {
 pub struct Manifest {
     /// Version of this format.
     pub format: u32,
-    /// Random, so that a writer can tell its own manifest from another's.
+    /// Identifier of the run that wrote it, random.
     pub attempt: String,
     /// Digest of the job, in hexadecimal.
     pub digest: String,
@@ -65,16 +66,13 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Commits the result in `folder`: from now on the folder is one.
+    /// Commits the files of an attempt, all of which are staged: from now on its folder is a result.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] when another run was first, [`Error::CommitUnknown`] when the store does not tell.
-    pub fn commit(&self, folder: &Location) -> Result<()> {
+    /// As [`Attempt::commit`].
+    pub fn commit(&self, attempt: &Attempt) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(self).expect("a manifest is plain values");
-        let attempt = self.attempt.clone();
-        folder.join(NAME)?.put_if_absent(&bytes, move |stored| {
-            serde_json::from_slice::<Manifest>(stored).is_ok_and(|manifest| manifest.attempt == attempt)
-        })
+        attempt.commit(NAME, &bytes, self.files.iter().map(|file| (file.path.clone(), file.bytes)).collect())
     }
 
     /// Reads the manifest of a result.
@@ -178,8 +176,9 @@ mod tests {
     #[test]
     fn of_two_commits_the_first_wins_and_the_second_is_told() {
         let (_dir, folder) = folder();
-        manifest("one", vec![]).commit(&folder).unwrap();
-        assert_eq!(manifest("two", vec![]).commit(&folder).unwrap_err().exit_code(), 4);
+        let commit = |id: &str| manifest(id, vec![]).commit(&Attempt::new(&folder, id).unwrap());
+        commit("one").unwrap();
+        assert_eq!(commit("two").unwrap_err().exit_code(), 4);
         assert_eq!(Manifest::read(&folder).unwrap().attempt, "one");
     }
 

@@ -17,8 +17,9 @@ pub(crate) mod parquet_file;
 // In memory, mapped or loaded.
 pub mod mapped;
 
-// Writing: all of a file or nothing, and one winner if two runs want the same name.
+// Writing: all of a file or nothing, one winner where two runs want the same name, and all files of one run together.
 pub mod commit;
+pub mod output;
 
 // Data that do not fit in memory for a while.
 pub mod spill;

@@ -13,6 +13,7 @@ use crate::dataflow::memory::hold_bytes_against_bound;
 use crate::dataflow::progress::Progress;
 use crate::dataflow::replicas::read_crawl;
 use crate::dataflow::turns::Turns;
+use crate::dataflow::write::{agree, attempt};
 use crate::dataflow::{captures, idf};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -21,6 +22,7 @@ use crate::ids::{DocId, SimHash};
 use crate::job::Job;
 use crate::results::fingerprints::Sources;
 use crate::storage::location::Location;
+use crate::storage::output::Attempt;
 
 /// Leading bits by which rows are counted.
 const COUNTED_BITS: u32 = 16;
@@ -113,11 +115,12 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
     let mut chunks: Vec<_> = net.all_gather("chunks", mine)?.into_iter().flatten().collect();
     chunks.sort_unstable();
     let before = |range: u64| chunks.iter().take_while(|other| other.0 < range).map(|other| other.1).sum::<u64>();
+    let attempt = attempt(net, folder)?;
     let put = || {
         let mut written = Vec::new();
         for range in rows.chunk_by(|x, y| ranges[counted(x[0])] == ranges[counted(y[0])]) {
             let first = before(u64::from(ranges[counted(range[0][0])])) as usize;
-            written.extend(put_range(net, job, made, range, first, folder)?);
+            written.extend(put_range(net, job, made, range, first, &attempt)?);
         }
         Ok(written)
     };
@@ -134,9 +137,10 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
     manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
     manifest.chunks = chunks;
     let bytes = manifest.to_json();
-    let committed =
-        if net.index() > 0 { Ok(()) } else { folder.join(NAME)?.put_if_absent(&bytes, |stored| stored == bytes) };
-    committed?;
+    let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();
+    if net.index() == 0 {
+        attempt.commit(NAME, &bytes, files)?;
+    }
     Ok(manifest)
 }
 
@@ -163,7 +167,7 @@ fn put_range(
     made: &Made,
     rows: &[Row],
     first: usize,
-    folder: &Location,
+    attempt: &Attempt,
 ) -> Result<Vec<String>> {
     let mut entries = Vec::new();
     for (number, some) in (first..).zip(rows.chunks(CHUNK_ROWS)) {
@@ -178,7 +182,7 @@ fn put_range(
             Some(&documents),
         )?;
         let chunk = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &bytes);
-        folder.join(&chunk.name)?.put(&bytes)?;
+        attempt.put(&chunk.name, &bytes)?;
         entries.push(serde_json::to_string(&chunk).expect("an entry is plain values"));
     }
     Ok(entries)

@@ -150,7 +150,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, folder, &counts, &recipes, laps.seconds, files)?;
+    commit(net, job, &counts, &recipes, laps.seconds, files)?;
     Ok(summary)
 }
 

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Several runs into one output, and runs that are killed amid writing it. See README.md beside this file."""
+
+import argparse
+import collections
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import xml.etree.ElementTree
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("sweep", choices=["two-writers", "kill", "two-writers-kill"])
+parser.add_argument("--webtwin", default="target/release/webtwin")
+parser.add_argument("--rounds", type=int, default=100)
+parser.add_argument("--pages", type=int, default=300)
+parser.add_argument("--s3", action="store_true", help="to moto's S3 on loopback instead of the local disk")
+given = parser.parse_args()
+
+JOBS = [f"synth://?pages={given.pages}&seed={seed}" for seed in (1, 2)]
+
+
+class Disk:
+    """Outputs on the local disk."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="outputs-"))
+
+    def url(self, name):
+        return str(self.folder / name)
+
+    def files(self, name):
+        root = self.folder / name
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+    def close(self):
+        shutil.rmtree(self.folder)
+
+
+class S3:
+    """Outputs in a bucket of a moto server of our own."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self.server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while True:
+            try:
+                self.call("PUT", "/out")
+                break
+            except OSError:
+                time.sleep(0.1)
+        os.environ.update(
+            AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.port}",
+            AWS_ALLOW_HTTP="true",
+            AWS_ACCESS_KEY_ID="id",
+            AWS_SECRET_ACCESS_KEY="secret",
+            AWS_REGION="us-east-1",
+        )
+
+    def call(self, method, path):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        return urllib.request.urlopen(request).read()
+
+    def url(self, name):
+        return f"s3://out/{name}"
+
+    def files(self, name):
+        listed = xml.etree.ElementTree.fromstring(self.call("GET", f"/out?list-type=2&prefix={name}/"))
+        keys = [key.text for key in listed.iter("{http://s3.amazonaws.com/doc/2006-03-01/}Key")]
+        assert len(keys) < 1000
+        return {key[len(name) + 1 :]: self.call("GET", f"/out/{key}") for key in keys}
+
+    def close(self):
+        self.server.kill()
+        self.server.wait()
+
+
+place = S3() if given.s3 else Disk()
+
+
+def start(job, name):
+    command = [given.webtwin, "run", "--input", JOBS[job], "--output", place.url(name), "--workers", "1"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def end(run):
+    told = run.communicate(timeout=300)[1].strip().splitlines()
+    return run.returncode, told[-1] if told else ""
+
+
+def result(name):
+    """The files of a folder but the manifest, which tells times; and whether there is one."""
+    files = place.files(name)
+    return files, files.pop("manifest.json", None) is not None
+
+
+whole = []
+for job in (0, 1):
+    began = time.monotonic()
+    code, told = end(start(job, f"whole-{job}"))
+    took = time.monotonic() - began
+    assert code == 0, told
+    whole.append(result(f"whole-{job}")[0])
+assert whole[0] != whole[1]
+
+outcomes = collections.Counter()
+failed = 0
+for round in range(given.rounds):
+    name = f"round-{round}"
+    # From at once to a whole run later, in steps that no two rounds share.
+    later = took * ((round * 37) % given.rounds) / given.rounds
+    if given.sweep == "kill":
+        first = start(0, name)
+        # Most of a run reads and computes, and writes nothing.
+        time.sleep(0.5 * took + 0.6 * later)
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+        files_left = "nothing" if not place.files(name) else "files"
+        code, told = end(start(0, name))
+        files, manifest = result(name)
+        good = code in (0, 4) and manifest and files == whole[0]
+        outcome = f"killed ({first.returncode}) with {files_left} left; again: {code}"
+    elif given.sweep == "two-writers":
+        runs = [start(0, name)]
+        time.sleep(later)
+        runs.append(start(1, name))
+        ends = [end(run) for run in runs]
+        codes = [code for code, _ in ends]
+        files, manifest = result(name)
+        good = sorted(codes) == [0, 4] and manifest and files == whole[codes.index(0)]
+        told = "; ".join(told for _, told in ends)
+        outcome = f"ends {codes}"
+    else:
+        runs = [start(0, name), start(1, name)]
+        time.sleep(later * 1.5)
+        runs[round % 2].send_signal(signal.SIGKILL)
+        codes = [end(run)[0] for run in runs]
+        code, told = end(start(0, name))
+        files, manifest = result(name)
+        # A run that was killed too late to commit may leave what it has staged.
+        files = {path: text for path, text in files.items() if not path.startswith("_attempt-")}
+        good = manifest and files in whole and code in (0, 4) and codes[1 - round % 2] in (0, 4)
+        outcome = f"ends {codes}, then {code}"
+    outcomes[outcome] += 1
+    if not good:
+        failed += 1
+        differ = {path for path in files.keys() | whole[0].keys() | whole[1].keys()}
+        print(f"FAILED round {round}: {outcome}; manifest {manifest}; {len(files)} files of {len(differ)}; {told}")
+place.close()
+print(f"{given.sweep}, {'moto S3' if given.s3 else 'local disk'}, {given.rounds} rounds, a run takes {took:.2f} s")
+for outcome, rounds in sorted(outcomes.items()):
+    print(f"{rounds:5}  {outcome}")
+print(f"{given.rounds - failed} held, {failed} failed")
+sys.exit(failed > 0)

@@ -1,0 +1,191 @@
+//! Runs of two processes whose connections are not what they should be: a proxy on loopback stands between them.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// No run here takes a tenth of it; one that hangs fails instead.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Bytes either side sends in the handshake of a connection.
+const HANDSHAKE: usize = 236;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    Data,
+    Heartbeat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// From process 1, which dials, to process 0.
+    Up,
+    Down,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// Takes all bytes and passes on so many of them; neither side sees its socket closed.
+    Swallow(usize),
+    /// Takes so many bytes and no more, so that the sender's writes block in the end.
+    Hold(usize),
+    /// Passes on every piece so much later.
+    Delay(Duration),
+    /// Passes on so many bytes a second.
+    Throttle(u32),
+}
+
+type Treated = (Connection, Direction, Fault);
+
+/// Passes connections on to `to`; returns the address where it listens. Its threads end with the connections.
+fn proxy(to: String, treated: Vec<Treated>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        // A process opens its data connection first.
+        for connection in [Connection::Data, Connection::Heartbeat] {
+            let dialer = listener.accept().unwrap().0;
+            let acceptor = (0..).find_map(|_| {
+                std::thread::sleep(Duration::from_millis(5));
+                TcpStream::connect(&to).ok()
+            });
+            let acceptor = acceptor.unwrap();
+            for (direction, from, to) in [(Direction::Up, &dialer, &acceptor), (Direction::Down, &acceptor, &dialer)] {
+                let fault = treated.iter().find(|fault| (fault.0, fault.1) == (connection, direction)).map(|it| it.2);
+                let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                std::thread::spawn(move || pass_on(from, to, fault));
+            }
+        }
+    });
+    address
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, fault: Option<Fault>) {
+    let mut passed = 0;
+    let mut buffer = [0; 1 << 13];
+    loop {
+        let Ok(taken @ 1..) = from.read(&mut buffer) else { break };
+        let mut passing = taken;
+        match fault {
+            Some(Fault::Swallow(bytes) | Fault::Hold(bytes)) => passing = taken.min(bytes - passed),
+            Some(Fault::Delay(time)) => std::thread::sleep(time),
+            Some(Fault::Throttle(rate)) => std::thread::sleep(Duration::from_secs(1) * taken as u32 / rate),
+            None => {}
+        }
+        if to.write_all(&buffer[..passing]).is_err() {
+            break;
+        }
+        passed += passing;
+        if matches!(fault, Some(Fault::Hold(bytes)) if bytes == passed) {
+            std::thread::sleep(PATIENCE);
+        }
+    }
+    // The end is a byte too, and does not get through where nothing does.
+    if !matches!(fault, Some(Fault::Swallow(_) | Fault::Hold(_))) {
+        let _ = to.shutdown(Shutdown::Write);
+    }
+}
+
+/// Sends 1.2 MB from each worker to the other, in rounds; what has arrived.
+fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
+    let mut arrived = Vec::new();
+    for round in 0..5u64 {
+        let here = net.index();
+        let rows = (0..30_000u64).map(|row| (1 - here, row * round + here as u64));
+        arrived.append(&mut net.exchange_rows("rows", rows)?);
+    }
+    Ok(arrived)
+}
+
+/// What becomes of both processes.
+fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
+    let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!(
+        "workers = 1\ndeadline = {deadline:?}\n[[process]]\naddress = \"{}\"\n[[process]]\naddress = \"{}\"\n",
+        port(),
+        port()
+    );
+    let direct = Cluster::parse(&text, "test.toml", Path::new("")).unwrap();
+    let mut detour = direct.clone();
+    detour.addresses[0] = proxy(direct.addresses[0].clone(), treated.to_vec());
+    let (send, ended) = channel();
+    // One identity but for the number: to read the executable may take longer than the deadline.
+    let first = Identity::new(&direct, 0, [7; 32]);
+    for (process, cluster) in [direct, detour].into_iter().enumerate() {
+        let (me, send) = (Identity { process: process as u32, ..first }, send.clone());
+        std::thread::spawn(move || send.send((process, run_as(&cluster, &me, rounds))));
+    }
+    let mut both = [None, None];
+    let until = Instant::now() + PATIENCE;
+    while both.iter().any(Option::is_none) {
+        match ended.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok((process, end)) => {
+                both[process] = Some(end.map(|of_workers| of_workers.into_iter().flatten().collect()))
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("{treated:?}: hangs"),
+            Err(RecvTimeoutError::Disconnected) => panic!("{treated:?}: a process panicked"),
+        }
+    }
+    both.map(|end| end.expect("both have ended"))
+}
+
+#[test]
+fn a_connection_that_passes_nothing_more_on_ends_the_run_whichever_it_is_and_whenever_it_dies() {
+    let mut cases = vec![
+        (Connection::Heartbeat, Direction::Up, Fault::Swallow(HANDSHAKE)),
+        (Connection::Heartbeat, Direction::Down, Fault::Swallow(HANDSHAKE + 1)),
+    ];
+    for direction in [Direction::Up, Direction::Down] {
+        for bytes in [HANDSHAKE, HANDSHAKE + 3, 10_000, 300_001, 1_000_000] {
+            cases.push((Connection::Data, direction, Fault::Swallow(bytes)));
+        }
+        cases.push((Connection::Data, direction, Fault::Hold(HANDSHAKE + 100)));
+        cases.push((Connection::Data, direction, Fault::Hold(500_000)));
+    }
+    std::thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || {
+                // Without a heartbeat a run would come to a good end that is shorter than the deadline.
+                let slow = match case.0 {
+                    Connection::Heartbeat => vec![(Connection::Data, Direction::Up, Fault::Throttle(100_000))],
+                    Connection::Data => Vec::new(),
+                };
+                let lines = ends("3s", &[&[case], &slow[..]].concat()).map(|end| {
+                    let error = end.map(|_| "a result").expect_err("a dead connection");
+                    assert_eq!(error.exit_code(), 7, "{case:?}: {error}");
+                    error.to_string()
+                });
+                assert_eq!(lines[0], lines[1], "{case:?}");
+                let name = if case.0 == Connection::Data { "data connection" } else { "heartbeat connection" };
+                assert!(lines[0].contains(name), "{case:?}: {}", lines[0]);
+                // Where the sender's writes block, it may be the first to know.
+                if let Fault::Swallow(_) = case.2 {
+                    let sender = if case.1 == Direction::Up { "process 1 at 127" } else { "process 0 at 127" };
+                    assert!(lines[0].contains(sender), "{case:?}: {}", lines[0]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn slow_connections_are_not_dead_ones() {
+    let undisturbed = ends("20s", &[]).map(|end| end.unwrap());
+    assert_eq!(undisturbed[0].len(), 150_000);
+    let both_ways = |fault| [(Connection::Data, Direction::Up, fault), (Connection::Data, Direction::Down, fault)];
+    std::thread::scope(|scope| {
+        for fault in [Fault::Throttle(200_000), Fault::Delay(Duration::from_millis(30))] {
+            let undisturbed = &undisturbed;
+            scope.spawn(move || {
+                // Each of them takes longer than the deadline.
+                let ends =
+                    ends("4s", &both_ways(fault)).map(|end| end.unwrap_or_else(|error| panic!("{fault:?}: {error}")));
+                assert!(ends == *undisturbed, "{fault:?}");
+            });
+        }
+    });
+}

@@ -1,0 +1,318 @@
+//! How the files of a run become a result, whatever other runs do in the same folder meanwhile.
+//!
+//! ```text
+//! stage      every worker writes its files below OUT/_attempt-HEX/, where no other run writes
+//! decide     OUT/_commit.json is created unless it exists: it names the attempt, its files and its manifest
+//! publish    the files of the attempt that was decided on move to their names; then the manifest; then all else goes
+//! ```
+//!
+//! Two runs cannot tear each other's result: before the decision nobody touches the final names, after it there is one set
+//! of bytes for each of them. So everybody may publish a decision, at the same time and more than once: the run that
+//! made it, one that came too late, or the next one, when the winner has died amid it. No run has to know whether another
+//! is alive, and no clock is asked.
+//!
+//! A decision may be removed only once the manifest is there, and whoever has made or read one looks for a manifest before
+//! publishing it. So one that was made after the result was published, in the moment when `_commit.json` is gone
+//! already, is seen to have come too late.
+//!
+//! # Cost
+//! On a local disk a rename a file. In a store a copy within the store and a removal, eight at a time.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::location::{Location, sync_folder};
+use super::manifest;
+use crate::error::{Error, Result};
+
+/// Names of the files that make a folder a result.
+const MANIFESTS: [&str; 2] = [manifest::NAME, "fingerprints.json"];
+
+/// Name of the decision.
+const DECISION: &str = "_commit.json";
+
+/// How the folders begin in which attempts stage their files.
+const STAGED: &str = "_attempt-";
+
+/// How the folders begin in which unfinished runs keep records.
+pub const RECORDS: &str = "_records-";
+
+/// Format of the decision.
+const FORMAT: u32 = 1;
+
+/// Files that move at a time, in a store.
+const MOVERS: usize = 8;
+
+/// Looks whether a run may write to `folder`, before it does any work. What another run has decided on is published first.
+///
+/// Nothing is left behind.
+///
+/// # Errors
+/// [`Error::LostCommit`] when there is a result already; [`Error::Usage`] when there are files that no unfinished run has
+/// left; [`Error::Storage`] when the folder cannot be written, or is in a store that lets two runs create one object.
+pub fn prepare(folder: &Location) -> Result<()> {
+    refuse_committed(folder)?;
+    if let Some(file) = folder.first_file(of_unfinished_runs)? {
+        // It may be part of a result that is just being published.
+        refuse_committed(folder)?;
+        return Err(Error::Usage(format!(
+            "output {folder}: holds {file}, which no unfinished run has left; choose a new --output, or remove the file"
+        )));
+    }
+    match folder.path() {
+        Some(path) => writable_disk(folder, path),
+        None => writable_store(&Attempt::new(folder, &random_id()?)?),
+    }
+}
+
+/// Whether an entry of an output's folder is no part of a result.
+fn of_unfinished_runs(name: &str) -> bool {
+    name.starts_with(STAGED) || name.starts_with(RECORDS) || name == DECISION || is_half_written(name)
+}
+
+/// Whether this is a manifest or decision that was not whole when its process was killed.
+fn is_half_written(name: &str) -> bool {
+    let of = |whole: &&str| name.strip_prefix('.').is_some_and(|name| name.starts_with(*whole));
+    name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(|whole| of(whole))
+}
+
+/// The nearest folder that exists decides: nothing is made before there is a result.
+fn writable_disk(folder: &Location, path: &Path) -> Result<()> {
+    let nearest = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
+    if !nearest.is_dir() {
+        return refuse(format!("{} is a file; choose another --output", nearest.display()));
+    }
+    match nix::unistd::access(nearest, nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(cause) => refuse(format!("cannot write to {}: {}", nearest.display(), cause.desc())),
+    }
+}
+
+/// Creates an object twice: the first creation must succeed, the second must not.
+fn writable_store(attempt: &Attempt) -> Result<()> {
+    let create = |bytes: &[u8]| attempt.staged.join("probe")?.put_if_absent(bytes, |stored| stored == bytes);
+    let probed = create(b"first").and_then(|()| match create(b"second") {
+        Err(Error::LostCommit(_)) => Ok(()),
+        Err(other) => Err(other),
+        Ok(()) => Err(Error::storage(
+            attempt.folder.name(),
+            "this store creates an object that exists already, so two runs could both commit; use another store",
+        )),
+    });
+    attempt.discard();
+    probed.map_err(|error| attempt.true_cause(error))
+}
+
+/// Fails when there is a result; a decision is published first.
+fn refuse_committed(folder: &Location) -> Result<()> {
+    let decision = Decision::read(folder)?;
+    let committed = committed(folder)?.is_some();
+    if let Some(decision) = &decision {
+        if committed { clear(folder) } else { decision.publish(folder)? }
+    }
+    match committed || decision.is_some() {
+        true => Err(Error::LostCommit(folder.name().into())),
+        false => Ok(()),
+    }
+}
+
+/// The manifest of the result in a folder, if it is one.
+fn committed(folder: &Location) -> Result<Option<Vec<u8>>> {
+    for name in MANIFESTS {
+        if let Some(bytes) = folder.join(name)?.get()? {
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes all that is no part of the result, which must be there. What cannot be removed does no harm.
+fn clear(folder: &Location) {
+    let entries = folder.entries().unwrap_or_default();
+    for name in entries.iter().filter(|name| name.starts_with(STAGED)) {
+        let _ = folder.join(name).and_then(|attempt| attempt.remove_all());
+    }
+    for name in entries.iter().filter(|name| is_half_written(name) || *name == DECISION) {
+        let _ = folder.join(name).and_then(|file| file.remove());
+    }
+}
+
+/// Returns the identifier of a new attempt: 128 random bits in hexadecimal.
+///
+/// # Errors
+/// [`Error::Invariant`] when the system has no random numbers.
+pub fn random_id() -> Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A file of an attempt: its path below the folder, and its length in bytes.
+pub type StagedFile = (String, u64);
+
+/// The files of one run on their way to be a result. All workers of a run have the same attempt.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    id: String,
+    folder: Location,
+    staged: Location,
+}
+
+impl Attempt {
+    /// The attempt `id` to make `folder` a result.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the name of the folder is none.
+    pub fn new(folder: &Location, id: &str) -> Result<Attempt> {
+        Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGED}{id}"))? })
+    }
+
+    /// Its identifier.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Writes a file of the result, to be seen under its path once the attempt is decided on.
+    ///
+    /// # Errors
+    /// As [`Location::put`]; [`Error::LostCommit`] when another run was committed, which removes what is staged.
+    pub fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.staged.join(path)?.put(bytes).map_err(|error| self.true_cause(error))
+    }
+
+    /// Makes the folder a result: `files`, all of them staged, and `manifest` under `name`.
+    ///
+    /// # Errors
+    /// [`Error::LostCommit`] when another run was first; its result is published then. [`Error::CommitUnknown`] when the
+    /// store does not tell. [`Error::Storage`] when a file is not there as it was written, or when the store fails; if
+    /// that is amid publishing, the next run into the folder goes on.
+    pub fn commit(&self, name: &str, manifest: &[u8], files: Vec<StagedFile>) -> Result<()> {
+        if !MANIFESTS.contains(&name) {
+            return Err(Error::Invariant(format!("{name} is not known to make a folder a result")));
+        }
+        let text = String::from_utf8_lossy(manifest).into_owned();
+        let decision = Decision { format: FORMAT, attempt: self.id.clone(), name: name.into(), manifest: text, files };
+        let decided = decision.all_in(&self.staged).and_then(|()| {
+            self.folder.join(DECISION)?.put_if_absent(&decision.to_json(), |stored| {
+                serde_json::from_slice::<Decision>(stored).is_ok_and(|stored| stored.attempt == self.id)
+            })
+        });
+        let published = match decided {
+            Ok(()) => decision.publish(&self.folder),
+            // It may have been decided on, so all of it stays.
+            Err(Error::CommitUnknown(_)) => return Err(Error::CommitUnknown(self.folder.name().into())),
+            Err(error) => {
+                let error = self.true_cause(error);
+                self.discard();
+                Err(error)
+            }
+        };
+        if let Err(Error::LostCommit(_)) = published {
+            // Whoever was first may have died since, so the result is completed before it is named as the cause.
+            let _ = refuse_committed(&self.folder);
+            self.discard();
+            return Err(Error::LostCommit(self.folder.name().into()));
+        }
+        published
+    }
+
+    /// Removes what is staged, as far as it can be.
+    pub fn discard(&self) {
+        let _ = self.staged.remove_all();
+    }
+
+    /// A run that is committed removes what others have staged: then that is why they fail.
+    fn true_cause(&self, error: Error) -> Error {
+        match committed(&self.folder) {
+            Ok(Some(_)) => Error::LostCommit(self.folder.name().into()),
+            _ => error,
+        }
+    }
+}
+
+/// Which attempt is to be the result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Decision {
+    format: u32,
+    attempt: String,
+    /// Name of the manifest.
+    name: String,
+    /// Its bytes.
+    manifest: String,
+    files: Vec<StagedFile>,
+}
+
+impl Decision {
+    fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a decision is plain values")
+    }
+
+    fn read(folder: &Location) -> Result<Option<Decision>> {
+        let location = folder.join(DECISION)?;
+        let Some(bytes) = location.get()? else { return Ok(None) };
+        match serde_json::from_slice::<Decision>(&bytes) {
+            Ok(decision) if decision.format == FORMAT => Ok(Some(decision)),
+            // Where there are no hard links, a process killed at this moment leaves half a decision, on which nobody acts.
+            _ => Err(Error::storage(
+                location.name(),
+                "not the decision of a run of this build; if no run writes here now, remove it",
+            )),
+        }
+    }
+
+    /// Brings all files to their names; harmless when others do so too, or have done so.
+    fn publish(&self, folder: &Location) -> Result<()> {
+        match committed(folder)? {
+            Some(bytes) if bytes == self.manifest.as_bytes() => {}
+            Some(_) => return Err(Error::LostCommit(folder.name().into())),
+            None => {
+                self.move_all(folder)?;
+                self.all_in(folder)?;
+                let manifest = folder.join(&self.name)?;
+                manifest.put_if_absent(self.manifest.as_bytes(), |stored| stored == self.manifest.as_bytes())?;
+            }
+        }
+        clear(folder);
+        Ok(())
+    }
+
+    fn move_all(&self, folder: &Location) -> Result<()> {
+        let staged = Attempt::new(folder, &self.attempt)?.staged;
+        let movers = if folder.path().is_some() { 1 } else { MOVERS };
+        let share = self.files.len().div_ceil(movers).max(1);
+        let move_some = |files: &[StagedFile]| -> Result<()> {
+            // Files that are not there any more have been moved by somebody else.
+            files.iter().try_for_each(|(path, bytes)| staged.join(path)?.move_to(&folder.join(path)?, *bytes))
+        };
+        std::thread::scope(|scope| {
+            let movers: Vec<_> = self.files.chunks(share).map(|files| scope.spawn(move || move_some(files))).collect();
+            movers.into_iter().try_for_each(|mover| mover.join().expect("nothing in it panics"))
+        })
+    }
+
+    /// Fails unless all files are below `root` as they were written; afterwards they outlive a crash of the machine.
+    fn all_in(&self, root: &Location) -> Result<()> {
+        let below = root.name().trim_end_matches('/').len() + 1;
+        let listed = root.list(None)?;
+        let there: BTreeSet<(&str, u64)> = listed
+            .iter()
+            .map(|file| (file.location.name().get(below..).unwrap_or_default(), file.stamp.bytes))
+            .collect();
+        if let Some((path, _)) = self.files.iter().find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))) {
+            return Err(Error::storage(
+                root.join(path)?.name(),
+                "not there as it was written; all processes must write to the same place, not each to its own disk",
+            ));
+        }
+        let Some(root) = root.path() else { return Ok(()) };
+        let folders: BTreeSet<_> =
+            self.files.iter().flat_map(|file| Path::new(&file.0).ancestors().skip(1)).map(|at| root.join(at)).collect();
+        folders.iter().try_for_each(|at| sync_folder(at).map_err(|cause| Error::storage(at.to_string_lossy(), cause)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

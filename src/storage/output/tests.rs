@@ -1,0 +1,216 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+
+use super::*;
+
+/// An empty folder on the local disk, and one in a store.
+fn folders() -> (tempfile::TempDir, [Location; 2]) {
+    let disk = tempfile::tempdir().unwrap();
+    let local = Location::parse(disk.path().join("out").to_str().unwrap()).unwrap();
+    (disk, [local, Location::of_store(Arc::new(InMemory::new()), "memory://bucket", "some/out").unwrap()])
+}
+
+/// Result number `n`: some names are those of other results, with other bytes, and some are not.
+fn result(n: usize) -> BTreeMap<String, String> {
+    let parts = (0..6 + n).map(|part| (format!("pages/part-{part:05}.parquet"), format!("page {part} of {n}")));
+    parts.chain([("summary.json".to_string(), format!("{n}"))]).collect()
+}
+
+fn manifest(n: usize) -> String {
+    format!("manifest of {n}")
+}
+
+fn stage(folder: &Location, n: usize) -> Attempt {
+    let attempt = Attempt::new(folder, &format!("{n}-{}", random_id().unwrap())).unwrap();
+    result(n).iter().for_each(|(path, text)| attempt.put(path, text.as_bytes()).unwrap());
+    attempt
+}
+
+fn lengths(n: usize) -> Vec<StagedFile> {
+    result(n).into_iter().map(|(path, text)| (path, text.len() as u64)).collect()
+}
+
+fn run(folder: &Location, n: usize) -> Result<()> {
+    let attempt = Attempt::new(folder, &random_id()?)?;
+    result(n).iter().try_for_each(|(path, text)| attempt.put(path, text.as_bytes()))?;
+    attempt.commit(manifest::NAME, manifest(n).as_bytes(), lengths(n))
+}
+
+fn code(result: Result<()>) -> u8 {
+    result.map_or_else(|error| error.exit_code(), |()| 0)
+}
+
+/// Path and text of every file below a folder.
+fn all(folder: &Location) -> BTreeMap<String, String> {
+    let below = folder.name().len() + 1;
+    let listed = folder.list(None).unwrap().into_iter().map(|file| file.location);
+    let text = |file: &Location| String::from_utf8(file.get().unwrap().unwrap()).unwrap();
+    listed.map(|file| (file.name()[below..].to_string(), text(&file))).collect()
+}
+
+/// The folder holds result `n`, whole and with nothing beside it.
+fn assert_is(folder: &Location, n: usize, what: &str) {
+    let mut expected = result(n);
+    expected.insert(manifest::NAME.into(), manifest(n));
+    assert_eq!(all(folder), expected, "{folder}: {what}");
+    let entries = folder.entries().unwrap();
+    assert!(!entries.iter().any(|name| name.starts_with(['_', '.'])), "{folder}: {what}: {entries:?}");
+}
+
+#[test]
+fn of_racing_runs_one_wins_whole_and_nothing_of_the_others_is_left() {
+    for round in 0..20 {
+        let (_disk, folders) = folders();
+        for folder in &folders {
+            let ends: Vec<Result<()>> = std::thread::scope(|scope| {
+                let runs: Vec<_> = (0..8)
+                    .map(|n| {
+                        scope.spawn(move || {
+                            std::thread::sleep(std::time::Duration::from_micros((n * round * 50) as u64));
+                            prepare(folder).and_then(|()| run(folder, n))
+                        })
+                    })
+                    .collect();
+                runs.into_iter().map(|run| run.join().unwrap()).collect()
+            });
+            let winners: Vec<usize> = (0..8).filter(|&n| ends[n].is_ok()).collect();
+            assert_eq!(winners.len(), 1, "{folder}: {ends:?}");
+            let lost = |end: &Result<()>| matches!(end, Err(Error::LostCommit(_)));
+            assert!(ends.iter().all(|end| end.is_ok() || lost(end)), "{folder}: {ends:?}");
+            assert_is(folder, winners[0], "race");
+        }
+    }
+}
+
+/// A run that stages result `n`, decides, moves `moved` files and is killed; with `told` after its manifest.
+fn killed(folder: &Location, n: usize, moved: usize, told: bool) {
+    let attempt = stage(folder, n);
+    let decision = Decision {
+        format: FORMAT,
+        attempt: attempt.id().into(),
+        name: manifest::NAME.into(),
+        manifest: manifest(n),
+        files: lengths(n),
+    };
+    folder.join(DECISION).unwrap().put(&decision.to_json()).unwrap();
+    for (path, bytes) in &decision.files[..moved] {
+        attempt.staged.join(path).unwrap().move_to(&folder.join(path).unwrap(), *bytes).unwrap();
+    }
+    if told {
+        folder.join(manifest::NAME).unwrap().put(manifest(n).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn what_a_killed_run_has_decided_is_completed_by_the_next_run_and_by_one_that_comes_too_late() {
+    let files = result(1).len();
+    for (moved, told) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
+        for late in [false, true] {
+            let (_disk, folders) = folders();
+            for folder in &folders {
+                let other = late.then(|| stage(folder, 2));
+                killed(folder, 1, moved, told);
+                let end = match other {
+                    Some(attempt) => attempt.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2)),
+                    None => prepare(folder),
+                };
+                assert_eq!(code(end), 4, "{moved} {told} {late}");
+                assert_is(folder, 1, &format!("killed after {moved} files, manifest {told}, late {late}"));
+                assert_eq!(code(prepare(folder)), 4);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_run_has_only_staged_is_in_nobodys_way_and_goes_with_the_next_commit() {
+    let (_disk, folders) = folders();
+    for folder in &folders {
+        stage(folder, 1);
+        folder.join("._commit.json.0123456789abcdef.tmp").unwrap().put(b"half").unwrap();
+        prepare(folder).unwrap();
+        run(folder, 2).unwrap();
+        assert_is(folder, 2, "after a killed run");
+    }
+}
+
+#[test]
+fn a_decision_in_the_moment_after_the_winners_is_gone_comes_too_late() {
+    let (_disk, folders) = folders();
+    for folder in &folders {
+        let late = stage(folder, 2);
+        run(folder, 1).unwrap();
+        // The winner has removed what was staged; on a slow machine that may have come later.
+        result(2).iter().for_each(|(path, text)| late.staged.join(path).unwrap().put(text.as_bytes()).unwrap());
+        assert_eq!(code(late.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
+        assert_is(folder, 1, "late");
+    }
+}
+
+#[test]
+fn a_run_whose_staged_files_were_removed_by_the_winner_is_told_that_it_lost() {
+    let (_disk, folders) = folders();
+    for folder in &folders {
+        let late = stage(folder, 2);
+        run(folder, 1).unwrap();
+        assert_eq!(code(late.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
+        assert_is(folder, 1, "lost");
+    }
+}
+
+#[test]
+fn files_that_are_not_there_as_they_were_written_are_no_result() {
+    let (_disk, folders) = folders();
+    for folder in &folders {
+        let attempt = stage(folder, 1);
+        attempt.staged.join("summary.json").unwrap().put(b"longer than it was").unwrap();
+        let error = attempt.commit(manifest::NAME, manifest(1).as_bytes(), lengths(1)).unwrap_err();
+        assert!(error.exit_code() == 8 && error.to_string().contains("summary.json"), "{error}");
+        assert_eq!(all(folder), BTreeMap::new());
+    }
+}
+
+#[test]
+fn files_of_others_are_refused_by_name_and_stay() {
+    for path in ["notes.txt", "pages/part-00000.parquet", "avoid/_exports/x"] {
+        let (_disk, folders) = folders();
+        for folder in &folders {
+            folder.join(path).unwrap().put(b"mine").unwrap();
+            let error = prepare(folder).unwrap_err();
+            let name = if folder.path().is_some() { path } else { path.split('/').next().unwrap() };
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(folder.join(name).unwrap().name()), "{error}");
+            assert_eq!(all(folder).len(), 1);
+        }
+    }
+    let (disk, [local, _]) = folders();
+    std::fs::create_dir_all(disk.path().join("out/pages")).unwrap();
+    local.join("_records-0123/a.records").unwrap().put(b"records").unwrap();
+    prepare(&local).unwrap();
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made() {
+    let (disk, [local, remote]) = folders();
+    prepare(&local).unwrap();
+    prepare(&remote).unwrap();
+    assert!(!disk.path().join("out").exists() && all(&remote).is_empty());
+    std::fs::write(disk.path().join("file"), "").unwrap();
+    for below in ["file", "file/out"] {
+        let folder = Location::parse(disk.path().join(below).to_str().unwrap()).unwrap();
+        let error = prepare(&folder).unwrap_err();
+        assert!(error.exit_code() == 8 && error.to_string().contains("file is a file"), "{error}");
+    }
+}
+
+#[test]
+fn half_a_decision_is_acted_on_by_nobody() {
+    let (_disk, folders) = folders();
+    for folder in &folders {
+        folder.join(DECISION).unwrap().put(b"{\"format\":1,\"att").unwrap();
+        let error = prepare(folder).unwrap_err();
+        assert!(error.exit_code() == 8 && error.to_string().contains(DECISION), "{error}");
+    }
+}

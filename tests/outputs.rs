@@ -1,0 +1,97 @@
+//! Several runs into one output, and runs that are killed amid writing it: one result, whole, and the right cause.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Child, Output};
+use std::time::{Duration, Instant};
+
+use crate::cli::{fail, files, said, succeed, webtwin};
+
+const JOBS: [&str; 2] = ["synth://?pages=120&seed=1", "synth://?pages=120&seed=2"];
+
+fn start(job: usize, output: &str) -> Child {
+    webtwin(&["run", "--input", JOBS[job], "--output", output, "--workers", "1"]).spawn().unwrap()
+}
+
+/// The results of both jobs, undisturbed, and how long one took.
+fn undisturbed(folder: &Path) -> ([BTreeMap<String, Vec<u8>>; 2], Duration) {
+    let mut took = Duration::ZERO;
+    let results = [0, 1].map(|job| {
+        let began = Instant::now();
+        let output = folder.join(format!("undisturbed-{job}"));
+        succeed(&["run", "--input", JOBS[job], "--output", output.to_str().unwrap(), "--workers", "1"]);
+        took = began.elapsed();
+        files(&output)
+    });
+    assert!(results[0] != results[1]);
+    (results, took)
+}
+
+/// Returns which run has won.
+pub(crate) fn assert_one_won(ends: &[Output; 2], what: &str) -> usize {
+    let codes = ends.each_ref().map(|end| end.status.code().unwrap());
+    let told = ends.each_ref().map(said);
+    assert!(codes == [0, 4] || codes == [4, 0], "{what}: {codes:?} {told:?}");
+    let loser = usize::from(codes[0] == 0);
+    assert!(told[loser].contains("another run has already been committed here"), "{what}: {told:?}");
+    1 - loser
+}
+
+#[test]
+fn of_two_different_jobs_into_one_output_one_wins_whole_and_the_other_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (results, took) = undisturbed(folder.path());
+    for round in 0..10u32 {
+        let output = folder.path().join(round.to_string());
+        let first = start(0, output.to_str().unwrap());
+        std::thread::sleep(took * (round % 5) / 8);
+        let second = start(1, output.to_str().unwrap());
+        let ends = [first, second].map(|run| run.wait_with_output().unwrap());
+        let winner = assert_one_won(&ends, &format!("round {round}"));
+        assert!(files(&output) == results[winner], "round {round}: {:?}", files(&output).keys());
+    }
+}
+
+#[test]
+fn a_run_killed_at_any_moment_leaves_a_folder_that_the_next_run_makes_the_same_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let (results, took) = undisturbed(folder.path());
+    for round in 0..8u32 {
+        let output = folder.path().join(round.to_string());
+        let mut run = start(0, output.to_str().unwrap());
+        std::thread::sleep(took * (round + 3) / 10);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let again = start(0, output.to_str().unwrap()).wait_with_output().unwrap();
+        // 4 when the killed run had come as far as deciding that it is the result.
+        assert!([Some(0), Some(4)].contains(&again.status.code()), "round {round}: {}", said(&again));
+        assert!(files(&output) == results[0], "round {round}: {:?}", files(&output).keys());
+        assert!(output.join("manifest.json").exists());
+    }
+}
+
+#[test]
+fn a_folder_with_other_files_is_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    std::fs::create_dir_all(output.join("pages")).unwrap();
+    std::fs::write(output.join("pages/mine.parquet"), "mine").unwrap();
+    // The input is missing too, which would be found out later.
+    let line = fail(&["run", "--input", "gone.warc.gz", "--output", output.to_str().unwrap()], 2);
+    assert!(line.contains("pages/mine.parquet"), "{line}");
+    assert_eq!(files(&output).len(), 1);
+}
+
+/// A write beyond the limit of file sizes fails like any other; by default the system ends the process without a word.
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_a_failure_of_storage() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_webtwin");
+    let output = folder.path().join("out");
+    let script = format!("ulimit -f 4; exec {program} run --input '{}' --output {}", JOBS[0], output.display());
+    let end = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(end.status.code(), Some(8), "{}", said(&end));
+    assert!(said(&end).contains("File too large"), "{}", said(&end));
+    assert_eq!(files(&output).len(), 0);
+}
