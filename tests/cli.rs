@@ -1,4 +1,4 @@
-use std::process::Child;
+use std::process::{Child, Command};
 
 use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 

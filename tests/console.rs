@@ -1,7 +1,7 @@
 use std::fs::OpenOptions;
 use std::process::{Output, Stdio};
 
-use crate::cli::{said, succeed, webtwin};
+use crate::support::program::{said, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=200&seed=3";
 

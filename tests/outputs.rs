@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
-use crate::cli::{fail, files, said, succeed, webtwin};
+use crate::support::program::{fail, files, said, succeed, webtwin};
 
 const JOBS: [&str; 2] = ["synth://?pages=120&seed=1", "synth://?pages=120&seed=2"];
 

@@ -62,7 +62,7 @@ impl Moto {
 
     /// The program with this server as its S3.
     fn webtwin(&self, arguments: &[&str]) -> Command {
-        let mut command = crate::cli::webtwin(arguments);
+        let mut command = crate::support::program::webtwin(arguments);
         command
             .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
             .env("AWS_ALLOW_HTTP", "true")
@@ -174,7 +174,7 @@ fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_t
         killed.kill().unwrap();
         killed.wait().unwrap();
         let again = run(0, &output).output().unwrap();
-        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::cli::said(&again));
+        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::support::program::said(&again));
         assert!(files(&output) == undisturbed[0], "round {round}: {:?}", files(&output).keys());
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::cli::{cluster_file, files, free_addresses, said, succeed, webtwin};
 use crate::resume::{Crawl, records};
+use crate::support::program::{cluster_file, files, free_addresses, said, succeed, webtwin};
 
 fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());

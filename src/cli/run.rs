@@ -14,10 +14,12 @@ use crate::dataflow::resume::Resume;
 use crate::dataflow::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
+use crate::hamming::fingerprint_file;
 use crate::job::{Digest, Job, Kind};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
+use crate::storage::manifest;
 use crate::storage::output;
 use crate::storage::records::Records;
 

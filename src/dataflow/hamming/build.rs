@@ -13,7 +13,7 @@ use crate::dataflow::memory::hold_bytes_against_bound;
 use crate::dataflow::progress::Progress;
 use crate::dataflow::replicas::read_crawl;
 use crate::dataflow::turns::Turns;
-use crate::dataflow::write::{agree, attempt};
+use crate::dataflow::write::{attempt, or_discard};
 use crate::dataflow::{captures, idf};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -116,16 +116,14 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
     chunks.sort_unstable();
     let before = |range: u64| chunks.iter().take_while(|other| other.0 < range).map(|other| other.1).sum::<u64>();
     let attempt = attempt(net, folder)?;
-    let put = || {
-        let mut written = Vec::new();
+    let written = or_discard(net, &attempt, |net| {
+        let mut written: Vec<String> = Vec::new();
         for range in rows.chunk_by(|x, y| ranges[counted(x[0])] == ranges[counted(y[0])]) {
             let first = before(u64::from(ranges[counted(range[0][0])])) as usize;
             written.extend(put_range(net, job, made, range, first, &attempt)?);
         }
         Ok(written)
-    };
-    let written = put();
-    let written: Vec<String> = written?;
+    })?;
     let mut chunks: Vec<Chunk> = net
         .all_gather("chunks of all", written)?
         .iter()
