@@ -3,9 +3,9 @@
 //! A page in no collection belongs to a collection of its host
 //!
 //! * as a *break point*, if more than half of the pages of the host that it links to belong to the collection, and so
-//! do more than half of those that link to it (a short segment between two parts);
+//!   do more than half of those that link to it (a short segment between two parts);
 //! * as a *nearby page*, if more than half of the pages of the host that it is linked with, in either direction, belong
-//! to it.
+//!   to it.
 //!
 //! Pages attached in this way count for the pages linked with them. No page can belong to two collections, and the
 //! order of looking at pages does not matter, because a page's links with a collection only ever increase.

@@ -1,7 +1,6 @@
 //! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
 //!
-//! The defaults are here (those of `input.limits` in [`Limits`]) and nowhere else; a test compares `jobs/README.md`
-//! with them.
+//! The defaults are here and nowhere else; a test compares `jobs/README.md` with them.
 
 use serde::{Deserialize, Serialize};
 
