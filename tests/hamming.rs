@@ -219,6 +219,26 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn an_empty_batch_of_queries_is_near_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let from = raw(folder.path(), "f.u64", &[7; 10]);
+    let empty = raw(folder.path(), "empty.u64", &[]);
+    std::fs::write(at("empty.txt"), "# no queries tonight\n").unwrap();
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
+    succeed(&["hamming", "build", "--from", &empty, "--output", &at("none")]);
+    let out = |name: &str| at(&format!("{name}-out"));
+    for queries in [empty, at("empty.txt"), at("none")] {
+        for (k, groups) in [("3", &[][..]), ("8", &[]), ("3", &["--groups"])] {
+            let folder = out(&format!("{}-{k}{}", queries.rsplit('/').next().unwrap(), groups.len()));
+            let common = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &queries, "--k", k];
+            succeed(&[&common[..], groups, &["--output", &folder]].concat());
+            assert_eq!(table(&folder, if groups.is_empty() { "pairs" } else { "groups" }).rows(), 0, "{folder}");
+        }
+    }
+}
+
+#[test]
 fn the_simhashes_of_a_run_can_be_queries() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();

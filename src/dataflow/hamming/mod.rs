@@ -34,8 +34,8 @@ use crate::storage::table::Table;
 pub struct Work {
     /// F.
     pub set: FingerprintSet,
-    /// Q; no items when F is joined with itself.
-    pub queries: Sources,
+    /// Q, which may have no rows; none when F is joined with itself.
+    pub queries: Option<Sources>,
     queries_read: Turns,
     chunks_read: Turns,
     /// For people who watch.
@@ -54,15 +54,16 @@ impl Work {
             ));
         }
         let set = FingerprintSet::open(&job.batch.fingerprints)?;
-        let queries = Sources::find(&job.batch.queries)?;
+        let urls = &job.batch.queries;
+        let queries = if urls.is_empty() { None } else { Some(Sources::find(urls)?) };
         let made = (set.manifest.f, set.manifest.recipe.clone());
-        match &queries.made {
+        match queries.as_ref().and_then(|queries| queries.made.as_ref()) {
             Some((f, recipe)) if (*f, recipe) != (made.0, &made.1) => {
                 let reason = format!(
                     "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits)",
                     made.1, made.0
                 );
-                return Err(Error::input(job.batch.queries.join(", "), reason));
+                return Err(Error::input(urls.join(", "), reason));
             }
             _ => {}
         }
@@ -83,7 +84,7 @@ pub struct Summary {
     pub digest: String,
     /// Documents of F.
     pub documents: u64,
-    /// Queries of Q; 0 when F was joined with itself.
+    /// Queries of Q; 0 when Q was empty, and when F was joined with itself.
     pub queries: u64,
     /// Distinct fingerprints among them.
     pub distinct_queries: u64,
@@ -190,7 +191,7 @@ fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
     let mine = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),
-        work.queries.items.len() as u64,
+        work.queries.as_ref().map(|queries| queries.items.len() as u64),
     );
     let all = net.all_gather("inputs", mine)?;
     match all.iter().find(|other| (other.1, other.2) != (all[0].1, all[0].2)) {
@@ -204,15 +205,13 @@ fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
     }
 }
 
-/// Q, once in each process; `None` when there is none.
+/// Q, once in each process; `None` when F is joined with itself.
 fn queries(net: &mut Net<'_>, work: &Work) -> Result<Option<Arc<Postings>>> {
-    if work.queries.items.is_empty() {
-        return Ok(None);
-    }
+    let Some(sources) = &work.queries else { return Ok(None) };
     let f = work.set.manifest.f;
     let read = || {
         let mut rows: Vec<[u64; 2]> = Vec::new();
-        while let Some(item) = work.queries.items.get(work.queries_read.next(net)) {
+        while let Some(item) = sources.items.get(work.queries_read.next(net)) {
             rows.extend(item.read(f)?.into_iter().map(|(fingerprint, document)| [fingerprint, document]));
         }
         Ok(rows)

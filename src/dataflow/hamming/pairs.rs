@@ -25,7 +25,7 @@ pub(super) fn with_queries(
     queries: &Postings,
     near: Vec<Near>,
 ) -> Result<Tables> {
-    let same = work.set.doc_ids && work.queries.doc_ids;
+    let same = work.set.doc_ids && work.queries.as_ref().is_some_and(|queries| queries.doc_ids);
     let mut rows: Vec<Pair> = Vec::new();
     let expanded = with_documents(net, work, &near, |of_row, documents| {
         for near in of_row {
