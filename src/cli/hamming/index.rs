@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use super::super::quantity::{bytes, nanoseconds, quantity};
-use super::k_below;
 use crate::error::{Error, Result};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use crate::hamming::design::k_below;
 use crate::hamming::design::machine::Costs;
-use crate::hamming::online::{self, Builder};
+use crate::hamming::online::{self, Builder, document_bytes};
 use crate::job::Job;
 use crate::storage::fingerprints::FingerprintSet;
 use crate::storage::location::Location;
@@ -60,13 +60,16 @@ pub(super) fn run(args: Args) -> Result<()> {
         one.tables(),
         one.source
     );
-    let doc_id_bytes = if args.no_doc_ids { "no doc ids".into() } else { format!("doc ids {}", bytes(8 * count)) };
-    eprintln!("tables {}, {doc_id_bytes}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making));
+    eprintln!("tables {}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making));
     let start = Instant::now();
+    let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
+    if doc_ids.is_some() {
+        let distinct = fingerprints.chunk_by(|x, y| x == y).count() as u64;
+        eprintln!("doc ids {}, of {distinct} different fingerprints", bytes(document_bytes(distinct, count)));
+    }
     if is_there {
         remove_index(&folder)?;
     }
-    let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
     let manifest = write_index(&folder, builder, doc_ids)?;
     let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
