@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::job::Job;
+    use crate::job::{Job, Weights};
 
     fn recipe(change: impl Fn(&mut Signatures)) -> Recipe {
         let mut settings = Signatures {

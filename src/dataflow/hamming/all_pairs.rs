@@ -262,8 +262,8 @@ impl Found<'_> {
             let chunk = self.numbers.chunk(number(&of_chunk[0]));
             let own = self.owned.iter().find(|own| own.0 == chunk);
             let (_, ends) = own.ok_or_else(|| Error::Invariant(format!("chunk {chunk} is another worker's")))?;
-            let opened = self.work.set.chunk(chunk)?;
-            let documents = self.work.set.documents(chunk, &opened, 0..opened.about().count as usize)?;
+            let count = self.work.set.manifest.chunks[chunk].count as usize;
+            let documents = self.work.set.documents(chunk, 0..count)?;
             for row in of_chunk {
                 let place = (number(row) - self.numbers.firsts[chunk]) as usize;
                 let start = place.checked_sub(1).map_or(0, |before| ends[before] as usize);

@@ -64,9 +64,9 @@ pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> R
 
 /// Members in order and each once, by group.
 fn write(net: &mut Net<'_>, job: &Job, rows: Vec<Member>) -> Result<Tables> {
-    let (rows, parts) = parts(net, job, "groups", rows, table)?;
+    let (rows, parts) = parts(net, job, "groups", rows, 3, table)?;
     let groups = rows.chunk_by(|x, y| x[0] == y[0]).count() as u64;
-    Ok(Tables { parts, groups })
+    Ok(Tables { parts, groups, pairs_by_distance: None })
 }
 
 fn table(rows: &[Member]) -> Table {

@@ -1,7 +1,8 @@
 //! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
 //!
-//! Q goes to every process once and its workers share the tables that are built from it. Chunks of F are pulled by the
-//! workers, as the paper's mappers are given theirs; a worker scans a chunk and keeps what is near (`scan`). Without Q
+//! Q goes to every process once and its workers share the tables that are built from it. Pieces of F, at most half
+//! a chunk, are pulled by the workers, as the paper's mappers are given theirs; a worker scans a piece and keeps what is near
+//! (`scan`). Without Q
 //! the fingerprints of F are joined with each other ([`all_pairs`]). Then it is known how many pairs of documents that
 //! makes; only then are they made (`pairs`), or the documents put in groups (`groups`).
 
@@ -24,6 +25,7 @@ use super::turns::Turns;
 use super::write::{commit, put_tables};
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::hamming::design::k_below;
 use crate::hamming::postings::Postings;
 use crate::job::Job;
 use crate::storage::fingerprints::{FingerprintSet, Sources};
@@ -37,7 +39,7 @@ pub struct Work {
     /// Q, which may have no rows; none when F is joined with itself.
     pub queries: Option<Sources>,
     queries_read: Turns,
-    chunks_read: Turns,
+    pieces_read: Turns,
     /// For people who watch.
     pub progress: Arc<Progress>,
 }
@@ -46,7 +48,8 @@ impl Work {
     /// Finds F and Q of a job.
     ///
     /// # Errors
-    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none.
+    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none, or
+    /// when all fingerprints are within k bits of each other.
     pub fn find(job: &Job) -> Result<Work> {
         if job.batch.fingerprints.is_empty() {
             return Err(Error::Usage(
@@ -54,6 +57,7 @@ impl Work {
             ));
         }
         let set = FingerprintSet::open(&job.batch.fingerprints)?;
+        k_below(set.manifest.f, job.hamming.k)?;
         let urls = &job.batch.queries;
         let queries = if urls.is_empty() { None } else { Some(Sources::find(urls)?) };
         let made = (set.manifest.f, set.manifest.recipe.clone());
@@ -68,12 +72,7 @@ impl Work {
             _ => {}
         }
         let progress = Arc::new(Progress::new(set.manifest.count));
-        Ok(Work { set, queries, queries_read: Turns::default(), chunks_read: Turns::default(), progress })
-    }
-
-    /// The next chunk of F for this worker.
-    fn next_chunk(&self, net: &Net<'_>) -> Option<usize> {
-        Some(self.chunks_read.next(net)).filter(|&chunk| chunk < self.set.manifest.chunks.len())
+        Ok(Work { set, queries, queries_read: Turns::default(), pieces_read: Turns::default(), progress })
     }
 }
 
@@ -90,9 +89,10 @@ pub struct Summary {
     pub distinct_queries: u64,
     /// Pairs of distinct fingerprints that are near.
     pub near: u64,
-    /// Pairs of documents that this makes, told or not.
+    /// Pairs of documents that are told, each once at its smallest distance, none of a document with itself. Where groups are
+    /// told, the pairs that they stand for: of rows, should a document stand on several.
     pub pairs: u64,
-    /// Pairs of documents by distance.
+    /// The same by distance.
     pub pairs_by_distance: BTreeMap<u32, u64>,
     /// Groups of documents that are told; 0 when pairs are.
     pub groups: u64,
@@ -119,7 +119,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
     let tables = match queries {
         Some(queries) => {
             let share = scan::bytes(&queries, job.hamming.k) / net.workers_per_process() as u64;
-            hold_bytes_against_bound(net, "queries and their tables", share + scan::CHUNK_BYTES, allowed)?;
+            hold_bytes_against_bound(net, "queries and their tables", share + scan::PIECE_BYTES, allowed)?;
             let near = scan::near(net, job, work, &queries)?;
             laps.lap("2 scan");
             let tally = near.iter().map(|near| (near.distance, near.pairs(&queries)));
@@ -140,6 +140,13 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
         }
     };
     summary.groups = net.all_gather("groups", tables.groups)?.iter().sum();
+    if let Some(told) = tables.pairs_by_distance {
+        summary.pairs_by_distance = BTreeMap::new();
+        for (distance, pairs) in net.all_gather("pairs told", told)?.into_iter().flatten() {
+            *summary.pairs_by_distance.entry(distance).or_default() += pairs;
+        }
+        summary.pairs = summary.pairs_by_distance.values().sum();
+    }
     work.progress.enter("writing");
     let files = put_tables(net, folder, tables.parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
     laps.lap("3 write");
@@ -155,18 +162,21 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
     Ok(summary)
 }
 
-/// Parts of the table that a run writes, and how many groups are in them.
+/// Parts of the table that a run writes, and how many groups or pairs are in them.
 struct Tables {
     parts: Vec<Part>,
     groups: u64,
+    pairs_by_distance: Option<BTreeMap<u32, u64>>,
 }
 
-/// Brings rows to the owners of their first columns' ranges, ascending and each once, and makes parts of table `name` of them.
+/// Brings rows to the owners of their first columns' ranges, ascending and the first of those whose first `key` columns are
+/// equal, and makes parts of table `name` of them.
 fn parts(
     net: &mut Net<'_>,
     job: &Job,
     name: &'static str,
     rows: Vec<[u64; 3]>,
+    key: usize,
     table: fn(&[[u64; 3]]) -> Table,
 ) -> Result<(Vec<[u64; 3]>, Vec<Part>)> {
     let largest = rows.iter().map(|row| row[0]).max().unwrap_or(0);
@@ -176,7 +186,7 @@ fn parts(
     let partition = move |row: &[u64; 3]| (u128::from(row[0]) * partitions / (u128::from(largest) + 1)) as usize;
     let mut rows = net.exchange_all(name, rows, |row| partition(row) % peers)?;
     rows.sort_unstable();
-    rows.dedup();
+    rows.dedup_by(|x, y| x[..key] == y[..key]);
     let of_part = rows.chunk_by(|x, y| partition(x) == partition(y));
     let mut parts: Vec<Part> = of_part.map(|rows| (name, partition(&rows[0]), table(rows))).collect();
     let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);

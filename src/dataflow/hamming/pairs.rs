@@ -1,5 +1,7 @@
 //! From near fingerprints to pairs of documents: the reduce stage, which puts them in order and leaves each once.
 
+use std::collections::BTreeMap;
+
 use super::scan::{Near, with_documents};
 use super::{Tables, Work, all_pairs, parts};
 use crate::engine::Net;
@@ -39,16 +41,20 @@ pub(super) fn with_queries(
     reduce(net, job, rows)
 }
 
-/// Pairs of two documents of F, `a < b`.
+/// Pairs of two documents of F, `a < b`. A document that stands on several rows of F is not paired with itself.
 pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> Result<Tables> {
-    let rows = found.pairs(net)?;
-    reduce(net, job, rows.into_iter().map(|[a, b, distance]| [a.min(b), a.max(b), distance]).collect())
+    let mut rows = found.pairs(net)?;
+    rows.retain(|[a, b, _]| a != b);
+    rows.iter_mut().for_each(|[a, b, _]| (*a, *b) = ((*a).min(*b), (*a).max(*b)));
+    reduce(net, job, rows)
 }
 
-/// Pairs in order and each once.
+/// Pairs in order and each once, at its smallest distance.
 fn reduce(net: &mut Net<'_>, job: &Job, rows: Vec<Pair>) -> Result<Tables> {
-    let (_, parts) = parts(net, job, "pairs", rows, table)?;
-    Ok(Tables { parts, groups: 0 })
+    let (rows, parts) = parts(net, job, "pairs", rows, 2, table)?;
+    let mut by_distance = BTreeMap::new();
+    rows.iter().for_each(|row| *by_distance.entry(row[2] as u32).or_default() += 1);
+    Ok(Tables { parts, groups: 0, pairs_by_distance: Some(by_distance) })
 }
 
 fn table(rows: &[Pair]) -> Table {

@@ -1,6 +1,6 @@
-//! The scan: every chunk of F against tables built from Q.
+//! The scan: every piece of F against tables built from Q.
 //!
-//! No exchange. Memory: the tables once a process; a decoded chunk (64 MB) and what was found in each worker.
+//! No exchange. Memory: the tables once a process; a decoded piece (32 MB) and what was found in each worker.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::close_pairs::{Joiner, Numbered};
 use crate::hamming::conditions::MAX_K;
-use crate::hamming::fingerprint_file::CHUNK_ROWS;
 use crate::hamming::kernels::Level;
 use crate::hamming::postings::{Postings, distinct};
 use crate::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
@@ -19,8 +18,22 @@ use crate::hamming::spread::Spread;
 use crate::ids::DocId;
 use crate::job::Job;
 
-/// Bytes that a worker holds of the chunk it scans: fingerprints as read, decoded, and where their rows end.
-pub const CHUNK_BYTES: u64 = 16 * CHUNK_ROWS as u64;
+/// Rows of the largest piece: fewer make tables come into cache more often than need be.
+const MOST_ROWS: u64 = 1 << 22;
+
+/// Rows of the smallest piece: a table takes as long to come into cache as some ten thousand to be looked up in it.
+const LEAST_ROWS: u64 = 1 << 17;
+
+/// Pieces that a worker has at least, as long as they are not too small: so that all are at work until the end.
+const PIECES: u64 = 4;
+
+/// Bytes that a worker holds of the piece it scans: fingerprints and where their rows end.
+pub const PIECE_BYTES: u64 = 12 * MOST_ROWS;
+
+/// Rows of a piece where so many workers scan so many rows.
+fn piece_rows(rows: u64, workers: usize) -> u64 {
+    (rows / (PIECES * workers as u64)).clamp(LEAST_ROWS, MOST_ROWS)
+}
 
 /// Bytes that a process holds of queries and their tables.
 pub fn bytes(queries: &Postings, k: u32) -> u64 {
@@ -97,7 +110,7 @@ impl Search {
     }
 }
 
-/// Scans the chunks that this worker pulls; returns what is near, ascending by chunk, row and query.
+/// Scans the pieces that this worker pulls; returns what is near, ascending by chunk, row and query.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] when a chunk is damaged, the same on all workers.
@@ -116,16 +129,18 @@ pub fn near(net: &mut Net<'_>, job: &Job, work: &Work, queries: &Arc<Postings>) 
 fn scan(net: &Net<'_>, k: u32, work: &Work, search: &Search) -> Result<Vec<Near>> {
     let (mut scratch, mut joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
     let (mut fingerprints, mut ends, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    while let Some(chunk) = work.next_chunk(net) {
+    let pieces = work.set.pieces(piece_rows(work.set.manifest.count, net.peers()));
+    while let Some(&piece) = pieces.get(work.pieces_read.next(net)) {
         net.check()?;
-        work.set.chunk(chunk)?.decode_all(&mut fingerprints)?;
+        let first = work.set.read_piece(piece, &mut fingerprints)? as u32;
         let rows = fingerprints.len() as u64;
         distinct(&mut fingerprints, &mut ends);
         Spread::all(work.set.manifest.f, &mut fingerprints);
         let before = found.len();
         search.join(&fingerprints, &mut scratch, &mut joiner, &mut |Hit { at, query, distance }| {
-            let row = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
-            found.push(Near { chunk: chunk as u32, row, copies: ends[at as usize] - row, query, distance });
+            let start = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
+            let (chunk, copies) = (piece.chunk as u32, ends[at as usize] - start);
+            found.push(Near { chunk, row: first + start, copies, query, distance });
         });
         found[before..].sort_unstable_by_key(|near| (near.row, near.query));
         work.progress.done.fetch_add(rows, Ordering::Relaxed);
@@ -149,9 +164,9 @@ pub fn with_documents(
     const FEW: usize = 1000;
     for of_chunk in near.chunk_by(|x, y| x.chunk == y.chunk) {
         let number = of_chunk[0].chunk as usize;
-        let chunk = work.set.chunk(number)?;
-        let documents = |rows: Range<usize>| work.set.documents(number, &chunk, rows);
-        let all = if of_chunk.len() > FEW { Some(documents(0..chunk.about().count as usize)?) } else { None };
+        let documents = |rows: Range<usize>| work.set.documents(number, rows);
+        let count = work.set.manifest.chunks[number].count as usize;
+        let all = if of_chunk.len() > FEW { Some(documents(0..count)?) } else { None };
         for of_row in of_chunk.chunk_by(|x, y| x.row == y.row) {
             net.check()?;
             let rows = of_row[0].row as usize..(of_row[0].row + of_row[0].copies) as usize;
