@@ -27,6 +27,9 @@ mod hamming_cli;
 // Who may know whom among the modules.
 mod layering;
 
+// Simhashes and signatures recomputed from docs/recipes.md alone.
+mod recipes;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 
