@@ -38,7 +38,7 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
         let copies = PageSet::new(60, |page| copies.contains(&(page as Rank)));
         let mut mine = rows.iter().skip(me).step_by(peers);
         let source = |send: &mut dyn FnMut(u64, Rank)| {
-            mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0
+            Ok(mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
         };
         let mut found = Vec::new();
         let pages = Pages { count: 60, hosts: &hosts, copies: &copies };
@@ -108,7 +108,7 @@ fn of_table(net: &mut Net, table: &Table, room: &Room) -> Result<(Vec<SimilarPai
             table.rows(doc..doc + 1, |row| send(row.fprint(), row.doc));
             Some(doc)
         });
-        next.is_some()
+        Ok(next.is_some())
     };
     let copies = PageSet::new(table.pages() as usize, |_| false);
     let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
@@ -160,7 +160,7 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
 fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<Work> {
     const PAGES: u32 = 1_000_000;
     let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
-    let source = |send: &mut dyn FnMut(u64, Rank)| mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0;
+    let source = |send: &mut dyn FnMut(u64, Rank)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
     let copies = PageSet::new(PAGES as usize, |_| false);
     let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..paper(1) };

@@ -302,9 +302,12 @@ proptest! {
             let source = |emit: &mut dyn FnMut([u32; 3])| {
                 left = left.saturating_sub(1);
                 rows.iter().skip(index).step_by(peers).for_each(|&row| emit(row));
-                left > 0
+                Ok(left > 0)
             };
-            net.exchange("rows", source, |row| row[1] as usize % peers, |rows| arrived.extend_from_slice(rows))?;
+            net.exchange_from("rows", source, |row| row[1] as usize % peers, |rows| {
+                arrived.extend_from_slice(rows);
+                Ok(())
+            })?;
             arrived.sort_unstable();
             let named = net.exchange_rows("names", rows.iter().skip(index).step_by(peers).map(|row| {
                 (row[2] as usize % peers, format!("{row:?}"))
@@ -377,15 +380,16 @@ fn a_slow_receiver_holds_its_sender_back_at_16_mib() {
                 left -= now;
                 let given = sees_given.fetch_add(now, Ordering::SeqCst) + now;
                 most = most.max(given - sees_taken.load(Ordering::SeqCst));
-                left > 0
+                Ok(left > 0)
             };
-            net.exchange(
+            net.exchange_from(
                 "rows",
                 source,
                 |_| 1,
                 |rows| {
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_millis(5));
                     sees_taken.fetch_add(rows.len() as u64, Ordering::SeqCst);
+                    Ok(())
                 },
             )?;
             Ok(most * 32)
@@ -396,15 +400,41 @@ fn a_slow_receiver_holds_its_sender_back_at_16_mib() {
 }
 
 #[test]
-fn when_local_work_fails_all_agree_on_the_lowest_workers_error() {
+fn an_error_where_rows_are_made_or_taken_ends_the_run_everywhere_alike() {
     for (processes, workers) in [(1, 3), (2, 2)] {
-        let ends = errors(&cluster(processes, workers, "20s"), |net| {
-            let index = net.index();
-            assert_eq!(net.agree("before", Ok(index)).unwrap(), index);
-            let mine = if index >= 1 { Err(Error::input(format!("file-{index}"), "missing")) } else { Ok(()) };
-            net.agree("reading", mine)
+        for where_it_fails in ["source", "take"] {
+            let ends = errors(&cluster(processes, workers, "20s"), move |net| {
+                let (fails, peers) = (net.index() == 1, net.peers() as u64);
+                let fail =
+                    |place| if fails && place == where_it_fails { Err(Error::input("file-1", place)) } else { Ok(()) };
+                let mut next = 0;
+                net.exchange_from(
+                    "numbers",
+                    |send: &mut dyn FnMut(u64)| {
+                        (next..next + 1000).for_each(send);
+                        next += 1000;
+                        fail("source").map(|()| next < 100_000)
+                    },
+                    |number| (number % peers) as usize,
+                    |_| fail("take"),
+                )
+            });
+            assert_eq!(ends, vec![(3, format!("input file-1: {where_it_fails}")); processes]);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_all_workers_are_added_and_compared() {
+    for (processes, workers) in [(1, 1), (1, 3), (2, 2)] {
+        let results = results(&cluster(processes, workers, "20s"), |net| {
+            let mine = net.index() as u64;
+            let longest =
+                net.reduce("longest", "x".repeat(net.index()), |x, y| if y.len() > x.len() { y } else { x })?;
+            Ok((net.sum("sum", [mine, 1])?, net.max("max", mine)?, longest.len()))
         });
-        assert_eq!(ends, vec![(3, "input file-1: missing".to_string()); processes]);
+        let all = (processes * workers) as u64;
+        assert_eq!(results, vec![([all * (all - 1) / 2, all], all - 1, all as usize - 1); all as usize]);
     }
 }
 
@@ -425,14 +455,20 @@ fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
 
 #[test]
 fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
-    for (processes, workers) in [(1, 2), (2, 1)] {
-        let ends = errors(&cluster(processes, workers, "20s"), |net| {
-            let name = if net.index() == 0 { "pairs" } else { "clusters" };
-            net.all_gather(name, 0u32).map(drop)
-        });
-        for (code, line) in ends {
-            assert_eq!(code, 70);
-            assert!(line.contains("is in another call than worker"), "{line}");
+    type Calls = fn(&mut Net<'_>) -> Result<()>;
+    let different: [Calls; 3] = [
+        |net| net.all_gather(if net.index() == 0 { "pairs" } else { "clusters" }, 0u32).map(drop),
+        // Neither sends a row.
+        |net| net.exchange(if net.index() == 0 { "pairs" } else { "clusters" }, [0u8; 0], |_| 0, |_| Ok(())),
+        // One makes a call more.
+        |net| (0..=net.index()).try_for_each(|_| net.exchange("pairs", [0u8; 0], |_| 0, |_| Ok(()))),
+    ];
+    for (processes, workers) in [(1, 2), (2, 1), (2, 2)] {
+        for calls in different {
+            for (code, line) in errors(&cluster(processes, workers, "20s"), calls) {
+                assert_eq!(code, 70);
+                assert!(line.contains("is in another collective call than worker"), "{line}");
+            }
         }
     }
 }
@@ -445,7 +481,7 @@ fn a_panic_ends_the_run_everywhere_with_its_place() {
             if net.index() == 1 {
                 panic!("worker 1 slipped");
             }
-            net.exchange("never complete", |_: &mut dyn FnMut(u8)| false, |_| 0, |_| ())
+            net.exchange("never complete", [0u8; 0], |_| 0, |_| Ok(()))
         });
         assert_eq!(ends.len(), processes);
         for (code, line) in ends {

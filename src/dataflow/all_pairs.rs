@@ -89,7 +89,7 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 
 /// Finds the similar pairs of a duplicate-free `FPrint-DocID` table of which each worker gives a part.
 ///
-/// `source` hands rows to its argument and is called again while it returns true, as in [`Net::exchange`]; `rows` is about
+/// `source` hands rows to its argument and is called again while it returns true, as in [`Net::exchange_from`]; `rows` is about
 /// how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
 /// worker. It gets no pair twice. The guard ([`crate::overlap::guard`]) is not applied.
 ///
@@ -102,17 +102,16 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 pub fn similar_pairs<R: Row>(
     net: &mut Net<'_>,
     rows: u64,
-    source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool,
+    source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &Room,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
-    let rows = net.all_gather("rows to come", rows)?.iter().sum::<u64>() / net.peers() as u64;
-    let row_bytes = rows * size_of::<R>() as u64;
-    let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks);
-    let allowance = net.agree("memory for overlap", allowance)?;
+    let [rows] = net.sum("rows to come", [rows])?;
+    let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
+    let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks)?;
     let mut work = Work::default();
     let mut clock = Clock(Instant::now());
 
@@ -126,8 +125,7 @@ pub fn similar_pairs<R: Row>(
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: Counts::default(),
     };
-    let grouped = group(net, &mut table, shares, pages, settings, &allowance, &mut runs);
-    net.agree("group rows", grouped)?;
+    group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
     work.spilled_bytes += table.spilled_bytes();
     drop(table);
     clock.stage(&mut work, "sort rows");
@@ -141,14 +139,12 @@ pub fn similar_pairs<R: Row>(
         let of_all = sum(net, "shared chunks a page", shared.finish())?;
         let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
-        let pruned = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk);
-        let Pruned { tape: next, rows, pairs, longest } = net.agree("prune", pruned)?;
+        let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
         (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
-        let left = net.all_gather("rows left", (rows, longest))?;
-        let all: u64 = left.iter().map(|of_worker| of_worker.0).sum();
-        work.longest = left.iter().map(|of_worker| of_worker.1).max().unwrap_or(0);
+        let (all, longest) = net.reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
+        work.longest = longest;
         // A round that takes away less than a sixteenth does not pay for the next one.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
             break;
@@ -197,12 +193,9 @@ pub fn similar_pairs<R: Row>(
     clock.stage(&mut work, "emit pairs");
 
     let (mut bucket, mut scratch) = (Vec::new(), count_pairs::Scratch::default());
-    let mut counted = Ok(());
     for number in 0..pairs.count() {
-        counted = net.check().and_then(|()| pairs.take(number, &mut bucket));
-        if counted.is_err() {
-            break;
-        }
+        net.check()?;
+        pairs.take(number, &mut bucket)?;
         let pages = stripes.pages(net.index(), number, pages.count);
         let least = settings.min_shared;
         work.candidates += count(&bucket, pages.start, pages.len(), least, &mut scratch, |a, b, value| {
@@ -212,7 +205,6 @@ pub fn similar_pairs<R: Row>(
             }
         });
     }
-    net.agree("count pairs", counted)?;
     work.spilled_bytes += pairs.spilled_bytes();
     clock.stage(&mut work, "count pairs");
     Ok(AllPairs { work, chunks, stripes })
@@ -229,9 +221,8 @@ impl Clock {
 
 fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, room: &Room) -> Result<Load> {
     // The least of all workers' bytes, so that all choose alike.
-    let all = net.all_gather("pairs to come", (pairs, allowance.buckets))?;
-    let pairs = all.iter().map(|of_worker| of_worker.0).sum();
-    let worker_bytes = all.iter().map(|of_worker| of_worker.1).min().unwrap_or(0);
+    let mine = (pairs, allowance.buckets);
+    let (pairs, worker_bytes) = net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let disk_bytes = if room.disk_bytes == 0 { u64::MAX } else { room.disk_bytes * net.processes() as u64 };
     Ok(Load {
         pairs,

@@ -102,20 +102,16 @@ pub fn verdicts(
 /// The `avoid` rows of this worker's pages, ascending by page.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Vec<Avoid>> {
     let directory = crawl.directory.clone();
-    let rows: Vec<(usize, (Rank, Rank, Why))> = verdicts
+    let rows = verdicts
         .iter()
-        .filter_map(|verdict| Some((directory.owner(verdict.keep), (verdict.keep, verdict.page, verdict.why?))))
-        .collect();
-    let asked = net.exchange_rows("pages to skip", rows.into_iter())?;
-    let rows: Vec<(usize, Avoid)> = asked
-        .into_iter()
-        .map(|(keep, page, why)| {
-            let kept = &crawl.page(keep).url;
-            let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why };
-            (directory.owner(page), row)
-        })
-        .collect();
-    let mut rows = net.exchange_rows("avoid", rows.into_iter())?;
+        .filter_map(|&Verdict { page, keep, why, .. }| Some((directory.owner(keep), (keep, page, why?))));
+    let asked: Vec<(Rank, Rank, Why)> = net.exchange_rows("pages to skip", rows)?;
+    let rows = asked.into_iter().map(|(keep, page, why)| {
+        let kept = &crawl.page(keep).url;
+        let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why };
+        (directory.owner(page), row)
+    });
+    let mut rows = net.exchange_rows("avoid", rows)?;
     rows.sort_unstable_by_key(|row| row.page);
     Ok(rows)
 }
@@ -124,17 +120,13 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
 pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
     let peers = net.peers() as u64;
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows: Vec<(usize, Visited)> = crawl
-        .pages
-        .iter()
-        .map(|(rank, page)| {
-            let avoid = to_skip.next_if_eq(rank).is_some();
-            let host = crawl.directory.hosts[*rank as usize];
-            let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
-            ((mix(u64::from(host)) % peers) as usize, visited)
-        })
-        .collect();
-    let mut visited = net.exchange_rows("URLs by host", rows.into_iter())?;
+    let rows = crawl.pages.iter().map(|(rank, page)| {
+        let avoid = to_skip.next_if_eq(rank).is_some();
+        let host = crawl.directory.hosts[*rank as usize];
+        let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
+        ((mix(u64::from(host)) % peers) as usize, visited)
+    });
+    let mut visited = net.exchange_rows("URLs by host", rows)?;
     visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));
     let mut found = Vec::new();
     for pages in visited.chunk_by(|x, y| host(&x.url) == host(&y.url)) {

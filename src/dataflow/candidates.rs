@@ -20,24 +20,20 @@ const BATCH: usize = 1 << 15;
 
 /// Step 4, first: of a thousand pairs, those of pairs that occur T times, by the pages of a sample.
 pub(super) fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Result<u64> {
-    let (mut words, mut mine, mut scanned) = (Vec::new(), Vec::new(), Ok(()));
+    let (mut words, mut mine) = (Vec::new(), Vec::new());
     for block in 0..tape.blocks() {
-        scanned = net.check().and_then(|()| tape.read(block, &mut words));
-        if scanned.is_err() {
-            break;
-        }
+        net.check()?;
+        tape.read(block, &mut words)?;
         for docs in Runs(&words) {
             for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)).is_multiple_of(rate)) {
                 mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
             }
         }
     }
-    net.agree("pilot sample", scanned)?;
     let peers = net.peers() as u64;
     let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (mix(pair) % peers) as usize)?;
     let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
-    let all = net.all_gather("heavy pairs", (heavy, pairs.len() as u64))?;
-    let (heavy, pairs) = all.iter().fold((0, 0), |(heavy, pairs), more| (heavy + more.0, pairs + more.1));
+    let [heavy, pairs] = net.sum("heavy pairs", [heavy, pairs.len() as u64])?;
     Ok(heavy / u64::max(pairs, 1))
 }
 
@@ -53,19 +49,15 @@ pub(super) fn heavy_buckets(
     let mut words = Vec::new();
     for part in 0..layout.parts {
         counter.begin(part);
-        let mut scanned = Ok(());
         for block in 0..tape.blocks() {
-            scanned = net.check().and_then(|()| tape.read(block, &mut words));
-            if scanned.is_err() {
-                break;
-            }
+            net.check()?;
+            tape.read(block, &mut words)?;
             for docs in Runs(&words) {
                 for (at, &a) in docs.iter().enumerate() {
                     docs[at + 1..].iter().for_each(|&b| counter.add(pair_key(a, b)));
                 }
             }
         }
-        net.agree("hashing scan", scanned)?;
         heavy.judge(&sum(net, "counters", counter.finish())?, min_shared);
     }
     net.once(|| heavy)
@@ -118,7 +110,7 @@ pub(super) fn by_pair(
 ) -> Result<Buckets<u64>> {
     let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
-    let (mut emitted, mut laid, mut total) = (Ok(()), Ok(()), 0u64);
+    let mut total = 0u64;
     let source = |send: &mut dyn FnMut(u64)| {
         let (mut looked_at, mut sent) = (0, 0u64);
         while looked_at < BATCH {
@@ -126,10 +118,7 @@ pub(super) fn by_pair(
                 if next_block == tape.blocks() {
                     break;
                 }
-                emitted = tape.read(next_block, &mut words);
-                if emitted.is_err() {
-                    return false;
-                }
+                tape.read(next_block, &mut words)?;
                 (next_block, next_word, at) = (next_block + 1, 0, 0);
                 continue;
             }
@@ -154,19 +143,14 @@ pub(super) fn by_pair(
             }
         }
         total += sent;
-        looked_at > 0
+        Ok(looked_at > 0)
     };
-    net.exchange(
+    net.exchange_from(
         "pairs",
         source,
         |&pair| stripes.worker(pair),
-        |rows: &[u64]| {
-            if laid.is_ok() {
-                laid = rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(pair), pair));
-            }
-        },
+        |rows: &[u64]| rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(pair), pair)),
     )?;
     work.sent = total;
-    net.agree("emit pairs", emitted.and(laid))?;
     Ok(pairs)
 }

@@ -18,25 +18,19 @@ use crate::storage::spill::{Buckets, Disk, Tape};
 pub(super) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     row_bytes: u64,
-    mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool,
+    mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
     allowance: &Allowance,
     disk: &Disk,
 ) -> Result<Buckets<R>> {
     let bits = bucket_bits(row_bytes);
     let shares = Shares::new(net.peers(), bits);
     let mut table = Buckets::new(1 << bits, allowance.buckets, disk);
-    let mut laid = Ok(());
-    net.exchange(
+    net.exchange_from(
         "FPrint-DocID",
         |send: &mut dyn FnMut(R)| source(&mut |fprint, doc| send(R::new(fprint, doc))),
         |row| shares.worker(row.key()),
-        |rows| {
-            if laid.is_ok() {
-                laid = rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row));
-            }
-        },
+        |rows| rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row)),
     )?;
-    net.agree("lay down rows", laid)?;
     Ok(table)
 }
 

@@ -28,12 +28,13 @@ pub fn components(
     let mut distance = 1;
     while distance < net.processes() {
         let gives = leads && process % (2 * distance) == distance;
-        let mut forest = sets.forest().take(if gives { members } else { 0 });
-        let source =
-            |send: &mut dyn FnMut([u32; 2])| forest.by_ref().take(1 << 15).map(|(x, y)| send([x, y])).count() > 0;
+        let forest = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from);
         let to = process.saturating_sub(distance) * workers;
-        let joined = |rows: &[[u32; 2]]| rows.iter().for_each(|&[x, y]| sets.union(x, y));
-        net.exchange(name, source, move |_| to, joined)?;
+        let join = |rows: &[[u32; 2]]| {
+            rows.iter().for_each(|&[x, y]| sets.union(x, y));
+            Ok(())
+        };
+        net.exchange(name, forest, |_| to, join)?;
         distance *= 2;
     }
     net.share(name, if net.index() == 0 { sets.labels() } else { Vec::new() })

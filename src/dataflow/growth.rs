@@ -47,34 +47,28 @@ pub fn similar_clusters(
     let key = |page: Rank| mix(u64::from(component_of(page)));
 
     let room = room.parted(3);
-    let each = net.all_gather("links", links.len() as u64)?.iter().sum::<u64>() / net.peers() as u64;
-    let bits = bucket_bits(each * 8);
-    let mut rows = directory
+    let [all] = net.sum("links", [links.len() as u64])?;
+    let bits = bucket_bits(all / net.peers() as u64 * 8);
+    let rows = directory
         .owned(net.index())
         .zip(from_elsewhere)
         .filter(|(page, _)| component_of(*page) != NONE)
         .map(|(page, &links)| [page, links]);
-    let source = |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(send).count() > 0;
-    let mut pages = KeyShares::with_bits(net, "pages of components", bits, source, |row| key(row[0]), &room)?;
-    let mut rows = links.filter(|&(src, dst)| {
+    let mut pages = KeyShares::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
+    let rows = links.filter(|&(src, dst)| {
         let component = component_of(src);
         component != NONE && component_of(dst) == component
     });
-    let source =
-        |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0;
-    let mut inside = KeyShares::with_bits(net, "links of components", bits, source, |row| key(row[0]), &room)?;
-    drop(rows);
-    let mut rows = edges.into_iter();
-    let source =
-        |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(|(ri, rj)| send([ri, rj])).count() > 0;
-    let mut between = KeyShares::with_bits(net, "edges of the TCG", bits, source, |row| key(row[0]), &room)?;
-    drop(rows);
+    let rows = rows.map(<[Rank; 2]>::from);
+    let mut inside = KeyShares::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
+    let rows = edges.into_iter().map(<[Rank; 2]>::from);
+    let mut between = KeyShares::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
 
     let mut found = Vec::new();
-    let mut grown = Ok(());
     let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for share in 0..pages.count() {
-        grown = net.check().and_then(|()| pages.take(share, &mut some));
+        net.check()?;
+        pages.take(share, &mut some)?;
         here.clear();
         here.extend(some.iter().map(|&[page, links_from_elsewhere]| ClusterPage {
             component: component_of(page),
@@ -84,11 +78,8 @@ pub fn similar_clusters(
             links_from_elsewhere,
         }));
         here.sort_unstable();
-        grown = grown.and_then(|()| by_component(&mut inside, share, component_of, &mut some, &mut links));
-        grown = grown.and_then(|()| by_component(&mut between, share, component_of, &mut some, &mut edges));
-        if grown.is_err() {
-            break;
-        }
+        by_component(&mut inside, share, component_of, &mut some, &mut links)?;
+        by_component(&mut between, share, component_of, &mut some, &mut edges)?;
         let (mut next_link, mut next_edge) = (0, 0);
         for pages in here.chunk_by(|x, y| x.component == y.component) {
             let links = rows_of(&links, pages[0].component, &mut next_link);
@@ -96,7 +87,6 @@ pub fn similar_clusters(
             found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
         }
     }
-    net.agree("growth", grown)?;
     found.sort_unstable_by_key(SimilarCluster::id);
     Ok(found)
 }

@@ -14,6 +14,26 @@ use crate::job::Signatures;
 use crate::signatures::hyperlink_map::{part, step};
 use crate::signatures::number;
 
+/// A worker's question for a child's values, to the child's owner.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Asked {
+    child: Rank,
+    /// Which of the asking worker's children it is.
+    at: u32,
+    worker: u32,
+}
+
+/// One component of a child's x · r, to a worker that asked for it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Answer {
+    /// Where that worker keeps it.
+    at: u64,
+    product: f64,
+    worker: u64,
+}
+
 /// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
 /// for a page without. `links` are those of these pages, ascending.
 pub fn hyperlink_map(
@@ -32,39 +52,33 @@ pub fn hyperlink_map(
     let places: Vec<u32> = links.iter().map(|link| place(link.1)).collect();
 
     let me = net.index() as u32;
-    let asked = children.iter().zip(0..).map(|(&child, at)| [child, at, me]);
-    let asked = net.exchange_all("children", asked, |row| directory.owner(row[0]))?;
+    let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
+    let asked = net.exchange_all("children", asked, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing.
     let of_child = |child: Rank| directory.place(child) * dims..(directory.place(child) + 1) * dims;
-    let asked: Vec<[u32; 3]> =
-        asked.into_iter().filter(|row| rp[of_child(row[0])].iter().any(|&part| part > 0)).collect();
+    let asked: Vec<Asked> =
+        asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
 
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
     for _ in 0..settings.iterations {
-        let mut rows = asked.iter().flat_map(|&[child, at, worker]| {
+        let rows = asked.iter().flat_map(|&Asked { child, at, worker }| {
+            let (x, r) = (&x, &r);
             let components = of_child(child).zip(at as usize * dims..);
-            components.map(move |(component, to)| (component, [worker, to as u32, (to >> 32) as u32]))
+            components.map(move |(component, at)| Answer {
+                at: at as u64,
+                product: x[component] * r[component],
+                worker: u64::from(worker),
+            })
         });
-        let source = |send: &mut dyn FnMut([u32; 5])| {
-            let mut seen = 0;
-            for (component, [worker, low, high]) in rows.by_ref().take(1 << 15) {
-                let product = (x[component] * r[component]).to_bits();
-                send([worker, low, high, product as u32, (product >> 32) as u32]);
-                seen += 1;
-            }
-            seen > 0
-        };
-        let word = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         net.exchange(
             "children's values",
-            source,
-            |row| row[0] as usize,
-            |rows: &[[u32; 5]]| {
-                for &[_, low, high, product_low, product_high] in rows {
-                    products[word(low, high) as usize] = f64::from_bits(word(product_low, product_high));
-                }
+            rows,
+            |row| row.worker as usize,
+            |rows: &[Answer]| {
+                rows.iter().for_each(|row| products[row.at as usize] = row.product);
+                Ok(())
             },
         )?;
         let mut next = r.clone();
@@ -84,7 +98,6 @@ pub fn hyperlink_map(
         }
         x = next;
     }
-    let largest = x.iter().copied().fold(0.0, f64::max);
-    let largest = net.all_gather("largest component", largest)?.into_iter().fold(0.0, f64::max);
+    let largest = net.reduce("largest component", x.iter().copied().fold(0.0, f64::max), f64::max)?;
     Ok(x.iter().map(|&x| part(x, largest)).collect())
 }

@@ -42,7 +42,7 @@ type Frequencies = HashMap<u64, u32, BuildHasherDefault<Hashed>>;
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &mut Crawl, bits: u32) -> Result<()> {
     let mine = shelf.kept().filter(|&(slot, _)| !shelf.features.get(slot).0.is_empty()).count() as u64;
-    let pages: u64 = net.all_gather("pages with features", mine)?.iter().sum();
+    let [pages] = net.sum("pages with features", [mine])?;
     let frequencies = document_frequencies(net, shelf)?;
 
     let mut weighted = Vec::new();

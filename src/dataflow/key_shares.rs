@@ -16,8 +16,7 @@ pub struct KeyShares<T> {
 impl<T: Pod + Send> KeyShares<T> {
     /// Sends rows to the owners of their keys, who lay them down in shares.
     ///
-    /// `source` hands rows to its argument and is called again while it returns true, as in [`Net::exchange`]; `count` is about
-    /// how many it will give here. `key` gives well mixed numbers. One exchange.
+    /// `count` is about how many there are here; `key` gives well mixed numbers. One exchange.
     ///
     /// # Errors
     /// [`crate::error::Error::Storage`] or [`crate::error::Error::Space`], the same on all workers, when the disk does not
@@ -26,12 +25,13 @@ impl<T: Pod + Send> KeyShares<T> {
         net: &mut Net<'_>,
         name: &str,
         count: u64,
-        source: impl FnMut(&mut dyn FnMut(T)) -> bool,
+        rows: impl IntoIterator<Item = T>,
         key: impl Fn(&T) -> u64,
         room: &Room,
     ) -> Result<KeyShares<T>> {
-        let rows = net.all_gather(name, count)?.iter().sum::<u64>() / net.peers() as u64;
-        KeyShares::with_bits(net, name, bucket_bits(rows * size_of::<T>() as u64), source, key, room)
+        let [all] = net.sum(name, [count])?;
+        let bits = bucket_bits(all / net.peers() as u64 * size_of::<T>() as u64);
+        KeyShares::with_bits(net, name, bits, rows, key, room)
     }
 
     /// The same in `2^bits` shares: rows of several kinds that have keys in common meet in shares of the same number.
@@ -42,24 +42,18 @@ impl<T: Pod + Send> KeyShares<T> {
         net: &mut Net<'_>,
         name: &str,
         bits: u32,
-        source: impl FnMut(&mut dyn FnMut(T)) -> bool,
+        rows: impl IntoIterator<Item = T>,
         key: impl Fn(&T) -> u64,
         room: &Room,
     ) -> Result<KeyShares<T>> {
         let shares = Shares::new(net.peers(), bits);
         let mut buckets = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
-        let mut laid = Ok(());
         net.exchange(
             name,
-            source,
+            rows,
             |row| shares.worker(key(row)),
-            |rows| {
-                if laid.is_ok() {
-                    laid = rows.iter().try_for_each(|row| buckets.push(shares.bucket(key(row)), *row));
-                }
-            },
+            |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(key(row)), *row)),
         )?;
-        net.agree(name, laid)?;
         Ok(KeyShares { buckets })
     }
 

@@ -27,18 +27,21 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &Crawl) -> Result<Ve
             inside.filter(|&dst| dst != src).for_each(|dst| send([src, dst]));
             looked_up += targets.len() + 1;
             if looked_up >= 1 << 15 {
-                return true;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     };
     let mut links: Vec<(Rank, Rank)> = Vec::new();
     let directory = crawl.directory.clone();
-    net.exchange(
+    net.exchange_from(
         "LINK",
         source,
         move |link| directory.owner(link[0]),
-        |rows: &[[Rank; 2]]| links.extend(rows.iter().map(|&[src, dst]| (src, dst))),
+        |rows: &[[Rank; 2]]| {
+            links.extend(rows.iter().map(|&[src, dst]| (src, dst)));
+            Ok(())
+        },
     )?;
     drop(slots);
     links.sort_unstable();
@@ -54,14 +57,16 @@ pub fn from_elsewhere(
     directory: &Directory,
 ) -> Result<Vec<u32>> {
     let hosts = &directory.hosts;
-    let mut rows = links.filter(|&(src, dst)| hosts[src as usize] != hosts[dst as usize]).map(|link| link.1);
-    let source = |send: &mut dyn FnMut(Rank)| rows.by_ref().take(1 << 15).map(send).count() > 0;
+    let rows = links.filter(|&(src, dst)| hosts[src as usize] != hosts[dst as usize]).map(|link| link.1);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     net.exchange(
         "links from elsewhere",
-        source,
+        rows,
         |dst| directory.owner(*dst),
-        |targets: &[Rank]| targets.iter().for_each(|&target| counts[directory.place(target)] += 1),
+        |targets: &[Rank]| {
+            targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
+            Ok(())
+        },
     )?;
     Ok(counts)
 }
@@ -103,23 +108,19 @@ pub fn summary(
     mut each: impl FnMut(LinkSummary, &[ClusterLink]),
 ) -> Result<()> {
     let count = links.len() as u64;
-    let mut rows = links.filter(|&(src, dst)| {
+    let rows = links.filter(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
         let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
         counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
     let clusters =
         |&[src, dst]: &[Rank; 2]| mix(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
-    let source =
-        |send: &mut dyn FnMut([Rank; 2])| rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0;
-    let mut shares = KeyShares::laid_down(net, "LinkSummary", count, source, clusters, room)?;
+    let rows = rows.map(<[Rank; 2]>::from);
+    let mut shares = KeyShares::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());
-    let mut summarised = Ok(());
     for number in 0..shares.count() {
-        summarised = net.check().and_then(|()| shares.take(number, &mut some));
-        if summarised.is_err() {
-            break;
-        }
+        net.check()?;
+        shares.take(number, &mut some)?;
         between.clear();
         between.extend(some.iter().map(|&[src, dst]| {
             let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
@@ -129,5 +130,5 @@ pub fn summary(
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
         rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
     }
-    net.agree("LinkSummary", summarised)
+    Ok(())
 }

@@ -47,7 +47,7 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Part
     }
     let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(partitions.of(row.host_id)), row)).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
-    for row in net.exchange_rows("hosts by name", rows.into_iter())? {
+    for row in net.exchange_rows("hosts by name", rows)? {
         let sum = all.entry((row.host_id, row.host.clone())).or_default();
         sum.pages += row.pages;
         sum.body_bytes += row.body_bytes;
@@ -84,17 +84,11 @@ pub fn fprint_docid(
     bits: u32,
 ) -> Result<Vec<Part>> {
     let partition = |fprint: FPrint| partitions.of(fprint << (64 - bits));
-    let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut(FPrintDocId)| match slots.next() {
-        None => false,
-        Some((slot, rank)) => {
-            shelf.fprints.get(slot).iter().for_each(|&fprint| send(FPrintDocId::new(fprint, rank)));
-            true
-        }
-    };
-    let mut rows: Vec<FPrintDocId> = Vec::new();
+    let rows = shelf
+        .kept()
+        .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)));
     let to = |row: &FPrintDocId| partitions.owner(partition(row.fprint()));
-    net.exchange("FPrint-DocID by range", source, to, |block: &[FPrintDocId]| rows.extend_from_slice(block))?;
+    let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
     rows.sort_unstable_by_key(FPrintDocId::key);
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
     let table = |rows: &[FPrintDocId]| {

@@ -1,12 +1,10 @@
 //! Overlap on tables made for it, measured: what the reproductions of the papers' times and of other programs' call.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -94,9 +92,9 @@ pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> 
             let end = (next + 1500).min(mine.end);
             table.rows(next..end, |row| send(row.fprint(), row.doc));
             next = end;
-            next < mine.end
+            Ok(next < mine.end)
         };
-        Ok(Part { copies, rows, source: Box::new(source), read: Rc::new(RefCell::new(Ok(()))) })
+        Ok(Part { copies, rows, source: Box::new(source) })
     })
 }
 
@@ -133,23 +131,18 @@ pub fn overlap_of_peer_table(path: &Path, docs: Rank, min_shared: u32, means: &M
         let (mut next, end) = (start(net.index()), start(net.index() + 1));
         let (file, path, mine) = (Arc::clone(&file), path.clone(), end - next);
         let mut block = vec![0u8; 8 << 15];
-        let read = Rc::new(RefCell::new(Ok(())));
-        let reader = Rc::clone(&read);
         let source = move |send: &mut dyn FnMut(FPrint, Rank)| {
             let take = (end - next).min(1 << 15);
             let bytes = &mut block[..take as usize * 8];
-            if let Err(cause) = file.read_exact_at(bytes, next * 8) {
-                *reader.borrow_mut() = Err(Error::input(path.as_str(), cause));
-                return false;
-            }
+            file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
             for row in bytes.chunks_exact(8) {
                 let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
                 send(row & 0xffff_ffff, (row >> 32) as Rank);
             }
             next += take;
-            next < end
+            Ok(next < end)
         };
-        Ok(Part { copies: PageSet::new(docs as usize, |_| false), rows: mine, source: Box::new(source), read })
+        Ok(Part { copies: PageSet::new(docs as usize, |_| false), rows: mine, source: Box::new(source) })
     })
 }
 
@@ -158,15 +151,13 @@ fn paper(min_shared: u32) -> Overlap {
 }
 
 /// Gives rows as [`similar_pairs`] asks for them.
-type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> bool>;
+type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>>;
 
 /// What one worker brings.
 struct Part {
     copies: PageSet,
     rows: u64,
     source: Source,
-    /// What went wrong in `source`.
-    read: Rc<RefCell<Result<()>>>,
 }
 
 fn measure(
@@ -184,7 +175,7 @@ fn measure(
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         let begun = Instant::now();
-        let Part { copies, rows, source, read } = part(net)?;
+        let Part { copies, rows, source } = part(net)?;
         let exact = begun.elapsed().as_secs_f64();
         let mut of_worker = Of { exact_copies: copies.count(), ..Of::default() };
         let pages = Pages { count: pages as usize, hosts: &[], copies: &copies };
@@ -194,7 +185,6 @@ fn measure(
         };
         let all = if bits <= 32 { pairs::<Narrow> } else { pairs::<Wide> };
         let AllPairs { mut work, .. } = all(net, rows, source, &pages, &settings, &room, Box::new(found))?;
-        net.agree("read the table", read.replace(Ok(())))?;
         work.seconds.insert(0, ("exact copies", exact));
         of_worker.work = work;
         Ok(of_worker)

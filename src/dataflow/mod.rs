@@ -313,8 +313,8 @@ fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), 
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
-    let rows: Vec<_> = clusters.into_iter().map(|row| (directory.owner(row.0), row)).collect();
-    let asked = net.exchange_rows("kept pages", rows.into_iter())?;
+    let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
+    let asked = net.exchange_rows("kept pages", rows)?;
     let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
         let page = crawl.page(keep);
         Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }

@@ -59,10 +59,10 @@ pub fn similar_pairs(
             fprints.iter().for_each(|&fprint| send(fprint, rank));
             sent += fprints.len();
             if sent >= 1 << 15 {
-                return true;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     };
     let rows = shelf.fprints.items() as u64;
     let mut pairs = Vec::new();
@@ -85,10 +85,9 @@ pub fn similar_pairs(
         Guard::Neighbours => part_neighbours(net, &mut pairs, &all, exact_pairs, links, crawl, job.overlap.doubt)?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
-    let left = net.all_gather("pairs left", (similar, pairs.len() as u64))?;
+    let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
     if net.index() == 0 {
-        let sum = |of: fn(&(u64, u64)) -> u64| left.iter().map(of).sum::<u64>();
-        counts.guarded = sum(|pairs| pairs.0) - sum(|pairs| pairs.1);
+        counts.guarded = similar - left;
     }
     Ok((pairs, counts))
 }

@@ -57,9 +57,9 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
                 send(row);
             }
         }
-        seen > 0
+        Ok(seen > 0)
     };
-    net.exchange(
+    net.exchange_from(
         name,
         source,
         |row| row[0] as usize / part,
@@ -69,6 +69,7 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
                 let more: &[T] = bytemuck::cast_slice(&row[1..]);
                 sums[at..].iter_mut().zip(more).take(counts).for_each(|(sum, &more)| *sum = sum.plus(more));
             }
+            Ok(())
         },
     )?;
     net.share(name, sums)

@@ -52,8 +52,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 /// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf, Vec<u64>)> {
     same_inputs(net, queue)?;
-    let shelf = read(net, queue, job);
-    let shelf = net.agree("reading", shelf)?;
+    let shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))

@@ -81,12 +81,11 @@ pub fn rows(
             }));
         }
     }
-    let named = net.exchange_rows("roots", collections.into_iter())?.into_iter().map(|mut row| {
+    let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
         row.root_url = crawl.page(row.root).url.clone();
         (directory.owner(row.similar_cluster), row)
     });
-    let named: Vec<_> = named.collect();
-    let mut collections = net.exchange_rows("collections", named.into_iter())?;
+    let mut collections = net.exchange_rows("collections", named)?;
     collections.sort_unstable();
 
     let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster))?;

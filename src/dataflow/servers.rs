@@ -90,19 +90,18 @@ pub fn overlap(
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
     let mut clusters = pages.chunk_by(|x, y| x.cluster == y.cluster);
-    let source = |send: &mut dyn FnMut(ServerPair)| match clusters.next() {
-        None => false,
-        Some(cluster) => {
-            pairs_of_cluster(cluster, settings.max_hosts, send);
-            true
-        }
+    let source = |send: &mut dyn FnMut(ServerPair)| {
+        let cluster = clusters.next();
+        cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
+        Ok(cluster.is_some())
     };
     let to = |pair: &ServerPair| (mix(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
-    net.exchange("pairs of servers", source, to, |pairs| {
+    net.exchange_from("pairs of servers", source, to, |pairs| {
         for pair in pairs {
             let sum = shared.entry((pair.a, pair.b)).or_default();
             *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
         }
+        Ok(())
     })?;
     let mut pairs: Vec<(ServerPair, Kind)> = Vec::new();
     for ((a, b), (shared, same_path)) in shared {
@@ -126,16 +125,13 @@ pub fn overlap(
     counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
     drop(pages);
     let servers = server.iter().enumerate().filter(|&(host, &least)| host as HostId == least).count() as u64;
-    let counts = net.all_gather("counts of servers", counts)?.into_iter().fold(
-        Counts { servers, ..Counts::default() },
-        |x, y| Counts {
-            servers,
-            alias_pairs: x.alias_pairs + y.alias_pairs,
-            mirror_pairs: x.mirror_pairs + y.mirror_pairs,
-            part_pairs: x.part_pairs + y.part_pairs,
-            surplus: x.surplus + y.surplus,
-        },
-    );
+    let counts = net.reduce("counts of servers", Counts { servers, ..counts }, |x, y| Counts {
+        servers,
+        alias_pairs: x.alias_pairs + y.alias_pairs,
+        mirror_pairs: x.mirror_pairs + y.mirror_pairs,
+        part_pairs: x.part_pairs + y.part_pairs,
+        surplus: x.surplus + y.surplus,
+    })?;
     let parts = named(net, crawl, pairs, &pages_of, partitions)?;
     Ok(Found { server, parts, counts })
 }
@@ -160,8 +156,8 @@ fn named(
     for (rank, page) in &crawl.pages {
         names.entry(crawl.directory.hosts[*rank as usize]).or_insert_with(|| host(&page.url));
     }
-    let rows: Vec<_> = names.into_iter().map(|(id, name)| (owner(id), (id, name.to_string()))).collect();
-    let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows.into_iter())?.into_iter().collect();
+    let rows = names.into_iter().map(|(id, name)| (owner(id), (id, name.to_string())));
+    let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
     let row = |(pair, kind): (ServerPair, Kind)| {
         let row = Row {
@@ -177,19 +173,16 @@ fn named(
         };
         (owner(pair.a), row)
     };
-    let rows: Vec<_> = pairs.into_iter().map(row).collect();
-    let rows = net.exchange_rows("first names", rows.into_iter())?.into_iter().map(|mut row| {
+    let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
         row.host_a = names[&(row.a as HostId)].clone();
         (owner(row.b as HostId), row)
     });
-    let rows: Vec<_> = rows.collect();
-    let rows = net.exchange_rows("second names", rows.into_iter())?.into_iter().map(|mut row| {
+    let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
         row.host_b = names[&(row.b as HostId)].clone();
         (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
         (partitions.owner(partitions.of(row.a)), row)
     });
-    let rows: Vec<_> = rows.collect();
-    let mut rows = net.exchange_rows("server pairs", rows.into_iter())?;
+    let mut rows = net.exchange_rows("server pairs", rows)?;
     rows.sort_unstable();
     let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
     Ok(runs.map(|rows| ("server_pairs", partitions.of(rows[0].a), table(rows))).collect())

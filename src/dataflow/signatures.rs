@@ -100,15 +100,9 @@ pub fn similar_pairs(
         let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
         keep_mutual_best(net, &mut pairs, &directory.hosts, |rank| directory.owner(rank), resemblance)?;
     }
-    let mine = Counts { signatures, joined, collisions, guarded: pairs.len() as u64 };
-    let mut counts = Counts::default();
-    for other in net.all_gather("counts of signatures", mine)? {
-        counts.signatures += other.signatures;
-        counts.joined += other.joined;
-        counts.collisions += other.collisions;
-        counts.guarded += other.guarded;
-    }
-    counts.guarded = counts.collisions - counts.guarded;
+    let [signatures, joined, collisions, left] =
+        net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
+    let counts = Counts { signatures, joined, collisions, guarded: collisions - left };
     let mut parts = parts_of_table(crawl, &rp, &hm, dims);
     if counts.signatures == 0 && net.index() == 0 {
         parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));
@@ -124,8 +118,10 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
         .iter()
         .filter(|(_, page)| !page.projected.is_empty())
         .for_each(|(_, page)| mine.extend(&page.projected));
-    let mut bounds = Bounds::default();
-    net.all_gather("bounds of projections", mine)?.into_iter().for_each(|other| bounds.join(other));
+    let bounds = net.reduce("bounds of projections", mine, |mut bounds, other| {
+        bounds.join(other);
+        bounds
+    })?;
     let mut rp = vec![0; crawl.pages.len() * dims];
     for (own, (_, page)) in rp.chunks_mut(dims).zip(&crawl.pages) {
         own.iter_mut().zip(bounds.signature(&page.projected)).for_each(|(own, part)| *own = part);
@@ -174,7 +170,7 @@ fn collide(
             });
         }
     });
-    let all: u64 = net.all_gather("collisions", count)?.iter().sum();
+    let [all] = net.sum("collisions", [count])?;
     if all > settings.max_pairs {
         return Err(Error::Space {
             what: format!(

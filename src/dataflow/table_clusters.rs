@@ -89,7 +89,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &Room) -
         let end = (next + 1500).min(mine.end);
         table.rows(next..end, |row| send(row.fprint(), row.doc));
         next = end;
-        next < mine.end
+        Ok(next < mine.end)
     };
     let pages = Pages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;

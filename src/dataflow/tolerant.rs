@@ -109,18 +109,13 @@ impl Web<'_> {
     ) -> Result<Vec<(Rank, Rank)>> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
-        let mut rows = links.filter(|&link| self.on_one_host(link));
-        let source = |send: &mut dyn FnMut([Rank; 2])| {
-            rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0
-        };
+        let rows = links.filter(|&link| self.on_one_host(link)).map(<[Rank; 2]>::from);
         let key = |row: &[Rank; 2]| mix(u64::from(hosts[row[0] as usize]));
-        let mut shares = KeyShares::laid_down(net, name, count, source, key, room)?;
-        let (mut some, mut links, mut made, mut taken) = (Vec::new(), Vec::new(), Vec::new(), Ok(()));
+        let mut shares = KeyShares::laid_down(net, name, count, rows, key, room)?;
+        let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..shares.count() {
-            taken = net.check().and_then(|()| shares.take(share, &mut some));
-            if taken.is_err() {
-                break;
-            }
+            net.check()?;
+            shares.take(share, &mut some)?;
             some.sort_unstable_by_key(|&[src, dst]| (hosts[src as usize], src, dst));
             for of_host in some.chunk_by(|x, y| hosts[x[0] as usize] == hosts[y[0] as usize]) {
                 links.clear();
@@ -129,7 +124,6 @@ impl Web<'_> {
                 made.extend(each(&links));
             }
         }
-        net.agree(name, taken)?;
         Ok(made)
     }
 
@@ -176,22 +170,20 @@ impl Web<'_> {
         let mirrored = |page: Rank| self.has_copies(page) && many[similar_cluster(page) as usize];
         let key = |row: &[u32; 2]| mix(u64::from(similar_cluster(row[0])));
         let room = room.parted(2);
-        let each = net.all_gather("links", links.len() as u64)?.iter().sum::<u64>() / net.peers() as u64;
-        let bits = bucket_bits(each * 8);
+        let [all] = net.sum("links", [links.len() as u64])?;
+        let bits = bucket_bits(all / net.peers() as u64 * 8);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
-        let mut rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
-        let source = |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(send).count() > 0;
-        let mut pages = KeyShares::with_bits(net, "pages of pieces", bits, source, key, &room)?;
-        let mut rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
-        let source =
-            |send: &mut dyn FnMut([u32; 2])| rows.by_ref().take(1 << 15).map(|(src, dst)| send([src, dst])).count() > 0;
-        let mut within = KeyShares::with_bits(net, "links of pieces", bits, source, key, &room)?;
-        drop(rows);
+        let rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
+        let mut pages = KeyShares::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
+        let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
+        let rows = rows.map(<[Rank; 2]>::from);
+        let mut within = KeyShares::with_bits(net, "links of pieces", bits, rows, key, &room)?;
 
-        let (mut found, mut taken) = (Vec::new(), Ok(()));
+        let mut found = Vec::new();
         let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
-            taken = net.check().and_then(|()| pages.take(share, &mut some));
+            net.check()?;
+            pages.take(share, &mut some)?;
             here.clear();
             here.extend(some.iter().map(|&[page, links_from_elsewhere]| PiecePage {
                 similar_cluster: similar_cluster(page),
@@ -202,10 +194,7 @@ impl Web<'_> {
                 links_from_elsewhere,
             }));
             here.sort_unstable();
-            taken = taken.and_then(|()| within.take(share, &mut some));
-            if taken.is_err() {
-                break;
-            }
+            within.take(share, &mut some)?;
             links.clear();
             links.extend(some.iter().map(|&[src, dst]| (similar_cluster(src), (src, dst))));
             links.sort_unstable();
@@ -218,7 +207,6 @@ impl Web<'_> {
                 found.extend(verified(pages, &own, settings));
             }
         }
-        net.agree("tolerant growth", taken)?;
         found.sort_unstable_by_key(SimilarCluster::id);
         Ok(found)
     }

@@ -28,16 +28,15 @@ pub fn result(
     parts.append(&mut rejected(net, rejections, sources, partitions)?);
     parts.append(&mut found.more_tables);
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
-    let written = tables(net, folder, parts);
-    let written = net.agree("tables", written)?;
+    let written = tables(net, folder, parts)?;
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
-    let rest = if net.index() == 0 { rest(folder, found, &files) } else { Ok(Vec::new()) };
-    let rest = net.agree("exports", rest)?;
+    let rest = if net.index() == 0 { rest(folder, found, &files)? } else { Vec::new() };
     files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
     files.sort_unstable();
-    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
-    net.agree("folder", checked)?;
+    if net.index() == 0 {
+        only_these(folder, &files)?;
+    }
     Ok(files)
 }
 
@@ -50,8 +49,8 @@ pub(super) fn rejected(
 ) -> Result<Vec<Part>> {
     let peers = net.peers();
     let owner = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions) % peers;
-    let rows: Vec<_> = rejections.into_iter().map(|row| (owner(&row), row)).collect();
-    let mut rejected = net.exchange_rows("rejected", rows.into_iter())?;
+    let rows = rejections.into_iter().map(|row| (owner(&row), row));
+    let mut rejected = net.exchange_rows("rejected", rows)?;
     rejected.sort_unstable();
     Ok(rejected_parts(&rejected, sources, partitions))
 }
@@ -74,27 +73,23 @@ pub(super) fn with_empty(
 
 /// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Vec<FileEntry>> {
-    let written = tables(net, folder, parts);
-    let written = net.agree("tables", written)?;
+    let written = tables(net, folder, parts)?;
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
     let put = |path: &str, text: &str| -> Result<FileEntry> {
         folder.join(path)?.put(text.as_bytes())?;
         Ok(FileEntry::of(path, None, text.as_bytes()))
     };
-    let rest = if net.index() > 0 {
-        Ok(Vec::new())
+    let rest = if net.index() == 0 {
+        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
     } else {
-        [("summary.json", format!("{summary}\n")), ("views.sql", views(&files))]
-            .iter()
-            .map(|(path, text)| put(path, text))
-            .collect()
+        Vec::new()
     };
-    let rest = net.agree("summary", rest)?;
     files.extend(net.all_gather("all files", rest)?.into_iter().flatten());
     files.sort_unstable();
-    let checked = if net.index() == 0 { only_these(folder, &files) } else { Ok(()) };
-    net.agree("folder", checked)?;
+    if net.index() == 0 {
+        only_these(folder, &files)?;
+    }
     Ok(files)
 }
 
@@ -111,12 +106,10 @@ pub fn commit(
     seconds: BTreeMap<String, f64>,
     files: Vec<FileEntry>,
 ) -> Result<()> {
-    let committed = if net.index() > 0 {
-        Ok(())
-    } else {
-        manifest(net, job, counts, recipes, seconds, files).and_then(|manifest| manifest.commit(folder))
-    };
-    net.agree("commit", committed)
+    if net.index() == 0 {
+        manifest(net, job, counts, recipes, seconds, files)?.commit(folder)?;
+    }
+    Ok(())
 }
 
 fn manifest(

@@ -1,10 +1,11 @@
-//! What travels between workers: a parcel of rows, addressed by the sender.
+//! What travels between workers: a parcel, which is a block of rows and the address its sender has written on it.
 //!
 //! timely's own containers are addressed row by row inside its exchange operator. Ours are filled per receiver before
 //! they enter the dataflow, so that a parcel is routed by one look at its address and a row is copied once.
 //!
-//! A [`Block`] travels between processes as it lies in memory (little endian), padded to 8 bytes like everything timely
-//! sends; a `Vec` of other rows goes through serde. Between the workers of one process both are moved, not copied.
+//! A [`Block`] does not know the type of its rows, so timely's channels, sockets and operators are compiled for one
+//! container, however many kinds of rows a program exchanges. It travels between processes as it lies in memory (little
+//! endian), padded to 8 bytes like everything timely sends; between the workers of one process it is moved.
 
 use std::io::Write;
 
@@ -20,106 +21,146 @@ compile_error!("rows travel as they lie in memory, which is defined for little-e
 
 /// Bytes of a full block: large enough that the cost of a message vanishes, small enough to stay within a cache and
 /// well within the 1 MiB buffers of timely's network threads.
-const BLOCK_BYTES: usize = 256 << 10;
+pub(super) const BLOCK_BYTES: usize = 256 << 10;
 
-/// Rows of fixed layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block<T>(pub Vec<T>);
-
-impl<T> Block<T> {
-    /// Rows of a full block.
-    pub const ROWS: usize = {
-        let row = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
-        if row < BLOCK_BYTES { BLOCK_BYTES / row } else { 1 }
-    };
+/// Rows of one fixed size as they lie in memory, aligned to 8 bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    words: Vec<u64>,
+    used: usize,
+    row_bytes: u32,
 }
 
-impl<T> Default for Block<T> {
-    fn default() -> Self {
-        Block(Vec::new())
-    }
-}
-
-impl<T> Accountable for Block<T> {
-    fn record_count(&self) -> i64 {
-        self.0.len() as i64
-    }
-}
-
-impl<T: Pod> ContainerBytes for Block<T> {
-    fn from_bytes(bytes: Bytes) -> Self {
-        let (count, rows) = bytes.split_at(8);
-        let count = u64::from_le_bytes(count.try_into().expect("split_at(8) gives 8 bytes")) as usize;
-        Block(bytemuck::pod_collect_to_vec(&rows[..count * size_of::<T>()]))
+impl Block {
+    /// Returns an empty block for rows of type `T`, with room for [`Block::room`] of them, in the memory of `spare` if it has
+    /// enough.
+    pub fn new<T: Pod>(spare: Option<Block>) -> Block {
+        const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
+        let words = size_of::<T>().max(BLOCK_BYTES).div_ceil(8);
+        let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
+        // Asked for as zeros, memory is mapped only where rows are written.
+        Block { words: memory.unwrap_or_else(|| vec![0; words]), used: 0, row_bytes: size_of::<T>() as u32 }
     }
 
-    fn length_in_bytes(&self) -> usize {
-        8 + size_of_val(&self.0[..]).next_multiple_of(8)
+    /// Returns a block of `rows`, however many.
+    pub fn of<T: Pod>(rows: &[T]) -> Block {
+        let bytes: &[u8] = bytemuck::cast_slice(rows);
+        let mut words = vec![0; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Block { words, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
     }
 
-    fn into_bytes<W: Write>(&self, writer: &mut W) {
-        let rows: &[u8] = bytemuck::cast_slice(&self.0);
-        let padding = rows.len().next_multiple_of(8) - rows.len();
-        for part in [&(self.0.len() as u64).to_le_bytes(), rows, &[0; 8][..padding]] {
-            writer.write_all(part).expect("timely writes into memory it has measured before");
+    /// Rows of type `T` in a full block, at least 1.
+    pub const fn room<T>() -> usize {
+        match size_of::<T>() {
+            0 => panic!("rows without a size cannot be counted"),
+            row if row < BLOCK_BYTES => BLOCK_BYTES / row,
+            _ => 1,
         }
+    }
+
+    /// Whether there is no room for another row of type `T`; true for a block without memory.
+    #[inline]
+    pub fn is_full<T>(&self) -> bool {
+        self.used + size_of::<T>() > self.words.len() * 8
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// When the block [is full](Block::is_full).
+    #[inline]
+    pub fn push<T: Pod>(&mut self, row: &T) {
+        let end = self.used + size_of::<T>();
+        bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[self.used..end].copy_from_slice(bytemuck::bytes_of(row));
+        self.used = end;
+    }
+
+    /// The rows, in the order pushed.
+    ///
+    /// # Panics
+    /// When the rows have another size than `T`.
+    pub fn rows<T: Pod>(&self) -> &[T] {
+        assert!(self.row_bytes as usize == size_of::<T>() || self.used == 0, "rows are read as what they were sent as");
+        let bytes: &[u8] = bytemuck::cast_slice(&self.words);
+        bytemuck::cast_slice(&bytes[..self.used])
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Whether the memory is that of a full block, worth keeping for the next one.
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        self.words.len() * 8 == BLOCK_BYTES
     }
 }
 
 /// Rows on their way from one worker to another.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parcel<B> {
+pub(super) struct Parcel {
+    /// The address.
+    pub about: Address,
+    /// The rows, if any.
+    pub rows: Block,
+}
+
+/// What is written on a parcel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(super) struct Address {
     /// Index of the worker it goes to.
     pub to: u32,
     /// Index of the worker it comes from.
     pub from: u32,
-    /// The call it belongs to, by a hash of its name.
+    /// Hash of the name of the collective call it belongs to.
+    pub name: u64,
+    /// Number of that call.
     pub call: u64,
-    /// The rows.
-    pub rows: B,
+    /// Parcels of the receiver that the sender has taken since it last said so.
+    pub taken: u64,
 }
 
-impl<B: Accountable> Accountable for Parcel<B> {
+impl Accountable for Parcel {
     fn record_count(&self) -> i64 {
-        self.rows.record_count()
+        1
     }
 }
 
-impl<B: ContainerBytes> ContainerBytes for Parcel<B> {
+impl ContainerBytes for Parcel {
     fn from_bytes(mut bytes: Bytes) -> Self {
-        let [to, from] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        let call = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        Parcel { to, from, call, rows: B::from_bytes(bytes) }
+        let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<Address>()));
+        let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
+        let words = bytemuck::pod_collect_to_vec(&bytes[..(used as usize).next_multiple_of(8)]);
+        Parcel { about, rows: Block { words, used: used as usize, row_bytes } }
     }
 
     fn length_in_bytes(&self) -> usize {
-        16 + self.rows.length_in_bytes()
+        size_of::<Address>() + 8 + self.rows.used.next_multiple_of(8)
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
-        for part in [bytemuck::bytes_of(&[self.to, self.from]), &self.call.to_le_bytes()] {
+        let block = &self.rows;
+        let used = u32::try_from(block.used).expect("a row of variable length is far shorter than 4 GiB");
+        let rows: &[u8] = bytemuck::cast_slice(&block.words[..block.used.div_ceil(8)]);
+        for part in [bytemuck::bytes_of(&self.about), bytemuck::bytes_of(&[used, block.row_bytes]), rows] {
             writer.write_all(part).expect("timely writes into memory it has measured before");
         }
-        self.rows.into_bytes(writer);
     }
 }
 
 /// Delivers each parcel, whole, to the worker it is addressed to.
 pub(super) struct ByAddress;
 
-impl<B: Accountable + Default> Distributor<Parcel<B>> for ByAddress {
-    fn partition<T: Clone, P: Push<Message<T, Parcel<B>>>>(
-        &mut self,
-        parcel: &mut Parcel<B>,
-        time: &T,
-        workers: &mut [P],
-    ) {
-        let to = parcel.to as usize;
+impl Distributor<Parcel> for ByAddress {
+    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, workers: &mut [P]) {
+        let to = parcel.about.to as usize;
         Message::push_at(parcel, time.clone(), &mut workers[to]);
     }
 
     /// Nothing is held back, so there is nothing to flush.
-    fn flush<T: Clone, P: Push<Message<T, Parcel<B>>>>(&mut self, _time: &T, _workers: &mut [P]) {}
+    fn flush<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, _time: &T, _workers: &mut [P]) {}
 }
 
 #[cfg(test)]
@@ -129,32 +170,47 @@ mod tests {
 
     use super::*;
 
-    fn there_and_back<C: ContainerBytes>(sent: &C) -> C {
+    fn there_and_back(sent: &Parcel) -> Parcel {
         let mut wire = Vec::new();
         sent.into_bytes(&mut wire);
         assert_eq!(wire.len(), sent.length_in_bytes());
         assert_eq!(wire.len() % 8, 0);
-        C::from_bytes(BytesMut::from(wire).freeze())
+        Parcel::from_bytes(BytesMut::from(wire).freeze())
     }
 
     proptest! {
         #[test]
-        fn a_block_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, call: u64) {
-            prop_assert_eq!(there_and_back(&Block(rows.clone())).0, rows);
-            let parcel = there_and_back(&Parcel { to, from, call, rows: Block(bytes.clone()) });
-            prop_assert_eq!((parcel.to, parcel.from, parcel.call, parcel.rows.0), (to, from, call, bytes));
+        fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
+            let about = Address { to, from, name, call, taken: 7 };
+            let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows) });
+            prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
+            let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes) });
+            prop_assert_eq!(arrived.rows.rows::<u8>(), &bytes[..]);
         }
 
         #[test]
-        fn rows_of_variable_length_arrive_as_they_were_sent(rows: Vec<String>, to: u32, from: u32) {
-            let parcel = there_and_back(&Parcel { to, from, call: 0, rows: rows.clone() });
-            prop_assert_eq!((parcel.to, parcel.from, parcel.rows), (to, from, rows));
+        fn a_block_holds_what_was_pushed(rows in proptest::collection::vec(any::<[u32; 3]>(), 0..1000)) {
+            let mut block = Block::new::<[u32; 3]>(Some(Block::new::<u64>(None)));
+            rows.iter().for_each(|row| block.push(row));
+            prop_assert_eq!(block.rows::<[u32; 3]>(), &rows[..]);
         }
     }
 
     #[test]
     fn a_block_holds_256_kib_and_always_at_least_one_row() {
-        assert_eq!(Block::<[u32; 3]>::ROWS, 21_845);
-        assert_eq!(Block::<[u8; 1 << 20]>::ROWS, 1);
+        assert_eq!(Block::room::<[u32; 3]>(), 21_845);
+        assert_eq!(Block::room::<[u64; 1 << 17]>(), 1);
+        let mut block = Block::new::<[u32; 3]>(None);
+        while !block.is_full::<[u32; 3]>() {
+            block.push(&[1, 2, 3]);
+        }
+        assert_eq!(block.rows::<[u32; 3]>().len(), 21_845);
+        assert!(Block::default().is_full::<u8>());
+    }
+
+    #[test]
+    #[should_panic(expected = "read as what they were sent as")]
+    fn rows_are_not_read_as_rows_of_another_size() {
+        Block::of(&[1u32, 2]).rows::<u64>();
     }
 }

@@ -1,28 +1,23 @@
-//! The primitives everything distributed is built on: rows to their workers, a value to all, one copy a process.
+//! The collective calls everything distributed is built on: rows to their workers, a value to all, one copy a process.
 //!
-//! Each call is a timely dataflow of its own, from parcels handed in to parcels handed out; it contains no code of the
-//! caller, which runs in the calling function between the dataflow's steps. So callers may borrow what they like, and a
-//! worker reads, sends and receives in turn.
+//! All calls go through [`Net::carry`], compiled once: it moves blocks of rows whose type only the thin functions above it
+//! know. A call contains no code of the dataflow's: it runs in the calling function, between the dataflow's steps. So
+//! callers may borrow what they like, may fail, and a worker reads, sends and receives in turn.
 //!
 //! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
-//! receiver acknowledges each one it has taken over a second stream. A slow receiver slows down those who send to it and
-//! nobody else; in particular nobody waits for a slow *sender*, as it would be with epochs.
+//! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
+//! nobody waits for a slow *sender*, as it would be with one epoch a block.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytemuck::Pod;
-use timely::container::NoopBuilder;
-use timely::dataflow::channels::ContainerBytes;
-use timely::dataflow::channels::pact::DistributorPact;
-use timely::dataflow::operators::generic::Operator;
-use timely::{Accountable, ExchangeData};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Block, ByAddress, Parcel};
+use super::block::{Address, BLOCK_BYTES, Block, Parcel};
 use super::net::Net;
 use crate::error::{Error, Result};
 
@@ -32,73 +27,42 @@ const WINDOW: usize = 64;
 /// Rows that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
 
-/// Most rows of variable length in one parcel.
-const ROWS: usize = 1024;
+/// Rows of variable length that are sent before what has arrived is looked at.
+const SMALL_BATCH: usize = 1024;
 
 /// Longest time a waiting worker is deaf to the end of the run.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What can be the content of a parcel.
-trait Body: Accountable + Clone + Default + ContainerBytes + Send + 'static {}
-impl<B: Accountable + Clone + Default + ContainerBytes + Send + 'static> Body for B {}
-
-/// A stream of parcels: where they are handed in (until closed) and where those for this worker come out.
-struct Mail<B: Body> {
-    input: Option<Input<B>>,
-    arrived: Rc<RefCell<VecDeque<Parcel<B>>>>,
-    /// Whether all workers have closed their inputs and everything has come out.
-    complete: Rc<Cell<bool>>,
-}
-
-type Input<B> = timely::dataflow::operators::core::input::Handle<u64, NoopBuilder<Parcel<B>>>;
-
-impl<B: Body> Mail<B> {
-    fn new(scope: timely::dataflow::Scope<'_, u64>) -> Mail<B> {
-        let mut input = Input::new_with_builder();
-        let arrived = Rc::new(RefCell::new(VecDeque::new()));
-        let complete = Rc::new(Cell::new(false));
-        let (out, done) = (Rc::clone(&arrived), Rc::clone(&complete));
-        input.to_stream(scope).sink(DistributorPact(|_| ByAddress), "mail", move |(input, frontier)| {
-            input.for_each(|_, parcel| out.borrow_mut().push_back(std::mem::take(parcel)));
-            done.set(frontier.is_empty());
-        });
-        Mail { input: Some(input), arrived, complete }
-    }
-
-    fn send(&mut self, mut parcel: Parcel<B>) {
-        self.input.as_mut().expect("nothing is sent after closing").send_batch(&mut parcel);
-    }
-
-    fn next(&self) -> Option<Parcel<B>> {
-        self.arrived.borrow_mut().pop_front()
-    }
-}
-
-/// Parcels ready to be sent, and emptied ones to fill again.
-struct Outbox<B> {
+/// Blocks ready to be sent, and emptied ones to fill again.
+struct Outbox<'a> {
     from: u32,
+    name: u64,
     call: u64,
-    ready: VecDeque<Parcel<B>>,
-    spare: Vec<B>,
+    ready: VecDeque<Parcel>,
+    spare: &'a mut Vec<Block>,
 }
 
-impl<B: Accountable> Outbox<B> {
-    fn push(&mut self, to: usize, rows: B) {
+impl Outbox<'_> {
+    fn push(&mut self, to: usize, rows: Block) {
+        let about = Address { to: to as u32, from: self.from, name: self.name, call: self.call, taken: 0 };
+        self.ready.push_back(Parcel { about, rows });
+    }
+
+    fn push_rows(&mut self, to: usize, rows: Block) {
         if !rows.is_empty() {
-            self.ready.push_back(Parcel { to: to as u32, from: self.from, call: self.call, rows });
+            self.push(to, rows);
         }
     }
 }
 
 impl Net<'_> {
-    /// Sends every row that `source` gives to worker `to(&row)`, and hands what arrives here to `take`.
+    /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
     ///
-    /// `source` is called again and again while it returns true, and gives a bounded number of rows each time (some ten
-    /// thousand), so that receiving is not kept waiting. Rows of one sender arrive in the order sent, in blocks of up
-    /// to 256 KiB; the blocks of different senders come in no particular order.
+    /// Rows of one sender arrive in the order sent, in blocks of up to 256 KiB; the blocks of different senders come in no
+    /// particular order.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// The first error of `take`, which ends the run; or when the run has ended.
     ///
     /// # Panics
     /// When `to` names no worker.
@@ -106,42 +70,48 @@ impl Net<'_> {
     /// # Cost
     /// One copy of each row into its block, one more on either side of a socket. Memory: one open block for each
     /// receiver, and at most 16 MiB on the way from each worker.
-    pub fn exchange<T: Pod + Send>(
+    pub fn exchange<T: Pod>(
         &mut self,
         name: &str,
-        mut source: impl FnMut(&mut dyn FnMut(T)) -> bool,
+        rows: impl IntoIterator<Item = T>,
         to: impl Fn(&T) -> usize,
-        mut take: impl FnMut(&[T]),
+        take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
-        let mut open: Vec<Vec<T>> = (0..self.peers()).map(|_| Vec::new()).collect();
-        let produce = |outbox: &mut Outbox<Block<T>>| {
+        let mut rows = rows.into_iter();
+        let source = |send: &mut dyn FnMut(T)| Ok(rows.by_ref().take(BATCH).map(send).count() == BATCH);
+        self.exchange_from(name, source, to, take)
+    }
+
+    /// As [`Net::exchange`], for rows that are made on the way: `source` is called again while it returns true, and gives a
+    /// bounded number of rows each time (some ten thousand), so that receiving is not kept waiting.
+    ///
+    /// # Errors
+    /// The first error of `source` or `take`, which ends the run; or when the run has ended.
+    pub fn exchange_from<T: Pod>(
+        &mut self,
+        name: &str,
+        mut source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
+        to: impl Fn(&T) -> usize,
+        mut take: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        let mut open: Vec<Block> = vec![Block::default(); self.peers()];
+        let mut produce = |outbox: &mut Outbox<'_>| {
             let more = source(&mut |row| {
                 let to = to(&row);
                 let block = &mut open[to];
                 // True for a full block, and for one without memory, which every receiver begins with.
-                if block.len() == block.capacity() {
-                    let empty =
-                        outbox.spare.pop().map_or_else(|| Vec::with_capacity(Block::<T>::ROWS), |block| block.0);
-                    let full = std::mem::replace(block, empty);
-                    outbox.push(to, Block(full));
+                if block.is_full::<T>() {
+                    let full = std::mem::replace(block, Block::new::<T>(outbox.spare.pop()));
+                    outbox.push_rows(to, full);
                 }
-                block.push(row);
-            });
+                block.push(&row);
+            })?;
             if !more {
-                for (to, block) in open.iter_mut().enumerate() {
-                    outbox.push(to, Block(std::mem::take(block)));
-                }
+                open.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
             }
-            more
+            Ok(more)
         };
-        self.carry(name, produce, |_, mut block: Block<T>, spare| {
-            take(&block.0);
-            block.0.clear();
-            // Blocks that came over a socket have the capacity of their rows; a small one would be full at once.
-            if block.0.capacity() == Block::<T>::ROWS && spare.len() < WINDOW {
-                spare.push(block);
-            }
-        })
+        self.carry(name, &mut produce, &mut |_, block| take(block.rows()))
     }
 
     /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
@@ -151,52 +121,63 @@ impl Net<'_> {
     ///
     /// # Cost
     /// As [`Net::exchange`], and the rows that arrive.
-    pub fn exchange_all<T: Pod + Send>(
+    pub fn exchange_all<T: Pod>(
         &mut self,
         name: &str,
         rows: impl IntoIterator<Item = T>,
         to: impl Fn(&T) -> usize,
     ) -> Result<Vec<T>> {
-        let mut rows = rows.into_iter();
         let mut arrived = Vec::new();
-        let source = |send: &mut dyn FnMut(T)| rows.by_ref().take(BATCH).map(send).count() > 0;
-        self.exchange(name, source, to, |rows| arrived.extend_from_slice(rows))?;
+        self.exchange(name, rows, to, |rows| {
+            arrived.extend_from_slice(rows);
+            Ok(())
+        })?;
         Ok(arrived)
     }
 
-    /// Sends each row to the worker beside it; returns the rows that arrive here, by sender and then in the order sent.
+    /// Sends each row to the worker beside it, serialised; returns the rows that arrive here, by sender and then in the order
+    /// sent.
     ///
     /// # Errors
     /// Only when the run has ended.
     ///
     /// # Panics
     /// When a row is for no worker.
-    pub fn exchange_rows<T: ExchangeData + Clone>(
+    pub fn exchange_rows<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
-        mut rows: impl Iterator<Item = (usize, T)>,
+        rows: impl IntoIterator<Item = (usize, T)>,
     ) -> Result<Vec<T>> {
         let peers = self.peers();
-        let mut open: Vec<Vec<T>> = vec![Vec::new(); peers];
-        let produce = |outbox: &mut Outbox<Vec<T>>| {
+        let mut rows = rows.into_iter();
+        let mut open: Vec<Vec<u8>> = vec![Vec::new(); peers];
+        let mut produce = |outbox: &mut Outbox<'_>| {
             let mut seen = 0;
-            for (to, row) in rows.by_ref().take(ROWS) {
+            for (to, row) in rows.by_ref().take(SMALL_BATCH) {
                 seen += 1;
-                open[to].push(row);
-                if open[to].len() == ROWS {
-                    outbox.push(to, std::mem::take(&mut open[to]));
+                bincode::serialize_into(&mut open[to], &row)
+                    .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
+                if open[to].len() >= BLOCK_BYTES {
+                    outbox.push(to, Block::of(&open[to]));
+                    open[to].clear();
                 }
             }
-            let more = seen == ROWS;
+            let more = seen == SMALL_BATCH;
             if !more {
-                for (to, rows) in open.iter_mut().enumerate() {
-                    outbox.push(to, std::mem::take(rows));
-                }
+                open.iter().enumerate().for_each(|(to, bytes)| outbox.push_rows(to, Block::of(bytes)));
             }
-            more
+            Ok(more)
         };
-        let mut arrived: Vec<Vec<T>> = vec![Vec::new(); peers];
-        self.carry(name, produce, |from, mut rows, _| arrived[from].append(&mut rows))?;
+        let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
+        self.carry(name, &mut produce, &mut |from, block| {
+            let mut bytes: &[u8] = block.rows();
+            while !bytes.is_empty() {
+                arrived[from].push(bincode::deserialize_from(&mut bytes).map_err(|cause| {
+                    Error::Invariant(format!("a row of \"{name}\" from worker {from} cannot be read: {cause}"))
+                })?);
+            }
+            Ok(())
+        })?;
         Ok(arrived.into_iter().flatten().collect())
     }
 
@@ -204,21 +185,40 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn all_gather<T: ExchangeData + Clone>(&mut self, name: &str, mine: T) -> Result<Vec<T>> {
+    pub fn all_gather<T: Serialize + DeserializeOwned + Clone>(&mut self, name: &str, mine: T) -> Result<Vec<T>> {
         let peers = self.peers();
         self.exchange_rows(name, (0..peers).map(|to| (to, mine.clone())))
     }
 
-    /// Agrees whether local work succeeded everywhere: every worker brings its result.
+    /// Combines the values of all workers by `with`, in the order of their indices: the same result on each.
     ///
     /// # Errors
-    /// On all workers the error of the lowest worker that brought one; or when the run has ended.
-    pub fn agree<T>(&mut self, name: &str, mine: Result<T>) -> Result<T> {
-        let errors = self.all_gather(name, mine.as_ref().err().cloned())?;
-        match errors.into_iter().flatten().next() {
-            Some(error) => Err(error),
-            None => mine,
-        }
+    /// Only when the run has ended.
+    pub fn reduce<T: Serialize + DeserializeOwned + Clone>(
+        &mut self,
+        name: &str,
+        mine: T,
+        with: impl Fn(T, T) -> T,
+    ) -> Result<T> {
+        let all = self.all_gather(name, mine)?;
+        Ok(all.into_iter().reduce(with).expect("there is at least one worker"))
+    }
+
+    /// Adds up counts over all workers.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn sum<const N: usize>(&mut self, name: &str, mine: [u64; N]) -> Result<[u64; N]> {
+        let all = self.all_gather(name, mine.to_vec())?;
+        Ok(std::array::from_fn(|at| all.iter().map(|of_worker| of_worker[at]).sum()))
+    }
+
+    /// Returns the largest of all workers' numbers.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn max(&mut self, name: &str, mine: u64) -> Result<u64> {
+        self.reduce(name, mine, u64::max)
     }
 
     /// Gives every worker the rows of all, those of worker 0 first; the workers of a process share one copy.
@@ -241,20 +241,18 @@ impl Net<'_> {
             total += length as usize;
         }
         let mut all: Vec<T> = if keeper { bytemuck::zeroed_vec(total) } else { Vec::new() };
-        let mut parcels =
-            (0..processes).flat_map(|process| mine.chunks(Block::<T>::ROWS).map(move |rows| (process * workers, rows)));
-        let produce = |outbox: &mut Outbox<Block<T>>| match parcels.next() {
-            Some((to, rows)) => {
-                outbox.push(to, Block(rows.to_vec()));
-                true
-            }
-            None => false,
+        let mut blocks = (0..processes)
+            .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
+        let mut produce = |outbox: &mut Outbox<'_>| {
+            let block = blocks.next();
+            Ok(block.map(|(to, rows)| outbox.push(to, Block::of(rows))).is_some())
         };
-        self.carry(name, produce, |from, block: Block<T>, _| {
-            all[next[from]..][..block.0.len()].copy_from_slice(&block.0);
-            next[from] += block.0.len();
+        self.carry(name, &mut produce, &mut |from, block| {
+            let rows = block.rows();
+            all[next[from]..][..rows.len()].copy_from_slice(rows);
+            next[from] += rows.len();
+            Ok(())
         })?;
-
         self.once(|| all)
     }
 
@@ -265,8 +263,7 @@ impl Net<'_> {
     /// # Errors
     /// Only when the run has ended.
     pub fn once<T: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> T) -> Result<Arc<T>> {
-        self.calls += 1;
-        let call = self.calls;
+        let call = self.next_call();
         let workers = self.workers_per_process();
         if self.index().is_multiple_of(workers) {
             let made = Arc::new(make());
@@ -275,68 +272,100 @@ impl Net<'_> {
         }
         loop {
             if let Some(made) = self.shared.board.find(call) {
-                return Ok(made.downcast().expect("all workers make the same calls in the same order"));
+                return made.downcast().map_err(|_| {
+                    Error::Invariant("the workers of this process are in different collective calls".into())
+                });
             }
             self.check()?;
             self.worker.step_or_park(Some(Duration::from_millis(1)));
         }
     }
 
-    /// Sends what `produce` puts into the outbox while it returns true, and hands each parcel that arrives to `take`, with
-    /// its sender and the emptied ones.
-    fn carry<B: Body>(
+    /// Ends the run with the error of a collective call, so that it is everybody's.
+    fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.shared.stop.stop(error.clone());
+        }
+        result
+    }
+
+    /// Makes the last collective call: fails when some other worker still has one to make.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.carry("end of the program", &mut |_| Ok(false), &mut |_, _| Ok(()))
+    }
+
+    /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`, with its
+    /// sender.
+    fn carry(
         &mut self,
         name: &str,
-        mut produce: impl FnMut(&mut Outbox<B>) -> bool,
-        mut take: impl FnMut(usize, B, &mut Vec<B>),
+        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
+        take: &mut dyn FnMut(usize, &Block) -> Result<()>,
     ) -> Result<()> {
-        self.calls += 1;
-        let (mut mail, mut receipts) = self
-            .worker
-            .dataflow_named::<u64, _, _>(name, |scope| (Mail::<B>::new(scope), Mail::<Block<u8>>::new(scope)));
-        let (from, call) = (self.index() as u32, xxh3_64(name.as_bytes()));
-        let mut outbox = Outbox { from, call, ready: VecDeque::new(), spare: Vec::new() };
-        let mut more = true;
-        let mut on_their_way = 0;
-        let mut taken: Vec<usize> = vec![0; self.peers()];
+        let carried = self.carry_blocks(name, produce, take);
+        self.or_stop(carried)
+    }
+
+    fn carry_blocks(
+        &mut self,
+        name: &str,
+        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
+        take: &mut dyn FnMut(usize, &Block) -> Result<()>,
+    ) -> Result<()> {
+        let call = self.next_call();
+        let (me, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
+        let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
+        let mut outbox = Outbox { from: me as u32, name: hash, call, ready: VecDeque::new(), spare: &mut self.spare };
+        mail.begin();
+        // Each worker tells the next one where it is, so that no call out of order goes unnoticed for want of rows.
+        outbox.push((me + 1) % peers, Block::default());
+        let (mut more, mut is_closed) = (true, false);
+        let mut taken: Vec<u64> = vec![0; peers];
         loop {
-            self.check()?;
-            if more && outbox.ready.is_empty() && on_their_way < WINDOW {
-                more = produce(&mut outbox);
+            shared.stop.check()?;
+            if more && outbox.ready.is_empty() && self.on_their_way < WINDOW {
+                more = produce(&mut outbox)?;
             }
-            while on_their_way < WINDOW
+            while self.on_their_way < WINDOW
                 && let Some(parcel) = outbox.ready.pop_front()
             {
                 mail.send(parcel);
-                on_their_way += 1;
+                self.on_their_way += 1;
             }
-            if !more && outbox.ready.is_empty() {
-                mail.input = None;
+            if !more && !is_closed && outbox.ready.is_empty() {
+                mail.close(call);
+                is_closed = true;
             }
 
-            let idle = mail.input.is_none() || on_their_way >= WINDOW;
-            self.worker.step_or_park(Some(if idle { TICK } else { Duration::ZERO }));
+            let is_idle = is_closed || self.on_their_way >= WINDOW;
+            worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
 
-            while let Some(parcel) = mail.next() {
-                if parcel.call != call {
+            while let Some(Parcel { about, rows }) = mail.next(call) {
+                if about.taken > 0 {
+                    self.on_their_way -= about.taken as usize;
+                    continue;
+                }
+                if (about.call, about.name) != (call, hash) {
                     // Left alone this would be a hang, or rows taken for others.
                     return Err(Error::Invariant(format!(
-                        "worker {} is in another call than worker {}, which is in \"{name}\" (call {})",
-                        parcel.from, from, self.calls
+                        "worker {} is in another collective call than worker {me}, which is in \"{name}\", call {call}",
+                        about.from
                     )));
                 }
-                taken[parcel.from as usize] += 1;
-                take(parcel.from as usize, parcel.rows, &mut outbox.spare);
+                taken[about.from as usize] += 1;
+                if !rows.is_empty() {
+                    take(about.from as usize, &rows)?;
+                }
+                if rows.is_worth_keeping() && outbox.spare.len() < WINDOW {
+                    outbox.spare.push(rows);
+                }
             }
             for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
-                receipts.send(Parcel { to: to as u32, from, call, rows: Block(vec![0; *taken]) });
-                *taken = 0;
-            }
-            while let Some(receipt) = receipts.next() {
-                on_their_way -= receipt.rows.0.len();
+                let about = Address { to: to as u32, from: me as u32, name: hash, call, taken: std::mem::take(taken) };
+                mail.send(Parcel { about, rows: Block::default() });
             }
             // Everything has come out, and was taken above.
-            if mail.complete.get() {
+            if mail.is_complete(call) {
                 return Ok(());
             }
         }

@@ -10,7 +10,7 @@
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
 //! | `link` | is what arrives what was sent? |
 //! | `heartbeat`, `stop`, `panics` | is everybody still there, and how do all end alike when somebody fails? |
-//! | `block`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
+//! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
 //! | `run` | how do these play together? |
 
 // Where the job runs, and who may take part.
@@ -29,6 +29,7 @@ mod stop;
 // Rows on their way.
 mod block;
 mod link;
+mod mail;
 
 // What a program sees and how it is run.
 mod exchange;

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use timely::worker::Worker;
 
+use super::block::Block;
+use super::mail::Mail;
 use super::stop::Stop;
 use crate::error::Result;
 
@@ -21,19 +23,32 @@ pub(super) struct Shared {
 
 /// One worker's way to all the others.
 ///
-/// Its collective calls (`exchange`, `exchange_rows`, `all_gather`, `agree`, `share`) must be made by all workers in the same
-/// order, whatever their data; results of local work that may fail go through [`agree`](Net::agree). A call returns an error
-/// only when the run has ended, and then so do all later ones: pass it on with `?`.
+/// Its collective calls (`exchange`, `exchange_rows`, `all_gather`, `sum`, `share`, `once` and so on) must be made by all workers
+/// in the same order, whatever their data; a call out of order ends the run with an error that says so. An error that a call
+/// returns has ended the run for all workers, and all later calls return it too: pass it on with `?`. So must the program do
+/// with errors of its own: the first of any worker ends the run, wherever the others are.
 pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
+    pub(super) mail: Mail,
+    /// Parcels of this worker that were sent and not yet taken.
+    pub(super) on_their_way: usize,
+    /// Emptied blocks.
+    pub(super) spare: Vec<Block>,
     /// Collective calls so far, the same number on all workers.
-    pub(super) calls: u64,
+    calls: u64,
 }
 
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
-        Net { worker, shared, calls: 0 }
+        let mail = Mail::new(worker);
+        Net { worker, shared, mail, on_their_way: 0, spare: Vec::new(), calls: 0 }
+    }
+
+    /// Number of the collective call that begins.
+    pub(super) fn next_call(&mut self) -> u64 {
+        self.calls += 1;
+        self.calls
     }
 
     /// Index of this worker, from 0, over all processes: process · workers per process + thread.

@@ -83,7 +83,12 @@ fn run_together<T: Send + 'static>(
 
 /// Runs the program on one worker; its error is everybody's.
 fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
-    let result = contain(|| program(&mut Net::new(worker, shared))).and_then(|result| result);
+    let program = || {
+        let mut net = Net::new(worker, shared);
+        let made = program(&mut net)?;
+        net.end().map(|()| made)
+    };
+    let result = contain(program).and_then(|result| result);
     if let Err(error) = &result {
         shared.stop.stop(error.clone());
     }

@@ -75,7 +75,7 @@ pub(super) fn of_set<'a>(net: &mut Net<'_>, job: &Job, work: &'a Work) -> Result
         Ok(owned)
     };
     let owned = read();
-    let owned: Vec<(usize, Vec<u64>, Vec<u32>)> = net.agree("chunks", owned)?;
+    let owned: Vec<(usize, Vec<u64>, Vec<u32>)> = owned?;
     let mine: Vec<(u64, u64)> = owned.iter().map(|(chunk, all, _)| (*chunk as u64, all.len() as u64)).collect();
     let mut counts: Vec<_> = net.all_gather("distinct fingerprints", mine)?.into_iter().flatten().collect();
     counts.sort_unstable();
@@ -188,14 +188,14 @@ impl Found<'_> {
                 );
             },
         );
-        net.agree("documents", expanded)?;
+        expanded?;
         let number = |row: &[u64; 3]| (row[0] >> 32) as u32;
         let half = net.exchange_all("near documents", half, |row| self.numbers.owner(number(row)))?;
         let mut pairs = Vec::new();
         let expanded = self.with_documents(net, half, number, |row, documents| {
             pairs.extend(documents.iter().map(|&document| [row[1], document, row[0] & u64::from(u32::MAX)]));
         });
-        net.agree("documents", expanded)?;
+        expanded?;
         let repeated: Vec<u32> = self.own_repeated().map(|(number, _)| number).collect();
         let expanded = self.with_documents(
             net,
@@ -207,7 +207,7 @@ impl Found<'_> {
                 }
             },
         );
-        net.agree("documents", expanded)?;
+        expanded?;
         Ok(pairs)
     }
 
@@ -237,7 +237,7 @@ impl Found<'_> {
                 rows.extend(documents.iter().map(|&document| [u64::from(labels[*number as usize]), document, 0]));
             },
         );
-        net.agree("documents", read)?;
+        read?;
         let peers = net.peers() as u64;
         let mut rows = net.exchange_all("members by label", rows, |row| (mix(row[0]) % peers) as usize)?;
         rows.sort_unstable();

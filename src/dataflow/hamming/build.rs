@@ -72,7 +72,7 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
         Ok(rows)
     };
     let rows = read();
-    let rows = net.agree("reading", rows)?;
+    let rows = rows?;
     write(net, job, &Made { f, recipe }, rows, folder)
 }
 
@@ -123,7 +123,7 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
         Ok(written)
     };
     let written = put();
-    let written: Vec<String> = net.agree("chunks", written)?;
+    let written: Vec<String> = written?;
     let mut chunks: Vec<Chunk> = net
         .all_gather("chunks of all", written)?
         .iter()
@@ -137,7 +137,7 @@ fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Loc
     let bytes = manifest.to_json();
     let committed =
         if net.index() > 0 { Ok(()) } else { folder.join(NAME)?.put_if_absent(&bytes, |stored| stored == bytes) };
-    net.agree("manifest", committed)?;
+    committed?;
     Ok(manifest)
 }
 

@@ -45,7 +45,7 @@ pub(super) fn of_queries(
     let read = with_documents(net, work, &near, |of_row, documents| {
         rows.extend(documents.iter().map(|&document| [name(of_row[0].query), document, 0]));
     });
-    net.agree("documents", read)?;
+    read?;
     let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
     met.sort_unstable();
     met.dedup();

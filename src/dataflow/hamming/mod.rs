@@ -227,7 +227,7 @@ fn queries(net: &mut Net<'_>, work: &Work) -> Result<Option<Arc<Postings>>> {
         Ok(rows)
     };
     let mine = read();
-    let mine = net.agree("queries", mine)?;
+    let mine = mine?;
     let all = net.share("queries", mine)?;
     Ok(Some(net.once(|| Postings::new(all.iter().map(|&[fingerprint, document]| (fingerprint, document)).collect()))?))
 }

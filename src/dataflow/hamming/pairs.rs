@@ -36,7 +36,7 @@ pub(super) fn with_queries(
             rows.extend(all.filter(|pair| !same || pair[0] != pair[1]));
         }
     });
-    net.agree("documents", expanded)?;
+    expanded?;
     drop(near);
     reduce(net, job, rows)
 }

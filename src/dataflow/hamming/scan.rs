@@ -117,13 +117,9 @@ impl Search {
 pub fn near(net: &mut Net<'_>, job: &Job, work: &Work, queries: &Arc<Postings>) -> Result<Vec<Near>> {
     let (f, k) = (work.set.manifest.f, job.hamming.k);
     let search = net.once(|| Search::new(queries.fingerprints(), f, k))?;
-    let search = match &*search {
-        Ok(search) => Ok(search),
-        Err(error) => Err(error.clone()),
-    };
-    let search = net.agree("tables of queries", search)?;
+    let search = (*search).as_ref().map_err(Clone::clone)?;
     let found = scan(net, k, work, search);
-    net.agree("scan", found)
+    found
 }
 
 fn scan(net: &Net<'_>, k: u32, work: &Work, search: &Search) -> Result<Vec<Near>> {

@@ -87,7 +87,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let partitions = Partitions::new(job.output.partitions, net.peers());
     hold_against_bound(net, "pages and shingle paragraphs", Held::on(&shelf), job.effort.memory_bytes)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
-    let seed = seed(net, job, &crawl)?;
+    let seed = seed(job, &crawl)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
     let found = find(net, job, &shelf, crawl.directory.len(), links, seed)?;
     let mut summary = Summary {
@@ -136,11 +136,11 @@ fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
     if job.study.reference.is_empty() {
         return Ok(Vec::new());
     }
-    let read = if net.index() == 0 { read_summary(&job.study.reference) } else { Ok(Summary::default()) };
-    let read = net.agree("reference", read)?;
-    let mine = serde_json::to_string(&read.tables.complete.growth).expect("plain values");
-    let all = net.all_gather("growth of the reference", mine)?;
-    serde_json::from_str(&all[0]).map_err(|cause| Error::Invariant(format!("growth of the reference: {cause}")))
+    let mine = match net.index() {
+        0 => read_summary(&job.study.reference)?.tables.complete.growth,
+        _ => Vec::new(),
+    };
+    Ok(net.all_gather("growth of the reference", mine)?.swap_remove(0))
 }
 
 /// Reads what a finished study found.
@@ -157,18 +157,18 @@ pub fn read_summary(url: &str) -> Result<Summary> {
 }
 
 /// The page that `study.seed` names.
-fn seed(net: &mut Net<'_>, job: &Job, crawl: &Crawl) -> Result<Option<Rank>> {
+fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Rank>> {
     if job.study.seed.is_empty() {
         return Ok(None);
     }
     let rank = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| crawl.directory.rank(doc_id(url.as_str())));
-    let rank = rank.ok_or_else(|| Error::Setting {
+    let seed = rank.ok_or_else(|| Error::Setting {
         file: "the job".into(),
         setting: "study.seed".into(),
         got: job.study.seed.clone(),
         must_be: "the URL of a page of this crawl".into(),
-    });
-    net.agree("seed", rank).map(Some)
+    })?;
+    Ok(Some(seed))
 }
 
 /// URL of a page, on every worker; none for a crawl without pages.

@@ -45,10 +45,10 @@ pub(super) fn near(
             marks.iter().for_each(|&mark| send(mark, rank));
             sent += marks.len() + 1;
             if sent >= 1 << 15 {
-                return true;
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
     };
     let settings = Overlap {
         min_shared: 1,

@@ -43,7 +43,7 @@ pub(super) fn web(
     seed: Option<Rank>,
     documents: &PageSet,
 ) -> Result<Arc<Web>> {
-    let all: u64 = net.all_gather("links", links.len() as u64)?.iter().sum();
+    let [all] = net.sum("links", [links.len() as u64])?;
     let bytes = A_LINK * all + A_PAGE * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
     hold_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
