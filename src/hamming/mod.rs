@@ -19,6 +19,7 @@ pub mod permuted_table;
 pub mod postings;
 pub mod query_tables;
 pub mod recipe;
+pub mod rows;
 pub mod sample;
 pub mod scan;
 pub mod sections;

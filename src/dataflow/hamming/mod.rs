@@ -8,6 +8,7 @@
 
 pub mod all_pairs;
 pub mod build;
+mod chunks;
 mod groups;
 mod pairs;
 mod scan;
