@@ -3,9 +3,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
-use webtwin::dataflow::hamming::all_pairs::within;
+use webtwin::dataflow::hamming::self_join::close_pairs;
 use webtwin::engine::{Cluster, run};
-use webtwin::hamming::close_pairs::Numbered;
+use webtwin::hamming::rows::{NearRuns, Run};
 use webtwin::ids::mix;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
@@ -309,9 +309,11 @@ proptest! {
         expected.retain(|pair| pair[2] <= k);
         let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
-            within(net, own.map(|(n, value)| Numbered::new(*value, n)).collect(), u64::MAX, k)
+            let run = |(first, value): (u32, &u64)| Run { fingerprint: *value, first, copies: 1 };
+            close_pairs(net, own.map(run).collect(), u64::MAX, k)
         }).unwrap();
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        let pair = |near: &NearRuns| [near.x.first.min(near.y.first), near.x.first.max(near.y.first), near.distance];
+        let mut found: Vec<_> = found.iter().flatten().map(pair).collect();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
     }

@@ -74,6 +74,17 @@ pub(super) fn with_empty(
 /// Writes the parts of tables, `summary.json` and `views.sql`; all workers learn of all files, by path.
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Vec<FileEntry>> {
     let written = tables(net, folder, parts)?;
+    put_summary(net, folder, written, summary)
+}
+
+/// Writes `summary.json` and `views.sql` beside the parts of tables that this worker has `written`; all workers learn of all
+/// files, by path.
+pub(super) fn put_summary(
+    net: &mut Net<'_>,
+    folder: &Location,
+    written: Vec<FileEntry>,
+    summary: &str,
+) -> Result<Vec<FileEntry>> {
     let mut files: Vec<FileEntry> = net.all_gather("files", written)?.into_iter().flatten().collect();
     files.sort_unstable();
     let put = |path: &str, text: &str| -> Result<FileEntry> {
@@ -139,14 +150,19 @@ fn manifest(
 
 fn tables(net: &Net<'_>, folder: &Location, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
-    for (name, partition, table) in parts {
+    for part in parts {
         net.check()?;
-        let bytes = encode(&table)?;
-        let path = format!("{name}/part-{partition:05}.parquet");
-        folder.join(&path)?.put(&bytes)?;
-        files.push(FileEntry::of(&path, Some(table.rows() as u64), &bytes));
+        files.push(put_part(folder, &part)?);
     }
     Ok(files)
+}
+
+/// Writes a part of a table.
+pub(super) fn put_part(folder: &Location, (name, partition, table): &Part) -> Result<FileEntry> {
+    let bytes = encode(table)?;
+    let path = format!("{name}/part-{partition:05}.parquet");
+    folder.join(&path)?.put(&bytes)?;
+    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.

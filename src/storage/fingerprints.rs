@@ -125,6 +125,26 @@ impl FingerprintSet {
         self.chunk_of_pieces(piece.chunk)?.decode_part(piece.part, piece.parts, fingerprints)
     }
 
+    /// Place in F of a row of a chunk.
+    pub fn place(&self, chunk: usize, row: usize) -> u64 {
+        self.starts[chunk] + row as u64
+    }
+
+    /// The chunk that has a place of F.
+    pub fn chunk_at(&self, place: u64) -> usize {
+        self.starts.partition_point(|start| *start <= place) - 1
+    }
+
+    /// Documents of some places of F, all in one chunk.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are damaged.
+    pub fn documents_at(&self, places: std::ops::Range<u64>) -> Result<Vec<DocId>> {
+        let chunk = self.chunk_at(places.start);
+        let row = |place: u64| (place - self.starts[chunk]) as usize;
+        self.documents(chunk, row(places.start)..row(places.end))
+    }
+
     fn chunk_of_pieces(&self, number: usize) -> Result<Arc<FingerprintFile>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         match &*opened {

@@ -1,37 +1,41 @@
 //! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
 //!
-//! Q goes to every process once and its workers share the tables that are built from it. Pieces of F, at most half
-//! a chunk, are pulled by the workers, as the paper's mappers are given theirs; a worker scans a piece and keeps what is near
-//! (`scan`). Without Q
-//! the fingerprints of F are joined with each other ([`all_pairs`]). Then it is known how many pairs of documents that
-//! makes; only then are they made (`pairs`), or the documents put in groups (`groups`).
+//! Each of the two joins is one dataflow. With Q (`batch`) pieces of F are sharded over the workers; each probes tables that are
+//! built from Q once in each process; pairs meet at the workers that merge them, and go to the parts of their table, which
+//! are written. Without Q ([`self_join`]) the fingerprints of F are joined with each other. Groups (`groups`) are made of what is
+//! near when all of it is known.
 
-pub mod all_pairs;
+mod batch;
 pub mod build;
 mod chunks;
+mod documents;
 mod groups;
-mod pairs;
+mod merge;
 mod scan;
+pub mod self_join;
+mod tally;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use timely::dataflow::operators::Exchange;
+use timely::dataflow::operators::vec::ToStream;
 
-use super::memory::hold_bytes_against_bound;
+use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
+use self::scan::Queries;
 use super::progress::{Laps, Progress};
 use super::tables::Part;
 use super::turns::Turns;
-use super::write::{commit, put_tables};
+use super::write::{commit, put_part, put_summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::design::k_below;
-use crate::hamming::postings::Postings;
+use crate::ids::mix;
 use crate::job::Job;
 use crate::storage::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
-use crate::storage::table::Table;
+use crate::storage::manifest::FileEntry;
 
 /// What a run joins, as one process sees it.
 pub struct Work {
@@ -103,53 +107,39 @@ pub struct Summary {
 ///
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no result.
-pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Result<Summary> {
+pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
-    let allowed = job.effort.memory_bytes;
     same_set(net, work)?;
-    let queries = queries(net, work)?;
-    laps.lap("1 queries");
-    work.progress.enter("scanning");
-    let mut summary = Summary {
-        digest: crate::job::Digest::of(job).hex(),
-        documents: work.set.manifest.count,
-        queries: queries.as_ref().map_or(0, |queries| queries.documents() as u64),
-        distinct_queries: queries.as_ref().map_or(0, |queries| queries.fingerprints().len() as u64),
-        ..Summary::default()
-    };
-    let tables = match queries {
-        Some(queries) => {
-            let share = scan::bytes(&queries, job.hamming.k) / net.workers_per_process() as u64;
-            hold_bytes_against_bound(net, "queries and their tables", share + scan::PIECE_BYTES, allowed)?;
-            let near = scan::near(net, job, work, &queries)?;
-            laps.lap("2 scan");
-            let tally = near.iter().map(|near| (near.distance, near.pairs(&queries)));
-            let pairs = count(net, job, work, &mut summary, near.len(), tally)?;
-            hold_bytes_against_bound(net, "near pairs", share + 20 * near.len() as u64 + 48 * pairs, allowed)?;
-            if job.batch.groups {
-                groups::of_queries(net, job, work, &queries, near)?
-            } else {
-                pairs::with_queries(net, job, work, &queries, near)?
-            }
+    let mut summary =
+        Summary { digest: crate::job::Digest::of(job).hex(), documents: work.set.manifest.count, ..Summary::default() };
+    let output = Output::new(folder, u64::from(job.output.partitions));
+    let (queries, tally) = match (&work.queries, job.batch.groups) {
+        (Some(_), false) => {
+            let (queries, tally) = batch::pairs(net, job, work, &output)?;
+            (Some(queries), tally)
         }
-        None => {
-            let found = all_pairs::of_set(net, job, work)?;
-            laps.lap("2 join");
-            let pairs = count(net, job, work, &mut summary, found.near.len(), found.tally())?;
-            hold_bytes_against_bound(net, "near pairs", found.bytes() + 48 * pairs, allowed)?;
-            if job.batch.groups { groups::of_set(net, job, found)? } else { pairs::of_set(net, job, found)? }
+        (Some(_), true) => {
+            let (near, (queries, tally)) = batch::near_rows(net, job, work)?;
+            let members = groups::of_queries(net, work, built(&queries)?, &near)?;
+            write_groups(net, members, &output)?;
+            (Some(queries), tally)
+        }
+        (None, false) => (None, self_join::pairs(net, job, work, &output)?),
+        (None, true) => {
+            let (near, tally) = self_join::near(net, job, work)?;
+            let members = groups::of_set(net, work, &near)?;
+            write_groups(net, members, &output)?;
+            (None, tally)
         }
     };
-    summary.groups = net.all_gather("groups", tables.groups)?.iter().sum();
-    if let Some(told) = tables.pairs_by_distance {
-        summary.pairs_by_distance = BTreeMap::new();
-        for (distance, pairs) in net.all_gather("pairs told", told)?.into_iter().flatten() {
-            *summary.pairs_by_distance.entry(distance).or_default() += pairs;
-        }
-        summary.pairs = summary.pairs_by_distance.values().sum();
+    laps.lap(if queries.is_some() { "2 scan" } else { "2 join" });
+    if let Some(queries) = queries {
+        let queries = &built(&queries)?.postings;
+        (summary.queries, summary.distinct_queries) = (queries.documents() as u64, queries.fingerprints().len() as u64);
     }
+    tally.finish(net, job, work, &mut summary)?;
     work.progress.enter("writing");
-    let files = put_tables(net, folder, tables.parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
+    let files = finish(net, job, &output, folder, &mut summary)?;
     laps.lap("3 write");
     let counts = [
         ("documents", summary.documents),
@@ -163,38 +153,47 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
     Ok(summary)
 }
 
-/// Parts of the table that a run writes, and how many groups or pairs are in them.
-struct Tables {
-    parts: Vec<Part>,
-    groups: u64,
-    pairs_by_distance: Option<BTreeMap<u32, u64>>,
+/// The queries of a batch that was run.
+fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
+    queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
 }
 
-/// Brings rows to the owners of their first columns' ranges, ascending and the first of those whose first `key` columns are
-/// equal, and makes parts of table `name` of them.
-fn parts(
+/// Brings members to the parts of their table and writes these.
+fn write_groups(net: &mut Net<'_>, members: Vec<Member>, output: &Output) -> Result<()> {
+    net.dataflow(|scope, failures| {
+        let members = members.to_stream(scope);
+        merge_and_write(members.exchange(|member| mix(member.id())), output, failures);
+    })
+}
+
+/// Takes what was told into the summary, and writes that and a table without rows if there are none; returns all files.
+fn finish(
     net: &mut Net<'_>,
     job: &Job,
-    name: &'static str,
-    rows: Vec<[u64; 3]>,
-    key: usize,
-    table: fn(&[[u64; 3]]) -> Table,
-) -> Result<(Vec<[u64; 3]>, Vec<Part>)> {
-    let largest = rows.iter().map(|row| row[0]).max().unwrap_or(0);
-    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
-    let (partitions, peers) = (u128::from(job.output.partitions), net.peers());
-    // Equal ranges of the ids that occur.
-    let partition = move |row: &[u64; 3]| (u128::from(row[0]) * partitions / (u128::from(largest) + 1)) as usize;
-    let mut rows = net.exchange_all(name, rows, |row| partition(row) % peers)?;
-    rows.sort_unstable();
-    rows.dedup_by(|x, y| x[..key] == y[..key]);
-    let of_part = rows.chunk_by(|x, y| partition(x) == partition(y));
-    let mut parts: Vec<Part> = of_part.map(|rows| (name, partition(&rows[0]), table(rows))).collect();
-    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
-    if net.index() == 0 && !any {
-        parts.push((name, 0, table(&[])));
+    output: &Output,
+    folder: &Location,
+    summary: &mut Summary,
+) -> Result<Vec<FileEntry>> {
+    let Written { mut files, counts } = output.take();
+    let [parts] = net.sum("parts", [files.len() as u64])?;
+    let empty: Part = if job.batch.groups {
+        (Member::TABLE, 0, Member::table(&[]))
+    } else {
+        (NearPair::TABLE, 0, NearPair::table(&[]))
+    };
+    if net.index() == 0 && parts == 0 {
+        files.push(put_part(folder, &empty)?);
     }
-    Ok((rows, parts))
+    let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    for (number, rows) in net.all_gather("rows told", counts)?.into_iter().flatten() {
+        *told.entry(number).or_default() += rows;
+    }
+    if job.batch.groups {
+        summary.groups = told.values().sum();
+    } else {
+        (summary.pairs, summary.pairs_by_distance) = (told.values().sum(), told);
+    }
+    put_summary(net, folder, files, &serde_json::to_string_pretty(summary).expect("plain values"))
 }
 
 /// Fails unless all processes see the same F and Q.
@@ -214,56 +213,4 @@ fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
                     .into(),
         }),
     }
-}
-
-/// Q, once in each process; `None` when F is joined with itself.
-fn queries(net: &mut Net<'_>, work: &Work) -> Result<Option<Arc<Postings>>> {
-    let Some(sources) = &work.queries else { return Ok(None) };
-    let f = work.set.manifest.f;
-    let read = || {
-        let mut rows: Vec<[u64; 2]> = Vec::new();
-        while let Some(item) = sources.items.get(work.queries_read.next(net)) {
-            rows.extend(item.read(f)?.into_iter().map(|(fingerprint, document)| [fingerprint, document]));
-        }
-        Ok(rows)
-    };
-    let mine = read();
-    let mine = mine?;
-    let all = net.share("queries", mine)?;
-    Ok(Some(net.once(|| Postings::new(all.iter().map(|&[fingerprint, document]| (fingerprint, document)).collect()))?))
-}
-
-/// Adds up what is near, tells how many pairs of documents are coming, and refuses more than the job allows; returns how
-/// many of those to be made are this worker's.
-fn count(
-    net: &mut Net<'_>,
-    job: &Job,
-    work: &Work,
-    summary: &mut Summary,
-    near: usize,
-    tally: impl Iterator<Item = (u32, u64)>,
-) -> Result<u64> {
-    let mut mine: BTreeMap<u32, u64> = BTreeMap::new();
-    tally.for_each(|(distance, pairs)| *mine.entry(distance).or_default() += pairs);
-    let own: u64 = mine.values().sum();
-    for (near, part) in net.all_gather("counts", (near as u64, mine))? {
-        summary.near += near;
-        for (distance, pairs) in part {
-            *summary.pairs_by_distance.entry(distance).or_default() += pairs;
-        }
-    }
-    summary.pairs = summary.pairs_by_distance.values().sum();
-    work.progress.coming.store(summary.pairs, Ordering::Relaxed);
-    if !job.batch.groups && summary.pairs > job.batch.max_pairs {
-        return Err(Error::Space {
-            what: format!(
-                "{} pairs of documents are near ({} of distinct fingerprints), more than batch.max_pairs; batch.groups=true tells them in one row a document. What they take, at 24 bytes a pair,",
-                summary.pairs, summary.near
-            ),
-            needed_bytes: 24 * summary.pairs,
-            allowed_bytes: 24 * job.batch.max_pairs,
-        });
-    }
-    work.progress.enter(if job.batch.groups { "grouping" } else { "pairing" });
-    Ok(if job.batch.groups { 0 } else { own })
 }
