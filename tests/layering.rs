@@ -56,3 +56,11 @@ fn no_stage_knows_of_workers_and_no_engine_of_what_is_computed() {
         }
     }
 }
+
+#[test]
+fn of_the_dataflows_only_the_joins_of_fingerprints_are_built_of_timely_operators() {
+    for (file, text) in sources("dataflow") {
+        let named = text.lines().any(|line| line.starts_with("use timely"));
+        assert!(!named || file.starts_with("src/dataflow/hamming/"), "{file} names timely");
+    }
+}

@@ -60,7 +60,7 @@ pub struct Batch {
     pub queries: Vec<String>,
     /// Whether documents are told by group, instead of pair by pair.
     pub groups: bool,
-    /// Pairs above which a run is refused once they are counted, before any is made.
+    /// Pairs above which a run is refused, once they are counted; none is made beyond them.
     pub max_pairs: u64,
 }
 
