@@ -229,10 +229,14 @@ proptest! {
             .filter_map(|&(rank, simhash)| Some(SimhashDocId::new(simhash?, rank)))
             .filter(|row| !copies.contains(&row.doc))
             .collect();
-        let got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        got.sort_unstable();
         let (want, found) = similar_pairs(&mut rows, &parts[0].2, &settings);
+        let similar = want.len() as u64;
         prop_assert_eq!(got, want);
-        prop_assert_eq!((parts[0].4.simhashes, parts[0].4.near), (rows.len() as u64, found.near));
+        let webtwin::hamming::pairs::Found { distinct, near, guarded } = found;
+        let counts = hamming_pairs::Counts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
+        prop_assert!(parts.iter().all(|part| part.4 == counts));
     }
 
     #[test]

@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use proptest::prelude::*;
-use webtwin::dataflow::hamming::all_pairs::within;
+use webtwin::dataflow::hamming::self_join::close_pairs;
 use webtwin::engine::{Cluster, run};
-use webtwin::hamming::close_pairs::Numbered;
+use webtwin::hamming::rows::{NearRuns, Run};
 use webtwin::ids::mix;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
@@ -12,7 +12,7 @@ use webtwin::storage::table::{Table, decode};
 
 use crate::support::program::{fail, files, succeed, webtwin};
 
-fn table(folder: &str, name: &str) -> Table {
+pub(crate) fn table(folder: &str, name: &str) -> Table {
     let folder = Location::parse(folder).unwrap();
     let manifest = Manifest::read(&folder).unwrap();
     let mut all = Table::default();
@@ -184,6 +184,65 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn an_empty_batch_of_queries_is_near_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let from = raw(folder.path(), "f.u64", &[7; 10]);
+    let empty = raw(folder.path(), "empty.u64", &[]);
+    std::fs::write(at("empty.txt"), "# no queries tonight\n").unwrap();
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
+    succeed(&["hamming", "build", "--from", &empty, "--output", &at("none")]);
+    let out = |name: &str| at(&format!("{name}-out"));
+    for queries in [empty, at("empty.txt"), at("none")] {
+        for (k, groups) in [("3", &[][..]), ("8", &[]), ("3", &["--groups"])] {
+            let folder = out(&format!("{}-{k}{}", queries.rsplit('/').next().unwrap(), groups.len()));
+            let common = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &queries, "--k", k];
+            succeed(&[&common[..], groups, &["--output", &folder]].concat());
+            assert_eq!(table(&folder, if groups.is_empty() { "pairs" } else { "groups" }).rows(), 0, "{folder}");
+        }
+    }
+}
+
+#[test]
+fn a_document_on_several_rows_is_in_a_pair_once_and_never_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(at("f.txt"), "0x1 7\n0x3 7\n0x1 9\n0x2 8\n").unwrap();
+    std::fs::write(at("q.txt"), "0x1 7\n0x0 20\n0x3 20\n").unwrap();
+    succeed(&["hamming", "build", "--from", &at("f.txt"), "--output", &at("f")]);
+    succeed(&["hamming", "build", "--from", &at("q.txt"), "--output", &at("q")]);
+    for workers in ["1", "2", "3"] {
+        let batch = |name: &str, more: &[&str]| {
+            let out = at(&format!("{name}{workers}"));
+            let common = ["hamming", "batch", "--fingerprints", &at("f"), "--k", "1", "--workers", workers];
+            succeed(&[&common[..], more, &["--output", &out]].concat());
+            let said = std::fs::read_to_string(format!("{out}/summary.json")).unwrap();
+            (pairs(&out), serde_json::from_str::<serde_json::Value>(&said).unwrap()["pairs"].as_u64().unwrap())
+        };
+        assert_eq!(batch("self", &[]), (vec![(7, 8, 1), (7, 9, 0)], 2));
+        let expected = vec![(7, 20, 0), (8, 20, 1), (9, 7, 0), (9, 20, 1)];
+        assert_eq!(batch("join", &["--queries", &at("q")]), (expected, 4));
+    }
+}
+
+#[test]
+fn a_distance_that_all_fingerprints_are_within_is_refused_however_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let from = raw(folder.path(), "f.u64", &[1, 2, 3]);
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
+    succeed(&["hamming", "build", "--from", &from, "--set", "simhash.bits=32", "--output", &at("narrow")]);
+    for (set, k, said) in
+        [("f", "64", "hamming.k is 64"), ("narrow", "64", "hamming.k"), ("narrow", "32", "less than f, 32 bits")]
+    {
+        let common = ["hamming", "batch", "--fingerprints", &at(set), "--output", &at("no")];
+        for given in [["--k".to_string(), k.into()], ["--set".into(), format!("hamming.k={k}")]] {
+            assert!(fail(&[&common[..], &[&given[0], &given[1]]].concat(), 2).contains(said), "{set} {k}");
+        }
+    }
+}
+
+#[test]
 fn the_simhashes_of_a_run_can_be_queries() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
@@ -215,9 +274,11 @@ proptest! {
         expected.retain(|pair| pair[2] <= k);
         let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
-            within(net, own.map(|(n, value)| Numbered::new(*value, n)).collect(), u64::MAX, k)
+            let run = |(first, value): (u32, &u64)| Run { fingerprint: *value, first, copies: 1 };
+            close_pairs(net, own.map(run).collect(), u64::MAX, k)
         }).unwrap();
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        let pair = |near: &NearRuns| [near.x.first.min(near.y.first), near.x.first.max(near.y.first), near.distance];
+        let mut found: Vec<_> = found.iter().flatten().map(pair).collect();
         found.sort_unstable();
         prop_assert_eq!(found, expected);
     }

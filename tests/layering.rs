@@ -153,3 +153,11 @@ fn no_folder_needs_one_that_needs_it() {
     }
     assert!(needs.is_empty(), "a circle among {:?}", needs.keys());
 }
+
+#[test]
+fn of_the_dataflows_only_the_joins_of_fingerprints_are_built_of_timely_operators() {
+    for source in sources().iter().filter(|source| source.module != "engine") {
+        let named = source.code.lines().any(|line| line.trim_start().starts_with("use timely"));
+        assert!(!named || source.path.starts_with("src/dataflow/hamming/"), "{} names timely", source.path);
+    }
+}

@@ -36,6 +36,9 @@ mod outputs;
 // What the five papers say, in their order, and that it holds.
 mod papers;
 
+// Simhashes and signatures recomputed from docs/recipes.md alone.
+mod recipes;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 

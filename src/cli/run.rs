@@ -200,7 +200,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
 }
 
 fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
-    let work = dataflow::hamming::Work::find(&job)?;
+    let work = Arc::new(dataflow::hamming::Work::find(&job)?);
     let digest = Digest::of(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
     let watcher = Watcher::start(work.progress.clone(), log);

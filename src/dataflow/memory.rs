@@ -135,6 +135,18 @@ pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_byt
     hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
 }
 
+/// Refuses to hold `held` bytes in this process when it may use fewer (0: no bound), beside what it needs at rest.
+///
+/// # Errors
+/// [`Error::MemoryLimit`], with the number that would fit.
+pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = held + AT_REST;
+    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
+        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
+    }
+    Ok(())
+}
+
 /// As [`hold_against_bound`], for work that holds something else: `mine` bytes in this worker, or this worker's share of what
 /// its process holds once.
 ///

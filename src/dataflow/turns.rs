@@ -11,6 +11,11 @@ pub struct Turns(AtomicUsize);
 impl Turns {
     /// Takes the number of the next item of this process; there may be fewer items.
     pub fn next(&self, net: &Net<'_>) -> usize {
-        self.0.fetch_add(1, Ordering::Relaxed) * net.processes() + net.process()
+        self.next_of(net.process(), net.processes())
+    }
+
+    /// The same where there is no `Net` at hand: for a process of so many.
+    pub fn next_of(&self, process: usize, processes: usize) -> usize {
+        self.0.fetch_add(1, Ordering::Relaxed) * processes + process
     }
 }

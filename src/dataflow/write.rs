@@ -16,9 +16,9 @@ use crate::storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
 pub struct Staged {
-    attempt: Attempt,
+    pub(super) attempt: Attempt,
     /// By path.
-    files: Vec<FileEntry>,
+    pub(super) files: Vec<FileEntry>,
 }
 
 /// Stages everything but the manifest; all workers learn of all files.
@@ -107,22 +107,34 @@ pub(super) fn with_empty(
 /// Stages the parts of tables, `summary.json` and `views.sql`; all workers learn of all files.
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
     let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let mine = tables(net, &attempt, parts)?;
+        put_summary(net, &attempt, mine, summary)
+    })?;
+    Ok(Staged { attempt, files })
+}
+
+/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; all
+/// workers learn of all files, by path.
+pub(super) fn put_summary(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    mine: Vec<FileEntry>,
+    summary: &str,
+) -> Result<Vec<FileEntry>> {
     let put = |path: &str, text: &str| -> Result<FileEntry> {
         attempt.put(path, text.as_bytes())?;
         Ok(FileEntry::of(path, None, text.as_bytes()))
     };
-    let files = or_discard(net, &attempt, |net| {
-        let mut files = written(net, tables(net, &attempt, parts)?)?;
-        let rest = if net.index() == 0 {
-            vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
-        } else {
-            Vec::new()
-        };
-        files.extend(written(net, rest)?);
-        files.sort_unstable();
-        Ok(files)
-    })?;
-    Ok(Staged { attempt, files })
+    let mut files = written(net, mine)?;
+    let rest = if net.index() == 0 {
+        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
+    } else {
+        Vec::new()
+    };
+    files.extend(written(net, rest)?);
+    files.sort_unstable();
+    Ok(files)
 }
 
 /// Commits a run: worker 0 writes the manifest, which names all files.
@@ -170,14 +182,19 @@ fn manifest(
 
 fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
-    for (name, partition, table) in parts {
+    for part in parts {
         net.check()?;
-        let bytes = encode(&table)?;
-        let path = format!("{name}/part-{partition:05}.parquet");
-        attempt.put(&path, &bytes)?;
-        files.push(FileEntry::of(&path, Some(table.rows() as u64), &bytes));
+        files.push(put_part(attempt, &part)?);
     }
     Ok(files)
+}
+
+/// Stages a part of a table.
+pub(super) fn put_part(attempt: &Attempt, (name, partition, table): &Part) -> Result<FileEntry> {
+    let bytes = encode(table)?;
+    let path = format!("{name}/part-{partition:05}.parquet");
+    attempt.put(&path, &bytes)?;
+    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.

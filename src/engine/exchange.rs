@@ -31,7 +31,7 @@ const BATCH: usize = 1 << 15;
 const SMALL_BATCH: usize = 1024;
 
 /// Longest time a waiting worker is deaf to the end of the run.
-const TICK: Duration = Duration::from_millis(20);
+pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// Blocks ready to be sent, and emptied ones to fill again.
 struct Outbox<'a> {
@@ -282,7 +282,7 @@ impl Net<'_> {
     }
 
     /// Ends the run with the error of a collective call, so that it is everybody's.
-    fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
+    pub(super) fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
             self.shared.stop.stop(error.clone());
         }

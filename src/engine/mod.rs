@@ -11,6 +11,7 @@
 //! | `link` | is what arrives what was sent? |
 //! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
 //! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
+//! | `dataflow` | what when rows are a stream, and not one step after the other? |
 //! | `run` | how do these play together? |
 
 // Where the job runs, and who may take part.
@@ -33,11 +34,13 @@ mod link;
 mod mail;
 
 // What a program sees and how it is run.
+mod dataflow;
 mod exchange;
 mod net;
 mod run;
 
 pub use cluster_file::Cluster;
+pub use dataflow::{Failures, Fallible, Position, Rows};
 pub use interrupt::interrupt;
 pub use net::Net;
 pub use run::run;

@@ -4,6 +4,7 @@
 //! # Source
 //! \[MJS07\]: section 2 for simhash, 3 for the Hamming distance problem.
 
+mod checked;
 pub mod close_pairs;
 pub mod coding;
 pub mod conditions;
@@ -18,6 +19,7 @@ pub mod permuted_table;
 pub mod postings;
 pub mod query_tables;
 pub mod recipe;
+pub mod rows;
 pub mod sample;
 pub mod scan;
 pub mod sections;

@@ -45,17 +45,19 @@ impl SimhashDocId {
     }
 }
 
-/// Pages of a group on one host.
-#[derive(Debug, Clone, Copy)]
-struct Face {
-    host: HostId,
+/// Pages of a group on one host. Orders by host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Face {
+    /// The host.
+    pub host: HostId,
     /// The smallest of them.
-    page: Rank,
+    pub page: Rank,
 }
 
 /// Groups of pages with equal simhash, ascending by simhash.
-struct Groups {
-    simhashes: Vec<SimHash>,
+pub struct Groups {
+    /// The simhashes.
+    pub simhashes: Vec<SimHash>,
     /// Pages of each group.
     sizes: Vec<u32>,
     /// Faces of all groups, ascending by host within a group.
@@ -65,7 +67,18 @@ struct Groups {
 }
 
 impl Groups {
-    fn faces(&self, group: u32) -> &[Face] {
+    /// Number of pages of a group.
+    pub fn size(&self, group: u32) -> u32 {
+        self.sizes[group as usize]
+    }
+
+    /// Its smallest page.
+    pub fn smallest(&self, group: u32) -> Rank {
+        self.faces(group).iter().map(|face| face.page).min().expect("a group has pages")
+    }
+
+    /// Its pages by host, ascending: the smallest of each.
+    pub fn faces(&self, group: u32) -> &[Face] {
         let start = group.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
         &self.faces[start as usize..self.ends[group as usize] as usize]
     }
@@ -96,8 +109,7 @@ pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Ham
     let between = pairs.len();
     match settings.guard {
         Guard::None => {
-            let smallest = |group| groups.faces(group).iter().map(|face| face.page).min().expect("a group has pages");
-            pairs.extend(near.iter().map(|&(x, y, distance)| pair(smallest(x), smallest(y), distance)));
+            pairs.extend(near.iter().map(|&(x, y, distance)| pair(groups.smallest(x), groups.smallest(y), distance)));
         }
         Guard::MutualBest => speak(&groups, &near, &mut pairs),
         Guard::Centre | Guard::Neighbours => unreachable!("a job that asks for them is refused"),
@@ -108,12 +120,13 @@ pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Ham
     (pairs, Found { distinct, near, guarded: near - kept })
 }
 
-fn pair(x: Rank, y: Rank, value: u32) -> SimilarPair {
+/// Two pages, the smaller first.
+pub fn pair(x: Rank, y: Rank, value: u32) -> SimilarPair {
     SimilarPair { a: x.min(y), b: x.max(y), value }
 }
 
-/// Groups the sorted rows, and pairs every page with the smallest of its group.
-fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) -> Groups {
+/// Groups rows that are sorted by simhash, then page, and pairs every page with the smallest of its group.
+pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) -> Groups {
     let mut groups = Groups { simhashes: Vec::new(), sizes: Vec::new(), faces: Vec::new(), ends: Vec::new() };
     for pages in rows.chunk_by(|x, y| x.simhash() == y.simhash()) {
         groups.simhashes.push(pages[0].simhash());
@@ -136,29 +149,34 @@ fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) 
     groups
 }
 
+/// The page of each near group that a group speaks for, if it speaks for any; `near` are all that are near, as (distance, faces).
+pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<Option<Rank>> {
+    let home = groups.faces(group);
+    let nearest = near.iter().map(|other| other.0).min().unwrap_or(0);
+    let mut best: Vec<(HostId, u32)> =
+        near.iter().flat_map(|(distance, faces)| faces.iter().map(move |face| (face.host, *distance))).collect();
+    best.sort_unstable();
+    best.dedup_by_key(|view| view.0);
+    let best_on = |host| best[best.partition_point(|view| view.0 < host)].1;
+    let speaks = |host, distance| match home.binary_search_by_key(&host, |face| face.host) {
+        Ok(_) => groups.size(group) == 1 && distance == nearest,
+        Err(_) => distance == best_on(host),
+    };
+    let page = |(distance, faces): &(u32, &[Face])| {
+        faces.iter().filter(|face| speaks(face.host, *distance)).map(|face| face.page).min()
+    };
+    near.iter().map(page).collect()
+}
+
 /// For every two near groups that speak for pages of each other, the pair of the smallest such pages.
 fn speak(groups: &Groups, near: &[(u32, u32, u32)], pairs: &mut Vec<SimilarPair>) {
     // Each pair of groups as either of them sees it: (from, to, distance).
     let mut views: Vec<[u32; 3]> = near.iter().flat_map(|&(x, y, d)| [[x, y, d], [y, x, d]]).collect();
     views.sort_unstable();
     let mut spoken_for: Vec<Option<Rank>> = Vec::with_capacity(views.len());
-    let mut best: Vec<(HostId, u32)> = Vec::new();
     for views in views.chunk_by(|x, y| x[0] == y[0]) {
-        let from = views[0][0];
-        let home = groups.faces(from);
-        let nearest = views.iter().map(|view| view[2]).min().expect("a chunk is not empty");
-        best.clear();
-        best.extend(views.iter().flat_map(|view| groups.faces(view[1]).iter().map(|face| (face.host, view[2]))));
-        best.sort_unstable();
-        best.dedup_by_key(|view| view.0);
-        let best_on = |host| best[best.partition_point(|view| view.0 < host)].1;
-        let speaks = |host, distance| match home.binary_search_by_key(&host, |face| face.host) {
-            Ok(_) => groups.sizes[from as usize] == 1 && distance == nearest,
-            Err(_) => distance == best_on(host),
-        };
-        spoken_for.extend(views.iter().map(|&[_, to, distance]| {
-            groups.faces(to).iter().filter(|face| speaks(face.host, distance)).map(|face| face.page).min()
-        }));
+        let seen: Vec<_> = views.iter().map(|&[_, to, distance]| (distance, groups.faces(to))).collect();
+        spoken_for.extend(self::spoken_for(groups, views[0][0], &seen));
     }
     for (view, to_page) in views.iter().zip(&spoken_for).filter(|(view, _)| view[0] < view[1]) {
         let back = views.binary_search(&[view[1], view[0], view[2]]).expect("both ends see a pair");

@@ -13,8 +13,9 @@
 //!
 //! ```text
 //! head (see sections)   f, key, recipe, rows, b
-//! 0  directory          2^b + 1 numbers (4 bytes): the first row with each prefix; the number of rows
-//! 1  rows               f - b bits each, little-endian, in whole bytes, without gaps
+//! 0  checks             of directory and rows (see checked)
+//! 1  directory          2^b + 1 numbers (4 bytes): the first row with each prefix; the number of rows
+//! 2  rows               f - b bits each, little-endian, in whole bytes, without gaps
 //! ```
 //!
 //! # Source
@@ -29,22 +30,24 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::checked::{Checked, checks, checks_bytes};
 use super::permutation::Permutation;
 use super::scan::{packed, prefetch, scan};
 use super::sections::{self, Bytes, Kind, Opened};
 use crate::error::Result;
 
 /// Format of tables that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const KIND: Kind =
     Kind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
 
-const DIRECTORY: usize = 0;
-const ROWS: usize = 1;
-const SECTIONS: usize = 2;
+const CHECKS: usize = 0;
+const DIRECTORY: usize = 1;
+const ROWS: usize = 2;
+const SECTIONS: usize = 3;
 
-/// Rows of one prefix that are rather compared all than searched for those with the key.
+/// Most rows of one prefix that are all compared; of more, those with the key are searched for.
 const FEW: usize = 64;
 
 /// Steps of interpolation before a search becomes binary.
@@ -97,8 +100,9 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     }
     drop(fingerprints);
     let about = About { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
-    let head = sections::head(KIND, &about, &[&directory, &packed]);
-    vec![head, directory, packed]
+    let checks = checks(&[&directory, &packed]);
+    let head = sections::head(KIND, &about, &[&checks, &directory, &packed]);
+    vec![head, checks, directory, packed]
 }
 
 /// How a table is laid out.
@@ -118,9 +122,10 @@ impl Shape {
         Shape { prefix_bits, width: (f - prefix_bits).div_ceil(8) as usize }
     }
 
-    /// Bytes of directory and rows.
+    /// Bytes of directory and rows, and of their checks.
     pub fn bytes(self, rows: usize) -> u64 {
-        4 * ((1 << self.prefix_bits) + 1) + (self.width * rows) as u64
+        let (directory, rows) = (4 * ((1 << self.prefix_bits) + 1), (self.width * rows) as u64);
+        directory + rows + checks_bytes(directory) + checks_bytes(rows)
     }
 }
 
@@ -130,15 +135,14 @@ pub struct PermutedTable<B> {
     bytes: B,
     head: Opened<About>,
     permutation: Permutation,
-    directory: Range<usize>,
-    packed: Range<usize>,
+    directory: Checked,
+    rows: Checked,
     width: usize,
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
-    /// Opens a table that is called `name` in messages. Its head is checked, its sections by [`PermutedTable::verify`].
-    ///
-    /// A table that is not verified may give wrong answers when it is damaged, but does nothing else.
+    /// Opens a table that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
+    /// or all by [`PermutedTable::verify`].
     ///
     /// # Errors
     /// [`crate::error::Error::Input`] when it is no table, of another format, or cut.
@@ -146,18 +150,20 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let About { f, key, rows, prefix_bits, .. } = head.about;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
-        let (directory, packed) = (span(DIRECTORY), span(ROWS));
+        let (directory, rows_span) = (span(DIRECTORY), span(ROWS));
         let good = (1..=64).contains(&f)
             && (f == 64 || key >> f == 0)
             && prefix_bits <= key.count_ones().min(31)
             && prefix_bits < f
             && directory.len() == 4 * ((1 << prefix_bits) + 1)
-            && rows.checked_mul(u64::from((f - prefix_bits).div_ceil(8))) == Some(packed.len() as u64);
-        if !good {
+            && rows.checked_mul(u64::from((f - prefix_bits).div_ceil(8))) == Some(rows_span.len() as u64);
+        let sections = Checked::sections([directory, rows_span], span(CHECKS));
+        let Some([directory, rows]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));
-        }
+        };
+        head.check(CHECKS, &bytes.as_ref()[span(CHECKS)])?;
         let permutation = Permutation::new(f, key);
-        Ok(PermutedTable { permutation, directory, packed, width: (f - prefix_bits).div_ceil(8) as usize, bytes, head })
+        Ok(PermutedTable { permutation, directory, rows, width: (f - prefix_bits).div_ceil(8) as usize, bytes, head })
     }
 
     /// What the table holds.
@@ -181,7 +187,10 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// [`crate::error::Error::Input`] when the table is damaged.
     pub fn verify(&self) -> Result<()> {
         self.head.check(DIRECTORY, self.directory())?;
-        self.head.check(ROWS, self.packed())
+        self.head.check(ROWS, self.packed())?;
+        self.directory.set_good();
+        self.rows.set_good();
+        Ok(())
     }
 
     pub(super) fn has_head(&self, checksum: &str) -> bool {
@@ -189,11 +198,17 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     fn directory(&self) -> &[u8] {
-        &self.bytes.as_ref()[self.directory.clone()]
+        self.directory.bytes(self.bytes.as_ref())
     }
 
     fn packed(&self) -> &[u8] {
-        &self.bytes.as_ref()[self.packed.clone()]
+        self.rows.bytes(self.bytes.as_ref())
+    }
+
+    /// Checks the blocks that have these rows.
+    fn check_rows(&self, rows: Range<usize>) -> Result<()> {
+        let bytes = rows.start * self.width..rows.end * self.width;
+        if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(self.head.damaged_block(ROWS)) }
     }
 
     /// Bits of a row that are stored.
@@ -215,50 +230,75 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     /// Rows with the prefix of a permuted fingerprint; asks for the first of them.
-    pub fn with_prefix(&self, permuted: u64) -> Range<usize> {
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the directory is damaged where it tells of them.
+    pub fn with_prefix(&self, permuted: u64) -> Result<Range<usize>> {
         let at = 4 * self.prefix(permuted);
+        if !self.directory.is_good(self.bytes.as_ref(), at..at + 8) {
+            return Err(self.head.damaged_block(DIRECTORY));
+        }
         let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
         let entry = self.directory().get(at..at + 8).unwrap_or_default();
-        let rows = self.packed.len() / self.width;
+        let rows = self.packed().len() / self.width;
         let from = number(entry).min(rows);
         let until = entry.get(4..).map_or(0, number).min(rows);
         for line in 0..4 {
             prefetch(self.packed(), from * self.width + 64 * line);
         }
-        from..until.max(from)
+        Ok(from..until.max(from))
     }
 
     /// Step 1: of the rows with its prefix, those that agree with a permuted fingerprint on the whole key; where there are
     /// few with the prefix, all of these.
-    pub fn with_key(&self, permuted: u64, rows: Range<usize>) -> Range<usize> {
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when rows that are looked at are damaged.
+    pub fn with_key(&self, permuted: u64, rows: Range<usize>) -> Result<Range<usize>> {
         let below = self.about().f - self.permutation.top_bits();
         if rows.len() <= FEW || below == self.low_bits() {
-            return rows;
+            return Ok(rows);
         }
         let rest = 1u64.unbounded_shl(below).wrapping_sub(1);
         let (least, most) = (self.low(permuted) & !rest, self.low(permuted) | rest);
-        let from = self.first_not_below(least, rows.clone());
-        let until = most.checked_add(1).map_or(rows.end, |above| self.first_not_below(above, from..rows.end));
-        from..until
+        let from = self.first_not_below(least, rows.clone())?;
+        let until = match most.checked_add(1) {
+            Some(above) => self.first_not_below(above, from..rows.end)?,
+            None => rows.end,
+        };
+        Ok(from..until)
     }
 
     /// Step 2: appends the fingerprints of those of `rows`, all with its prefix, that differ from a permuted
     /// fingerprint in at most `k` bits.
-    pub fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) {
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the rows are damaged; `found` then is as it was.
+    pub fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Result<()> {
+        self.check_rows(rows.clone())?;
         let mut near = Vec::new();
         scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
         let prefix = permuted & !self.low(permuted);
         found.extend(near.iter().map(|&row| self.permutation.invert(prefix | self.row(row))));
+        Ok(())
     }
 
     /// The place of a fingerprint in the table.
-    pub fn place(&self, fingerprint: u64) -> Option<usize> {
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the table is damaged where the place is looked for.
+    pub fn place(&self, fingerprint: u64) -> Result<Option<usize>> {
         let permuted = self.permutation.apply(fingerprint);
-        let rows = self.with_prefix(permuted);
-        let row = self.first_not_below(self.low(permuted), rows.clone());
-        (rows.contains(&row) && self.row(row) == self.low(permuted)).then_some(row)
+        let rows = self.with_prefix(permuted)?;
+        let row = self.first_not_below(self.low(permuted), rows.clone())?;
+        if !rows.contains(&row) {
+            return Ok(None);
+        }
+        self.check_rows(row..row + 1)?;
+        Ok((self.row(row) == self.low(permuted)).then_some(row))
     }
 
+    /// The stored bits of a row, whose block was checked.
     fn row(&self, row: usize) -> u64 {
         packed(self.packed(), self.width, row)
     }
@@ -267,7 +307,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     ///
     /// # Cost
     /// A few steps where values are spread evenly, else the logarithm of the rows.
-    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> usize {
+    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Result<usize> {
         // Rows before `from` are below the bound, those from `until` on are not; values are known to be within these.
         let (mut from, mut until) = (rows.start, rows.end);
         let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));
@@ -281,6 +321,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
                 from + count / 2
             };
             steps += 1;
+            self.check_rows(middle..middle + 1)?;
             let value = self.row(middle);
             if value < bound {
                 (from, least) = (middle + 1, value);
@@ -288,6 +329,6 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
                 (until, most) = (middle, value);
             }
         }
-        from
+        Ok(from)
     }
 }

@@ -87,6 +87,11 @@ pub(crate) fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
 }
 
+/// Checksum of a block of a section: the low half of XXH3.
+pub(crate) fn short_checksum(bytes: &[u8]) -> u32 {
+    xxh3_64(bytes) as u32
+}
+
 /// The head of a file with these sections, which are to follow it.
 pub(crate) fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
     let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
@@ -182,6 +187,12 @@ impl<About> Opened<About> {
     /// An error that says what is damaged and what to do.
     pub fn damaged(&self, how: &str) -> Error {
         damaged(self.kind, &self.name, how)
+    }
+
+    /// An error that says that a section has a damaged block.
+    #[cold]
+    pub fn damaged_block(&self, section: usize) -> Error {
+        self.damaged(&format!("the checksum of a block of section {section} is wrong"))
     }
 
     /// Checks the bytes of a section.

@@ -84,7 +84,7 @@ pub struct Batch {
     pub queries: Vec<String>,
     /// Whether to write documents by group instead of pair by pair.
     pub groups: bool,
-    /// More pairs than this are refused, once counted and before any is made.
+    /// Pairs above which a run is refused, once they are counted; none is made beyond them.
     pub max_pairs: u64,
 }
 

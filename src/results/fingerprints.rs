@@ -10,7 +10,7 @@
 //! In text a fingerprint is decimal, or hexadecimal with `0x`; a file whose first one has 16 hexadecimal digits is all like
 //! that. Where there are many files without numbers of their own, file n counts from n · 2^40.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
@@ -23,7 +23,10 @@ use crate::storage::open::open;
 use crate::storage::table::decode;
 
 /// Bytes of a raw file that are read as one item.
-const RAW_ITEM_BYTES: u64 = 64 << 20;
+const RAW_ITEM_BYTES: u64 = 8 << 20;
+
+/// Rows of F that are read as one item.
+const ITEM_ROWS: u64 = 1 << 20;
 
 /// Documents that a file without numbers may have.
 const FILE_BITS: u32 = 40;
@@ -38,6 +41,17 @@ pub struct FingerprintSet {
     folder: Location,
     /// Place of the first row of each chunk.
     starts: Vec<u64>,
+    /// The chunk of which a piece was read last: that of the next one, as a rule.
+    opened: Arc<Mutex<Option<(usize, Arc<FingerprintFile>)>>>,
+}
+
+/// A part of a chunk that one worker reads at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The chunk.
+    pub chunk: usize,
+    part: usize,
+    parts: usize,
 }
 
 impl FingerprintSet {
@@ -53,7 +67,8 @@ impl FingerprintSet {
             *next += chunk.count;
             Some(*next - chunk.count)
         });
-        let mut set = FingerprintSet { starts: starts.collect(), manifest, doc_ids: false, folder: folder.clone() };
+        let (starts, opened) = (starts.collect(), Arc::default());
+        let mut set = FingerprintSet { starts, manifest, doc_ids: false, folder: folder.clone(), opened };
         set.doc_ids = !set.manifest.chunks.is_empty() && set.chunk(0)?.about().doc_ids;
         Ok(Some(set))
     }
@@ -91,18 +106,66 @@ impl FingerprintSet {
         Ok(opened)
     }
 
-    /// Documents of some rows of a chunk, opened: their doc ids, or their places in F.
+    /// The pieces of all chunks, in order: of each chunk so many even ones that they have about `rows` rows at most.
+    pub fn pieces(&self, rows: u64) -> Vec<Piece> {
+        let of_chunk = |(chunk, count): (usize, u64)| {
+            let parts = count.div_ceil(rows) as usize;
+            (0..parts).map(move |part| Piece { chunk, part, parts })
+        };
+        self.manifest.chunks.iter().map(|chunk| chunk.count).enumerate().flat_map(of_chunk).collect()
+    }
+
+    /// Reads the fingerprints whose first row in the chunk is in a piece, ascending, with all rows of each, in place of what
+    /// `fingerprints` holds; returns the place in the chunk of the first row.
+    ///
+    /// # Errors
+    /// As [`FingerprintSet::chunk`].
+    ///
+    /// # Cost
+    /// That of the rows; head and directory of a chunk are read once for pieces that are read one after the other.
+    pub fn read_piece(&self, piece: Piece, fingerprints: &mut Vec<u64>) -> Result<usize> {
+        self.chunk_of_pieces(piece.chunk)?.decode_part(piece.part, piece.parts, fingerprints)
+    }
+
+    /// Place in F of a row of a chunk.
+    pub fn place(&self, chunk: usize, row: usize) -> u64 {
+        self.starts[chunk] + row as u64
+    }
+
+    /// The chunk that has a place of F.
+    pub fn chunk_at(&self, place: u64) -> usize {
+        self.starts.partition_point(|start| *start <= place) - 1
+    }
+
+    /// Documents of some places of F, all in one chunk.
     ///
     /// # Errors
     /// [`Error::Input`] when they are damaged.
-    pub fn documents(
-        &self,
-        number: usize,
-        chunk: &FingerprintFile,
-        rows: std::ops::Range<usize>,
-    ) -> Result<Vec<DocId>> {
-        if chunk.about().doc_ids {
-            return chunk.doc_ids(rows);
+    pub fn documents_at(&self, places: std::ops::Range<u64>) -> Result<Vec<DocId>> {
+        let chunk = self.chunk_at(places.start);
+        let row = |place: u64| (place - self.starts[chunk]) as usize;
+        self.documents(chunk, row(places.start)..row(places.end))
+    }
+
+    fn chunk_of_pieces(&self, number: usize) -> Result<Arc<FingerprintFile>> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*opened {
+            Some((held, chunk)) if *held == number => Ok(Arc::clone(chunk)),
+            _ => {
+                let chunk = Arc::new(self.chunk(number)?);
+                *opened = Some((number, Arc::clone(&chunk)));
+                Ok(chunk)
+            }
+        }
+    }
+
+    /// Documents of some rows of a chunk: their doc ids, or their places in F.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are damaged.
+    pub fn documents(&self, number: usize, rows: std::ops::Range<usize>) -> Result<Vec<DocId>> {
+        if self.doc_ids {
+            return self.chunk_of_pieces(number)?.doc_ids(rows);
         }
         let start = self.starts[number];
         Ok(rows.map(|row| start + row as u64).collect())
@@ -120,11 +183,10 @@ impl FingerprintSet {
         fingerprints.reserve_exact(self.manifest.count as usize);
         doc_ids.iter_mut().for_each(|doc_ids| doc_ids.reserve_exact(self.manifest.count as usize));
         for number in 0..self.manifest.chunks.len() {
-            let chunk = self.chunk(number)?;
-            chunk.decode_all(&mut rows)?;
+            self.chunk_of_pieces(number)?.decode_all(&mut rows)?;
             fingerprints.extend_from_slice(&rows);
             if let Some(doc_ids) = &mut doc_ids {
-                doc_ids.extend(self.documents(number, &chunk, 0..rows.len())?);
+                doc_ids.extend(self.documents(number, 0..rows.len())?);
             }
         }
         Ok((fingerprints, doc_ids))
@@ -134,8 +196,8 @@ impl FingerprintSet {
 /// A part of a source that one worker reads.
 #[derive(Debug, Clone)]
 pub enum Item {
-    /// A chunk of F.
-    Chunk(Arc<FingerprintSet>, usize),
+    /// A piece of F.
+    Piece(Arc<FingerprintSet>, Piece),
     /// A part of the table of pages of a run.
     Pages(Location),
     /// Bytes of a raw file, with the document of its first row.
@@ -183,7 +245,7 @@ impl Sources {
                 sources.made(url, (set.manifest.f, set.manifest.recipe.clone()))?;
                 sources.doc_ids &= set.doc_ids;
                 let set = Arc::new(set);
-                sources.items.extend((0..set.manifest.chunks.len()).map(|chunk| Item::Chunk(set.clone(), chunk)));
+                sources.items.extend(set.pieces(ITEM_ROWS).into_iter().map(|piece| Item::Piece(set.clone(), piece)));
                 continue;
             }
             let location = if location.join(manifest::NAME)?.exists()? { location.join("pages")? } else { location };
@@ -252,11 +314,10 @@ impl Item {
     /// [`Error::Storage`].
     pub fn read(&self, f: u32) -> Result<Vec<(SimHash, DocId)>> {
         let (name, rows) = match self {
-            Item::Chunk(set, number) => {
-                let chunk = set.chunk(*number)?;
+            Item::Piece(set, piece) => {
                 let mut fingerprints = Vec::new();
-                chunk.decode_all(&mut fingerprints)?;
-                let documents = set.documents(*number, &chunk, 0..fingerprints.len())?;
+                let first = set.read_piece(*piece, &mut fingerprints)?;
+                let documents = set.documents(piece.chunk, first..first + fingerprints.len())?;
                 (set.folder.name(), fingerprints.into_iter().zip(documents).collect())
             }
             Item::Pages(location) => (location.name(), pages(location)?),

@@ -34,8 +34,8 @@ pub fn remove_index(folder: &Location) -> Result<()> {
     manifest.tables.iter().chain(&manifest.doc_ids).try_for_each(|file| folder.join(&file.name)?.remove())
 }
 
-/// Opens the index in a folder. What is loaded is held against its checksums; for what is mapped there is
-/// [`OnlineIndex::verify`], which reads it all.
+/// Opens the index in a folder. What is loaded is held against its checksums at once, what is mapped block by block as it is
+/// touched.
 ///
 /// # Errors
 /// [`Error::Input`] when a file is missing or damaged; [`Error::Storage`] when the store fails.
@@ -85,13 +85,13 @@ mod tests {
         let list = folder.path().join(online::NAME);
         std::fs::write(&list, older(&std::fs::read_to_string(&list).unwrap())).unwrap();
         let index = open_index(&location, Residence::Loaded).unwrap();
-        assert_eq!(index.near(mix(5), 0), [online::Near { fingerprint: mix(5), distance: 0 }]);
+        assert_eq!(index.near(mix(5), 0).unwrap(), [online::Near { fingerprint: mix(5), distance: 0 }]);
         remove_index(&location).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn an_index_answers_mapped_and_loaded_and_is_checked_when_loaded() {
+    fn an_index_answers_mapped_and_loaded_and_never_from_damaged_bytes() {
         let (folder, location) = folder();
         let (fingerprints, doc_ids): (Vec<u64>, Vec<DocId>) = rows().into_iter().unzip();
         let design = TableDesign { f: 64, k: 3, keys: (0..4).map(|block| 0xffff << (16 * block)).collect() };
@@ -99,18 +99,28 @@ mod tests {
         write_index(&location, builder, doc_ids).unwrap();
         for residence in [Residence::Mapped, Residence::Loaded] {
             let index = open_index(&location, residence).unwrap();
-            let near = index.near(mix(5) ^ 0x8001, 3);
+            let near = index.near(mix(5) ^ 0x8001, 3).unwrap();
             assert_eq!(near, [online::Near { fingerprint: mix(5), distance: 2 }]);
             let mut expected = [mix(17), mix(18)];
             expected.sort_unstable();
-            assert!(index.doc_ids(mix(5)).eq(expected));
+            assert!(index.doc_ids(mix(5)).unwrap().eq(expected));
         }
         let table = folder.path().join("table-02.fptable");
         let mut bytes = std::fs::read(&table).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&table, bytes).unwrap();
         assert_eq!(open_index(&location, Residence::Loaded).unwrap_err().exit_code(), 3);
-        assert_eq!(open_index(&location, Residence::Mapped).unwrap().verify().unwrap_err().exit_code(), 3);
+        let mapped = open_index(&location, Residence::Mapped).unwrap();
+        let refused = |query: u64| mapped.near(query, 3).err().map(|error| (error.exit_code(), error.to_string()));
+        assert!(
+            (0..)
+                .map(|at| refused(mix(at)))
+                .take(1500)
+                .flatten()
+                .all(|(code, said)| code == 3 && said.contains("table-02.wtt"))
+        );
+        assert!((0..1500).any(|at| refused(mix(at)).is_some()));
+        assert_eq!(mapped.verify().unwrap_err().exit_code(), 3);
         std::fs::remove_file(table).unwrap();
         assert_eq!(open_index(&location, Residence::Mapped).unwrap_err().exit_code(), 3);
     }

@@ -9,7 +9,9 @@
 //!   figures would be larger by the clusters of Table 2.) How many documents have another one as near as that stands beside it.
 //! - "This percentage is related to the number of shingle paragraphs of both documents": the occurrences of paragraphs that two
 //!   documents share, held against the longer one.
-//! - Near-duplicates are counted exactly, and duplicates by the paper's rule are among them.
+//! - Near-duplicates are counted exactly, and duplicates are among them, as "slightly greater than the percentage of duplicates"
+//!   (section 4.1) has it: those that the m steps find, false matches as well. A false match that they never look for, because
+//!   its document left C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2 does.
 
 use std::collections::BTreeMap;
 

@@ -135,7 +135,7 @@ fn section_3_1_probing_t_tables_finds_all_that_is_within_k() {
             let query = existing[at] ^ 1 << (at % 64) ^ 1 << (at % 61);
             let want = within(&existing, query, 3);
             assert_eq!(probed(&existing, query, &design), want);
-            assert_eq!(index.near(query, 3).iter().map(|near| near.fingerprint).collect::<Vec<_>>(), want);
+            assert_eq!(index.near(query, 3).unwrap().iter().map(|near| near.fingerprint).collect::<Vec<_>>(), want);
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::super::quantity::{bytes, nanoseconds, quantity};
-use super::k_below;
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use crate::hamming::design::k_below;
 use crate::hamming::design::machine::Costs;
-use crate::hamming::online::{self, Builder};
+use crate::hamming::online::{self, Builder, document_bytes};
 use crate::job::Job;
 use crate::results::fingerprints::FingerprintSet;
 use crate::results::online_index::{remove_index, write_index};
@@ -62,17 +62,17 @@ pub(super) fn run(args: Args) -> Result<()> {
         one.tables(),
         one.source
     ));
-    let doc_id_bytes = if args.no_doc_ids { "no doc ids".into() } else { format!("doc ids {}", bytes(8 * count)) };
-    tell(format_args!(
-        "tables {}, {doc_id_bytes}; making them takes up to {} of memory",
-        bytes(one.table_bytes),
-        bytes(making)
-    ));
+    tell(format_args!("tables {}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making)));
     let start = Instant::now();
+    let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
+    if doc_ids.is_some() {
+        let distinct = fingerprints.chunk_by(|x, y| x == y).count() as u64;
+        let held = bytes(document_bytes(distinct, count));
+        tell(format_args!("doc ids {held}, of {distinct} different fingerprints"));
+    }
     if is_there {
         remove_index(&folder)?;
     }
-    let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
     let manifest = write_index(&folder, builder, doc_ids)?;
     let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();

@@ -7,7 +7,7 @@ mod query;
 use clap::{Args, Subcommand};
 
 use super::{JobArgs, WorkerArgs, run::execute};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::Kind;
 
 #[derive(Debug, Subcommand)]
@@ -69,7 +69,10 @@ pub(super) fn run(command: Command) -> Result<()> {
             execute(job, &args.workers)
         }
         Command::Batch(args) => {
-            let mut job = args.job.resolve()?;
+            let mut given = args.job;
+            // Held against the same range as in a job file.
+            given.sets.extend(args.k.map(|k| format!("hamming.k={k}")));
+            let mut job = given.resolve()?;
             job.kind = Kind::Hamming;
             if let Some(fingerprints) = args.fingerprints {
                 job.batch.fingerprints = fingerprints;
@@ -77,14 +80,8 @@ pub(super) fn run(command: Command) -> Result<()> {
             if !args.queries.is_empty() {
                 job.batch.queries = args.queries;
             }
-            job.hamming.k = args.k.unwrap_or(job.hamming.k);
             job.batch.groups |= args.groups;
             execute(job, &args.workers)
         }
     }
-}
-
-/// k, if fingerprints of f bits can differ in more.
-fn k_below(f: u32, k: u32) -> Result<u32> {
-    if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
 }

@@ -1,13 +1,13 @@
 //! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
 
 use super::super::quantity::{bytes, digits, nanoseconds, quantity};
-use super::k_below;
 use crate::console::print;
 use crate::error::{Error, Result};
 use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
 use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use crate::hamming::design::k_below;
 use crate::hamming::design::machine::Costs;
-use crate::hamming::online::Builder;
+use crate::hamming::online::{Builder, document_bytes};
 use crate::hamming::query_tables::MOST_QUERIES;
 use crate::job::Job;
 
@@ -47,6 +47,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;
     let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
+    // Least when no two documents have the same fingerprint, most when nearly none have.
+    let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
     let batch = Batch::of(args.queries as usize, k);
     if args.json {
         let design = |(at, one): (usize, &Candidate)| {
@@ -61,7 +63,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         let scan_seconds = batch.map(|batch| batch.seconds(n));
         let object = serde_json::json!({
             "documents": n, "f": f, "k": k, "memory_bytes": args.memory, "measured": costs,
-            "online": { "designs": designs, "indexes": indexes(n), "doc_id_bytes": 8 * n, "making_bytes": making },
+            "online": {
+                "designs": designs, "indexes": indexes(n), "doc_id_bytes": doc_id_bytes[0],
+                "most_doc_id_bytes": doc_id_bytes[1], "making_bytes": making,
+            },
             "batch": { "queries": args.queries, "tables": batch, "scan_seconds": scan_seconds },
             "disk": { "bits_a_fingerprint": bits_on_disk(n, f), "bytes_with_doc_ids": bytes_on_disk(n, f) },
         });
@@ -103,8 +108,9 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         writeln!(
             out,
-            "  doc ids, which only answers touch: {} beside; making an index: {} of memory",
-            bytes(8 * n),
+            "  doc ids, which only answers touch: {} beside, up to {} where documents share fingerprints; making an index: {} of memory",
+            bytes(doc_id_bytes[0]),
+            bytes(doc_id_bytes[1]),
             bytes(making)
         )?;
         writeln!(out)?;

@@ -25,7 +25,8 @@ pub(in crate::cli) struct Args {
     /// One JSON object a query instead of tab-separated values, a line for each near fingerprint
     #[arg(long)]
     json: bool,
-    /// Load the index into memory and check it, instead of mapping its files: for many queries
+    /// Load the index into memory and check all of it, instead of mapping its files and checking what is touched: for many
+    /// queries
     #[arg(long)]
     load: bool,
     /// Fingerprints: decimal, hexadecimal with 0x, or 16 hexadecimal digits; - reads them from stdin, one a line
@@ -89,23 +90,23 @@ impl Answers {
         if query & !width_mask(f) != 0 {
             return Err(Error::Usage(format!("{word} has more than the {f} bits of the fingerprints in the index")));
         }
-        let mut near = self.index.near(query, self.k);
+        let mut near = self.index.near(query, self.k)?;
         near.sort_by_key(|near| (near.distance, near.fingerprint));
         let found = near.len();
         near.truncate(self.limit);
         if self.json {
             let one = |near: &online::Near| {
-                let doc_ids: Vec<DocId> = self.index.doc_ids(near.fingerprint).collect();
-                serde_json::json!({
+                let doc_ids: Vec<DocId> = self.index.doc_ids(near.fingerprint)?.collect();
+                Ok(serde_json::json!({
                     "fingerprint": hexadecimal(near.fingerprint), "distance": near.distance, "doc_ids": doc_ids,
-                })
+                }))
             };
-            let near: Vec<_> = near.iter().map(one).collect();
+            let near = near.iter().map(one).collect::<Result<Vec<_>>>()?;
             let object = serde_json::json!({ "query": hexadecimal(query), "found": found, "near": near });
             return ended(writeln!(out, "{object}"));
         }
         for near in near {
-            let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint).map(|id| id.to_string()).collect();
+            let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint)?.map(|id| id.to_string()).collect();
             let (query, fingerprint) = (hexadecimal(query), hexadecimal(near.fingerprint));
             ended(writeln!(out, "{query}\t{fingerprint}\t{}\t{}", near.distance, doc_ids.join(",")))?;
         }

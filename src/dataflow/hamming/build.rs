@@ -1,31 +1,25 @@
-//! Makes F: from the pages of a crawl, or from ready-made fingerprints, to chunks in ascending ranges.
-//!
-//! The fingerprint space is cut in ranges of about a chunk each, by counts of leading bits over all rows; so chunks do not
-//! depend on the number of workers. Each range goes to one worker, which sorts and writes it.
-//!
-//! Two exchanges. Memory: 16 bytes a row to read, up to 32 while rows arrive and are sorted, over all workers.
+//! Makes F: from the pages of a crawl, or from ready-made fingerprints, which are read item by item and sent as they are read,
+//! to chunks and their list ([`super::chunks`]).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use super::chunks::{self, Made};
 use crate::dataflow::directory::Partitions;
 use crate::dataflow::ingest::Queue;
-use crate::dataflow::memory::hold_bytes_against_bound;
 use crate::dataflow::progress::Progress;
 use crate::dataflow::replicas::read_crawl;
+use crate::dataflow::shelf::Capture;
 use crate::dataflow::turns::Turns;
 use crate::dataflow::write::{attempt, or_discard};
 use crate::dataflow::{captures, idf};
 use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, Manifest, NAME};
-use crate::ids::{DocId, SimHash};
+use crate::error::Result;
+use crate::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
+use crate::hamming::rows::FingerprintRow;
 use crate::job::Job;
 use crate::results::fingerprints::Sources;
 use crate::storage::location::Location;
-use crate::storage::output::Attempt;
-
-/// Leading bits by which rows are counted.
-const COUNTED_BITS: u32 = 16;
 
 /// Ready-made fingerprints, as one process sees them.
 pub struct Ready {
@@ -48,33 +42,29 @@ impl Ready {
     }
 }
 
-/// What makes the fingerprints of a set.
-struct Made {
-    f: u32,
-    recipe: String,
-}
-
-/// A fingerprint and its document, as it travels.
-type Row = [u64; 2];
+/// Rows that are sent before what has arrived is looked at.
+const BATCH: usize = 1 << 15;
 
 /// Builds F from ready-made fingerprints; every worker returns its manifest once it is written.
 ///
 /// # Errors
-/// [`Error::Input`] when a source is missing or damaged; [`Error::LostCommit`]; [`Error::Storage`].
+/// [`crate::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, "given".into()));
-    let read = || {
-        let mut rows: Vec<Row> = Vec::new();
-        while let Some(item) = ready.sources.items.get(ready.turns.next(net)) {
-            net.check()?;
-            rows.extend(item.read(f)?.into_iter().map(|(fingerprint, document)| [fingerprint, document]));
-            ready.progress.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let (process, processes) = (net.process(), net.processes());
+    let mut rows = Vec::new().into_iter();
+    let source = |send: &mut dyn FnMut(FingerprintRow)| {
+        if rows.len() == 0 {
+            let Some(item) = ready.sources.items.get(ready.turns.next_of(process, processes)) else {
+                return Ok(false);
+            };
+            rows = item.read(f)?.into_iter();
+            ready.progress.done.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(rows)
+        rows.by_ref().take(BATCH).for_each(|(fingerprint, document)| send(FingerprintRow { fingerprint, document }));
+        Ok(true)
     };
-    let rows = read();
-    let rows = rows?;
-    write(net, job, &Made { f, recipe }, rows, folder)
+    write(net, job, &Made { f, recipe, coder: job.fingerprints.coder }, source, folder)
 }
 
 /// Builds F from the pages of a crawl that have a simhash, the newest capture of each; as [`from_fingerprints`].
@@ -89,99 +79,30 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
     if job.simhash.idf {
         idf::simhashes(net, &mut shelf, &mut crawl, job.simhash.bits)?;
     }
-    let rows = crawl.pages.iter().filter_map(|(_, page)| Some([page.simhash?, page.doc_id])).collect();
-    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe() };
-    write(net, job, &made, rows, folder)
+    let row = |page: &Capture| Some(FingerprintRow { fingerprint: page.simhash?, document: page.doc_id });
+    let mut rows = crawl.pages.iter().filter_map(|(_, page)| row(page));
+    let source = |send: &mut dyn FnMut(FingerprintRow)| Ok(rows.by_ref().take(BATCH).map(send).count() > 0);
+    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe(), coder: job.fingerprints.coder };
+    write(net, job, &made, source, folder)
 }
 
-fn write(net: &mut Net<'_>, job: &Job, made: &Made, rows: Vec<Row>, folder: &Location) -> Result<Manifest> {
-    hold_bytes_against_bound(net, "fingerprints to be sorted", 48 * rows.len() as u64, job.effort.memory_bytes)?;
-    let counted = |fingerprint: SimHash| (fingerprint >> made.f.saturating_sub(COUNTED_BITS)) as usize;
-    let mut counts = vec![0u64; 1 << COUNTED_BITS.min(made.f)];
-    rows.iter().for_each(|row| counts[counted(row[0])] += 1);
-    let counts = counts.into_iter().enumerate().filter(|count| count.1 > 0).map(|(at, n)| [at as u64, n]).collect();
-    let all = net.share("counts", counts)?;
-    let ranges = net.once(|| ranges(&all, COUNTED_BITS.min(made.f)))?;
-    let peers = net.peers();
-    let mut rows = net.exchange_all("fingerprints", rows, |row| ranges[counted(row[0])] as usize % peers)?;
-    rows.sort_unstable();
-    rows.dedup();
-
-    // Names follow the order of the space, so chunks are counted before they are written.
-    let mine: Vec<(u64, u64)> = rows
-        .chunk_by(|x, y| ranges[counted(x[0])] == ranges[counted(y[0])])
-        .map(|range| (u64::from(ranges[counted(range[0][0])]), range.len().div_ceil(CHUNK_ROWS) as u64))
-        .collect();
-    let mut chunks: Vec<_> = net.all_gather("chunks", mine)?.into_iter().flatten().collect();
-    chunks.sort_unstable();
-    let before = |range: u64| chunks.iter().take_while(|other| other.0 < range).map(|other| other.1).sum::<u64>();
-    let attempt = attempt(net, folder)?;
-    let written = or_discard(net, &attempt, |net| {
-        let mut written: Vec<String> = Vec::new();
-        for range in rows.chunk_by(|x, y| ranges[counted(x[0])] == ranges[counted(y[0])]) {
-            let first = before(u64::from(ranges[counted(range[0][0])])) as usize;
-            written.extend(put_range(net, job, made, range, first, &attempt)?);
-        }
-        Ok(written)
-    })?;
-    let mut chunks: Vec<Chunk> = net
-        .all_gather("chunks of all", written)?
-        .iter()
-        .flatten()
-        .map(|chunk| serde_json::from_str(chunk).map_err(|cause| Error::Invariant(cause.to_string())))
-        .collect::<Result<_>>()?;
-    chunks.sort_unstable_by(|x, y| x.name.cmp(&y.name));
-    let (_, mut manifest) = ChunkWriter::new(made.f, job.fingerprints.coder, &made.recipe, true).finish()?;
-    manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
-    manifest.chunks = chunks;
-    let bytes = manifest.to_json();
-    let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();
-    if net.index() == 0 {
-        attempt.commit(NAME, &bytes, files)?;
-    }
-    Ok(manifest)
-}
-
-/// The range of each value of the leading bits: as many neighbours together as fill a chunk.
-fn ranges(counts: &[[u64; 2]], bits: u32) -> Vec<u32> {
-    let mut all = vec![0u64; 1 << bits];
-    counts.iter().for_each(|&[at, n]| all[at as usize] += n);
-    let (mut range, mut held) = (0, 0);
-    all.into_iter()
-        .map(|n| {
-            if held > 0 && held + n > CHUNK_ROWS as u64 {
-                (range, held) = (range + 1, 0);
-            }
-            held += n;
-            range
-        })
-        .collect()
-}
-
-/// Writes one range in chunks, the first of which has the number `first`; returns their entries.
-fn put_range(
-    net: &Net<'_>,
+fn write(
+    net: &mut Net<'_>,
     job: &Job,
     made: &Made,
-    rows: &[Row],
-    first: usize,
-    attempt: &Attempt,
-) -> Result<Vec<String>> {
-    let mut entries = Vec::new();
-    for (number, some) in (first..).zip(rows.chunks(CHUNK_ROWS)) {
-        net.check()?;
-        let fingerprints: Vec<SimHash> = some.iter().map(|row| row[0]).collect();
-        let documents: Vec<DocId> = some.iter().map(|row| row[1]).collect();
-        let bytes = crate::hamming::fingerprint_file::chunk(
-            made.f,
-            job.fingerprints.coder,
-            &made.recipe,
-            &fingerprints,
-            Some(&documents),
-        )?;
-        let chunk = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &bytes);
-        attempt.put(&chunk.name, &bytes)?;
-        entries.push(serde_json::to_string(&chunk).expect("an entry is plain values"));
+    source: impl FnMut(&mut dyn FnMut(FingerprintRow)) -> Result<bool>,
+    folder: &Location,
+) -> Result<Manifest> {
+    let attempt = attempt(net, folder)?;
+    let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, made, source, &attempt))?;
+    let (_, mut manifest) = ChunkWriter::new(made.f, made.coder, &made.recipe, true).finish()?;
+    manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
+    manifest.chunks = chunks;
+    let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();
+    if net.index() == 0 {
+        attempt.commit(NAME, &manifest.to_json(), files)?;
     }
-    Ok(entries)
+    // Nobody says that F is there before it is.
+    net.all_gather("manifest", ())?;
+    Ok(manifest)
 }

@@ -1,33 +1,26 @@
-//! From near fingerprints to groups of documents: one row a document, however many pairs there are.
+//! From near fingerprints to groups of documents: one row a document and group, however many pairs there are.
 //!
 //! A group is what pairs within k bits connect. It is named by the smallest document in it that can name one: of Q where
 //! there are queries, of F otherwise.
+//!
+//! # Deviations
+//! Groups are of fingerprints: a document that stands on several rows of F may stand in several groups, which it does not
+//! connect. A group of one document is none.
 
-use std::sync::Arc;
-
-use super::scan::{Near, with_documents};
-use super::{Tables, Work, all_pairs, parts};
+use super::Work;
+use super::merge::Member;
+use super::scan::{Near, Queries, with_documents};
 use crate::dataflow::components::components;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::hamming::postings::Postings;
-use crate::ids::DocId;
-use crate::job::Job;
-use crate::storage::table::{Column, Table};
+use crate::hamming::rows::NearRuns;
+use crate::ids::{DocId, mix};
 
-/// A document in its group, as it travels: group, document, 1 for a query.
-type Member = [u64; 3];
-
-/// Groups of documents of F and queries; queries near nothing are in none.
+/// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
 ///
-/// Two exchanges and the rounds of the union-find. Memory: 24 bytes a document that is near a query.
-pub(super) fn of_queries(
-    net: &mut Net<'_>,
-    job: &Job,
-    work: &Work,
-    queries: &Arc<Postings>,
-    near: Vec<Near>,
-) -> Result<Tables> {
+/// The rounds of the union-find. Memory: 24 bytes a document that is near a query.
+pub(super) fn of_queries(net: &mut Net<'_>, work: &Work, queries: &Queries, near: &[Near]) -> Result<Vec<Member>> {
+    let queries = &queries.postings;
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
     let labels = components(net, "groups", queries.fingerprints().len(), edges)?;
@@ -41,38 +34,50 @@ pub(super) fn of_queries(
         names
     })?;
     let name = |query: u32| names[labels[query as usize] as usize];
-    let mut rows: Vec<Member> = Vec::new();
-    let read = with_documents(net, work, &near, |of_row, documents| {
-        rows.extend(documents.iter().map(|&document| [name(of_row[0].query), document, 0]));
-    });
-    read?;
+    let mut members = Vec::new();
+    with_documents(net, work, near, |of_row, documents| {
+        let group = name(of_row[0].query);
+        members.extend(documents.iter().map(|&document| Member { group, document, is_query: false }));
+    })?;
     let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
     met.sort_unstable();
     met.dedup();
     for query in met {
-        rows.extend(queries.doc_ids(query as usize).iter().map(|&document| [name(query), document, 1]));
+        let group = name(query);
+        let documents = queries.doc_ids(query as usize).iter();
+        members.extend(documents.map(|&document| Member { group, document, is_query: true }));
     }
-    drop(near);
-    write(net, job, rows)
+    Ok(members)
 }
 
-/// Groups of documents of F; a document near no other is in none.
-pub(super) fn of_set(net: &mut Net<'_>, job: &Job, found: all_pairs::Found) -> Result<Tables> {
-    let rows = found.members(net)?;
-    write(net, job, rows)
-}
-
-/// Members in order and each once, by group.
-fn write(net: &mut Net<'_>, job: &Job, rows: Vec<Member>) -> Result<Tables> {
-    let (rows, parts) = parts(net, job, "groups", rows, table)?;
-    let groups = rows.chunk_by(|x, y| x[0] == y[0]).count() as u64;
-    Ok(Tables { parts, groups })
-}
-
-fn table(rows: &[Member]) -> Table {
-    Table::new([
-        ("group", Column::U64(rows.iter().map(|row| row[0]).collect())),
-        ("doc_id", Column::U64(rows.iter().map(|row| row[1]).collect())),
-        ("query", Column::Bool(rows.iter().map(|row| row[2] == 1).collect())),
-    ])
+/// Groups of documents of F; a document near no other is in none. `near` is what this worker has found.
+///
+/// The rounds of the union-find, and two exchanges. Memory: 4 bytes a row of F in each process, and 24 a document that is near
+/// another.
+pub(super) fn of_set(net: &mut Net<'_>, work: &Work, near: &[NearRuns]) -> Result<Vec<Member>> {
+    let rows = work.set.manifest.count as usize;
+    let labels = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
+    let peers = net.peers();
+    let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
+    let reader = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0])) % peers;
+    let mut runs = net.exchange_all("runs in groups", runs, reader)?;
+    runs.sort_unstable();
+    runs.dedup();
+    let mut of_labels: Vec<[u64; 2]> = Vec::new();
+    let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
+    for runs in runs.chunk_by(|x, y| chunk(x) == chunk(y)) {
+        net.check()?;
+        let (first, last) = (u64::from(runs[0][0]), runs[runs.len() - 1]);
+        let documents = work.set.documents_at(first..u64::from(last[0] + last[1]))?;
+        for &[place, copies] in runs {
+            let of_run = &documents[(u64::from(place) - first) as usize..][..copies as usize];
+            of_labels.extend(of_run.iter().map(|&document| [u64::from(labels[place as usize]), document]));
+        }
+    }
+    let mut of_labels = net.exchange_all("members by label", of_labels, |row| (mix(row[0]) % peers as u64) as usize)?;
+    of_labels.sort_unstable();
+    of_labels.dedup();
+    let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);
+    let member = |group: DocId, document| Member { group, document, is_query: false };
+    Ok(groups.flat_map(|group| group.iter().map(|row| member(group[0][1], row[1]))).collect())
 }

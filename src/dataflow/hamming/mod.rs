@@ -1,43 +1,51 @@
 //! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
 //!
-//! Q goes to every process once and its workers share the tables that are built from it. Chunks of F are pulled by the
-//! workers, as the paper's mappers are given theirs; a worker scans a chunk and keeps what is near (`scan`). Without Q
-//! the fingerprints of F are joined with each other ([`all_pairs`]). Then it is known how many pairs of documents that
-//! makes; only then are they made (`pairs`), or the documents put in groups (`groups`).
+//! Each of the two joins is one dataflow. With Q (`batch`) pieces of F are sharded over the workers; each probes tables that are
+//! built from Q once in each process; pairs meet at the workers that merge them, and go to the parts of their table, which
+//! are written. Without Q ([`self_join`]) the fingerprints of F are joined with each other. Groups (`groups`) are made of what is
+//! near when all of it is known.
 
-pub mod all_pairs;
+mod batch;
 pub mod build;
+mod chunks;
+mod documents;
 mod groups;
-mod pairs;
+mod merge;
 mod scan;
+pub mod self_join;
+mod tally;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use timely::dataflow::operators::Exchange;
+use timely::dataflow::operators::vec::ToStream;
 
-use super::memory::hold_bytes_against_bound;
+use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
+use self::scan::Queries;
 use super::progress::{Laps, Progress};
 use super::tables::Part;
 use super::turns::Turns;
-use super::write::{commit, put_tables};
+use super::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::hamming::postings::Postings;
+use crate::hamming::design::k_below;
+use crate::ids::mix;
 use crate::job::Job;
 use crate::results::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
-use crate::storage::table::Table;
+use crate::storage::manifest::FileEntry;
+use crate::storage::output::Attempt;
 
 /// What a run joins, as one process sees it.
 pub struct Work {
     /// F.
     pub set: FingerprintSet,
-    /// Q; no items when F is joined with itself.
-    pub queries: Sources,
+    /// Q, which may have no rows; none when F is joined with itself.
+    pub queries: Option<Sources>,
     queries_read: Turns,
-    chunks_read: Turns,
+    pieces_read: Turns,
     /// For people who watch.
     pub progress: Arc<Progress>,
 }
@@ -46,7 +54,8 @@ impl Work {
     /// Finds F and Q of a job.
     ///
     /// # Errors
-    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none.
+    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none, or
+    /// when all fingerprints are within k bits of each other.
     pub fn find(job: &Job) -> Result<Work> {
         if job.batch.fingerprints.is_empty() {
             return Err(Error::Usage(
@@ -54,25 +63,22 @@ impl Work {
             ));
         }
         let set = FingerprintSet::open(&job.batch.fingerprints)?;
-        let queries = Sources::find(&job.batch.queries)?;
+        k_below(set.manifest.f, job.hamming.k)?;
+        let urls = &job.batch.queries;
+        let queries = if urls.is_empty() { None } else { Some(Sources::find(urls)?) };
         let made = (set.manifest.f, set.manifest.recipe.clone());
-        match &queries.made {
+        match queries.as_ref().and_then(|queries| queries.made.as_ref()) {
             Some((f, recipe)) if (*f, recipe) != (made.0, &made.1) => {
                 let reason = format!(
                     "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits)",
                     made.1, made.0
                 );
-                return Err(Error::input(job.batch.queries.join(", "), reason));
+                return Err(Error::input(urls.join(", "), reason));
             }
             _ => {}
         }
         let progress = Arc::new(Progress::new(set.manifest.count));
-        Ok(Work { set, queries, queries_read: Turns::default(), chunks_read: Turns::default(), progress })
-    }
-
-    /// The next chunk of F for this worker.
-    fn next_chunk(&self, net: &Net<'_>) -> Option<usize> {
-        Some(self.chunks_read.next(net)).filter(|&chunk| chunk < self.set.manifest.chunks.len())
+        Ok(Work { set, queries, queries_read: Turns::default(), pieces_read: Turns::default(), progress })
     }
 }
 
@@ -83,15 +89,16 @@ pub struct Summary {
     pub digest: String,
     /// Documents of F.
     pub documents: u64,
-    /// Queries of Q; 0 when F was joined with itself.
+    /// Queries of Q; 0 when Q was empty, and when F was joined with itself.
     pub queries: u64,
     /// Distinct fingerprints among them.
     pub distinct_queries: u64,
     /// Pairs of distinct fingerprints that are near.
     pub near: u64,
-    /// Pairs of documents that this makes, told or not.
+    /// Pairs of documents that are told, each once at its smallest distance, none of a document with itself. Where groups are
+    /// told, the pairs that they stand for: of rows, should a document stand on several.
     pub pairs: u64,
-    /// Pairs of documents by distance.
+    /// The same by distance.
     pub pairs_by_distance: BTreeMap<u32, u64>,
     /// Groups of documents that are told; 0 when pairs are.
     pub groups: u64,
@@ -101,46 +108,13 @@ pub struct Summary {
 ///
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no result.
-pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Result<Summary> {
+pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
-    let allowed = job.effort.memory_bytes;
     same_set(net, work)?;
-    let queries = queries(net, work)?;
-    laps.lap("1 queries");
-    work.progress.enter("scanning");
-    let mut summary = Summary {
-        digest: crate::job::Digest::of(job).hex(),
-        documents: work.set.manifest.count,
-        queries: queries.as_ref().map_or(0, |queries| queries.documents() as u64),
-        distinct_queries: queries.as_ref().map_or(0, |queries| queries.fingerprints().len() as u64),
-        ..Summary::default()
-    };
-    let tables = match queries {
-        Some(queries) => {
-            let share = scan::bytes(&queries, job.hamming.k) / net.workers_per_process() as u64;
-            hold_bytes_against_bound(net, "queries and their tables", share + scan::CHUNK_BYTES, allowed)?;
-            let near = scan::near(net, job, work, &queries)?;
-            laps.lap("2 scan");
-            let tally = near.iter().map(|near| (near.distance, near.pairs(&queries)));
-            let pairs = count(net, job, work, &mut summary, near.len(), tally)?;
-            hold_bytes_against_bound(net, "near pairs", share + 20 * near.len() as u64 + 48 * pairs, allowed)?;
-            if job.batch.groups {
-                groups::of_queries(net, job, work, &queries, near)?
-            } else {
-                pairs::with_queries(net, job, work, &queries, near)?
-            }
-        }
-        None => {
-            let found = all_pairs::of_set(net, job, work)?;
-            laps.lap("2 join");
-            let pairs = count(net, job, work, &mut summary, found.near.len(), found.tally())?;
-            hold_bytes_against_bound(net, "near pairs", found.bytes() + 48 * pairs, allowed)?;
-            if job.batch.groups { groups::of_set(net, job, found)? } else { pairs::of_set(net, job, found)? }
-        }
-    };
-    summary.groups = net.all_gather("groups", tables.groups)?.iter().sum();
-    work.progress.enter("writing");
-    let files = put_tables(net, folder, tables.parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
+    let mut summary =
+        Summary { digest: crate::job::Digest::of(job).hex(), documents: work.set.manifest.count, ..Summary::default() };
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| join(net, job, work, &attempt, &mut summary, &mut laps))?;
     laps.lap("3 write");
     let counts = [
         ("documents", summary.documents),
@@ -150,39 +124,90 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Work, folder: &Location) -> Resu
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, &counts, &recipes, laps.seconds, files)?;
+    commit(net, job, &counts, &recipes, laps.seconds, Staged { attempt, files })?;
     Ok(summary)
 }
 
-/// Parts of the table that a run writes, and how many groups are in them.
-struct Tables {
-    parts: Vec<Part>,
-    groups: u64,
-}
-
-/// Brings rows to the owners of their first columns' ranges, ascending and each once, and makes parts of table `name` of them.
-fn parts(
+/// Joins F with Q, or with itself, and stages what comes out; returns the files of all workers.
+fn join(
     net: &mut Net<'_>,
     job: &Job,
-    name: &'static str,
-    rows: Vec<[u64; 3]>,
-    table: fn(&[[u64; 3]]) -> Table,
-) -> Result<(Vec<[u64; 3]>, Vec<Part>)> {
-    let largest = rows.iter().map(|row| row[0]).max().unwrap_or(0);
-    let largest = net.all_gather("largest", largest)?.into_iter().max().unwrap_or(0);
-    let (partitions, peers) = (u128::from(job.output.partitions), net.peers());
-    // Equal ranges of the ids that occur.
-    let partition = move |row: &[u64; 3]| (u128::from(row[0]) * partitions / (u128::from(largest) + 1)) as usize;
-    let mut rows = net.exchange_all(name, rows, |row| partition(row) % peers)?;
-    rows.sort_unstable();
-    rows.dedup();
-    let of_part = rows.chunk_by(|x, y| partition(x) == partition(y));
-    let mut parts: Vec<Part> = of_part.map(|rows| (name, partition(&rows[0]), table(rows))).collect();
-    let any = net.all_gather("parts", parts.len() as u64)?.iter().any(|parts| *parts > 0);
-    if net.index() == 0 && !any {
-        parts.push((name, 0, table(&[])));
+    work: &Arc<Work>,
+    attempt: &Attempt,
+    summary: &mut Summary,
+    laps: &mut Laps,
+) -> Result<Vec<FileEntry>> {
+    let output = Output::new(attempt, u64::from(job.output.partitions));
+    let (queries, tally) = match (&work.queries, job.batch.groups) {
+        (Some(_), false) => {
+            let (queries, tally) = batch::pairs(net, job, work, &output)?;
+            (Some(queries), tally)
+        }
+        (Some(_), true) => {
+            let (near, (queries, tally)) = batch::near_rows(net, job, work)?;
+            let members = groups::of_queries(net, work, built(&queries)?, &near)?;
+            write_groups(net, members, &output)?;
+            (Some(queries), tally)
+        }
+        (None, false) => (None, self_join::pairs(net, job, work, &output)?),
+        (None, true) => {
+            let (near, tally) = self_join::near(net, job, work)?;
+            let members = groups::of_set(net, work, &near)?;
+            write_groups(net, members, &output)?;
+            (None, tally)
+        }
+    };
+    laps.lap(if queries.is_some() { "2 scan" } else { "2 join" });
+    if let Some(queries) = queries {
+        let queries = &built(&queries)?.postings;
+        (summary.queries, summary.distinct_queries) = (queries.documents() as u64, queries.fingerprints().len() as u64);
     }
-    Ok((rows, parts))
+    tally.finish(net, job, work, summary)?;
+    work.progress.enter("writing");
+    finish(net, job, &output, attempt, summary)
+}
+
+/// The queries of a batch that was run.
+fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
+    queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
+}
+
+/// Brings members to the parts of their table and writes these.
+fn write_groups(net: &mut Net<'_>, members: Vec<Member>, output: &Output) -> Result<()> {
+    net.dataflow(|scope, failures| {
+        let members = members.to_stream(scope);
+        merge_and_write(members.exchange(|member| mix(member.id())), output, failures);
+    })
+}
+
+/// Takes what was told into the summary, and writes that and a table without rows if there are none; returns all files.
+fn finish(
+    net: &mut Net<'_>,
+    job: &Job,
+    output: &Output,
+    attempt: &Attempt,
+    summary: &mut Summary,
+) -> Result<Vec<FileEntry>> {
+    let Written { mut files, counts } = output.take();
+    let [parts] = net.sum("parts", [files.len() as u64])?;
+    let empty: Part = if job.batch.groups {
+        (Member::TABLE, 0, Member::table(&[]))
+    } else {
+        (NearPair::TABLE, 0, NearPair::table(&[]))
+    };
+    if net.index() == 0 && parts == 0 {
+        files.push(put_part(attempt, &empty)?);
+    }
+    let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    for (number, rows) in net.all_gather("rows told", counts)?.into_iter().flatten() {
+        *told.entry(number).or_default() += rows;
+    }
+    if job.batch.groups {
+        summary.groups = told.values().sum();
+    } else {
+        (summary.pairs, summary.pairs_by_distance) = (told.values().sum(), told);
+    }
+    put_summary(net, attempt, files, &serde_json::to_string_pretty(summary).expect("plain values"))
 }
 
 /// Fails unless all processes see the same F and Q.
@@ -190,7 +215,7 @@ fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
     let mine = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),
-        work.queries.items.len() as u64,
+        work.queries.as_ref().map(|queries| queries.items.len() as u64),
     );
     let all = net.all_gather("inputs", mine)?;
     match all.iter().find(|other| (other.1, other.2) != (all[0].1, all[0].2)) {
@@ -202,58 +227,4 @@ fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
                     .into(),
         }),
     }
-}
-
-/// Q, once in each process; `None` when there is none.
-fn queries(net: &mut Net<'_>, work: &Work) -> Result<Option<Arc<Postings>>> {
-    if work.queries.items.is_empty() {
-        return Ok(None);
-    }
-    let f = work.set.manifest.f;
-    let read = || {
-        let mut rows: Vec<[u64; 2]> = Vec::new();
-        while let Some(item) = work.queries.items.get(work.queries_read.next(net)) {
-            rows.extend(item.read(f)?.into_iter().map(|(fingerprint, document)| [fingerprint, document]));
-        }
-        Ok(rows)
-    };
-    let mine = read();
-    let mine = mine?;
-    let all = net.share("queries", mine)?;
-    Ok(Some(net.once(|| Postings::new(all.iter().map(|&[fingerprint, document]| (fingerprint, document)).collect()))?))
-}
-
-/// Adds up what is near, tells how many pairs of documents are coming, and refuses more than the job allows; returns how
-/// many of those to be made are this worker's.
-fn count(
-    net: &mut Net<'_>,
-    job: &Job,
-    work: &Work,
-    summary: &mut Summary,
-    near: usize,
-    tally: impl Iterator<Item = (u32, u64)>,
-) -> Result<u64> {
-    let mut mine: BTreeMap<u32, u64> = BTreeMap::new();
-    tally.for_each(|(distance, pairs)| *mine.entry(distance).or_default() += pairs);
-    let own: u64 = mine.values().sum();
-    for (near, part) in net.all_gather("counts", (near as u64, mine))? {
-        summary.near += near;
-        for (distance, pairs) in part {
-            *summary.pairs_by_distance.entry(distance).or_default() += pairs;
-        }
-    }
-    summary.pairs = summary.pairs_by_distance.values().sum();
-    work.progress.coming.store(summary.pairs, Ordering::Relaxed);
-    if !job.batch.groups && summary.pairs > job.batch.max_pairs {
-        return Err(Error::TooManyPairs {
-            what: format!("pairs of documents are near ({} of distinct fingerprints)", summary.near),
-            found: summary.pairs,
-            pair_bytes: 24,
-            setting: "batch.max_pairs".into(),
-            allowed: job.batch.max_pairs,
-            remedy: "batch.groups=true tells them in one row a document".into(),
-        });
-    }
-    work.progress.enter(if job.batch.groups { "grouping" } else { "pairing" });
-    Ok(if job.batch.groups { 0 } else { own })
 }

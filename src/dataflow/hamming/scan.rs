@@ -1,29 +1,45 @@
-//! The scan: every chunk of F against tables built from Q.
+//! The scan: a piece of F against tables built from Q.
 //!
-//! No exchange. Memory: the tables once a process; a decoded chunk (64 MB) and what was found in each worker.
+//! Memory: the tables once a process; a decoded piece (48 MB) and what was found in it, in each worker.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use super::Work;
+use super::merge::NearPair;
+use crate::dataflow::memory::refuse_beyond_bound;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::close_pairs::{Joiner, Numbered};
 use crate::hamming::conditions::MAX_K;
-use crate::hamming::fingerprint_file::CHUNK_ROWS;
 use crate::hamming::kernels::Level;
 use crate::hamming::postings::{Postings, distinct};
 use crate::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
 use crate::hamming::spread::Spread;
-use crate::ids::DocId;
+use crate::ids::{DocId, SimHash};
 use crate::job::Job;
+use crate::results::fingerprints::Piece;
 
-/// Bytes that a worker holds of the chunk it scans: fingerprints as read, decoded, and where their rows end.
-pub const CHUNK_BYTES: u64 = 16 * CHUNK_ROWS as u64;
+/// Rows of the largest piece: fewer make tables come into cache more often than need be.
+const MOST_ROWS: u64 = 1 << 22;
+
+/// Rows of the smallest piece: a table takes as long to come into cache as some ten thousand to be looked up in it.
+const LEAST_ROWS: u64 = 1 << 17;
+
+/// Pieces that a worker has at least, as long as they are not too small: so that all are at work until the end.
+const PIECES: u64 = 4;
+
+/// Bytes that a worker holds of the piece it scans: fingerprints and where their rows end.
+const PIECE_BYTES: u64 = 12 * MOST_ROWS;
+
+/// Rows of a piece where so many workers scan so many rows.
+pub(super) fn piece_rows(rows: u64, workers: usize) -> u64 {
+    (rows / (PIECES * workers as u64)).clamp(LEAST_ROWS, MOST_ROWS)
+}
 
 /// Bytes that a process holds of queries and their tables.
-pub fn bytes(queries: &Postings, k: u32) -> u64 {
+fn bytes(queries: &Postings, k: u32) -> u64 {
     let distinct = queries.fingerprints().len();
     // Rows as they came, distinct ones with their documents, and the spread copy.
     let held = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
@@ -33,7 +49,7 @@ pub fn bytes(queries: &Postings, k: u32) -> u64 {
 
 /// A fingerprint of F that is near a query.
 #[derive(Debug, Clone, Copy)]
-pub struct Near {
+pub(super) struct Near {
     /// Its chunk.
     pub chunk: u32,
     /// First of its rows in the chunk.
@@ -97,45 +113,145 @@ impl Search {
     }
 }
 
-/// Scans the chunks that this worker pulls; returns what is near, ascending by chunk, row and query.
-///
-/// # Errors
-/// [`crate::error::Error::Input`] when a chunk is damaged, the same on all workers.
-pub fn near(net: &mut Net<'_>, job: &Job, work: &Work, queries: &Arc<Postings>) -> Result<Vec<Near>> {
-    let (f, k) = (work.set.manifest.f, job.hamming.k);
-    let search = net.once(|| Search::new(queries.fingerprints(), f, k))?;
-    let search = (*search).as_ref().map_err(Clone::clone)?;
-    let found = scan(net, k, work, search);
-    found
+/// Q and the tables built from it, which the workers of a process share.
+pub(super) struct Queries {
+    /// Distinct queries with their documents.
+    pub postings: Postings,
+    search: Search,
 }
 
-fn scan(net: &Net<'_>, k: u32, work: &Work, search: &Search) -> Result<Vec<Near>> {
-    let (mut scratch, mut joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
-    let (mut fingerprints, mut ends, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    while let Some(chunk) = work.next_chunk(net) {
-        net.check()?;
-        work.set.chunk(chunk)?.decode_all(&mut fingerprints)?;
+impl Queries {
+    /// Builds the tables for the queries of a job, given as (fingerprint, document), in a process of so many workers.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::MemoryLimit`] when they do not fit in the memory that the job allows, or in what there is.
+    pub fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
+        let (postings, k) = (Postings::new(rows), job.hamming.k);
+        let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
+        refuse_beyond_bound("queries and their tables", held, job.effort.memory_bytes)?;
+        let search = Search::new(postings.fingerprints(), f, k)?;
+        Ok(Queries { postings, search })
+    }
+}
+
+/// A worker that scans pieces, with its buffers.
+pub(super) struct Mapper {
+    work: Arc<Work>,
+    scratch: Scratch,
+    joiner: Joiner,
+    fingerprints: Vec<SimHash>,
+    ends: Vec<u32>,
+}
+
+impl Mapper {
+    /// A worker for distances up to `k`.
+    pub fn new(work: &Arc<Work>, k: u32) -> Mapper {
+        let (scratch, joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
+        Mapper { work: Arc::clone(work), scratch, joiner, fingerprints: Vec::new(), ends: Vec::new() }
+    }
+
+    /// What is near in a piece, ascending by row and query.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when its chunk is damaged.
+    pub fn scan(&mut self, piece: Piece, queries: &Queries) -> Result<Vec<Near>> {
+        let Mapper { work, scratch, joiner, fingerprints, ends } = self;
+        let first = work.set.read_piece(piece, fingerprints)? as u32;
         let rows = fingerprints.len() as u64;
-        distinct(&mut fingerprints, &mut ends);
-        Spread::all(work.set.manifest.f, &mut fingerprints);
-        let before = found.len();
-        search.join(&fingerprints, &mut scratch, &mut joiner, &mut |Hit { at, query, distance }| {
-            let row = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
-            found.push(Near { chunk: chunk as u32, row, copies: ends[at as usize] - row, query, distance });
+        distinct(fingerprints, ends);
+        Spread::all(work.set.manifest.f, fingerprints);
+        let mut found = Vec::new();
+        queries.search.join(fingerprints, scratch, joiner, &mut |Hit { at, query, distance }| {
+            let start = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
+            let (chunk, copies) = (piece.chunk as u32, ends[at as usize] - start);
+            found.push(Near { chunk, row: first + start, copies, query, distance });
         });
-        found[before..].sort_unstable_by_key(|near| (near.row, near.query));
+        found.sort_unstable_by_key(|near| (near.row, near.query));
         work.progress.done.fetch_add(rows, Ordering::Relaxed);
         work.progress.records.fetch_add(rows, Ordering::Relaxed);
+        Ok(found)
     }
-    Ok(found)
+}
+
+/// Pairs of documents out of what is near in a piece, one after the other.
+pub(super) struct Pairs {
+    queries: Arc<OnceLock<Queries>>,
+    near: Vec<Near>,
+    /// Documents of the rows that are near: all from the first to the last, or of one after the other.
+    documents: Vec<DocId>,
+    /// Whether a document that stands in F and Q is one.
+    same: bool,
+    /// The next pair: of which near row; which document of it, and where its documents begin; which document of the query.
+    at: usize,
+    start: usize,
+    document: usize,
+    other: usize,
+}
+
+impl Pairs {
+    /// Rows for which doc ids are read one by one; they are checked a thousand at a time.
+    const FEW: usize = 1000;
+
+    /// The pairs of what [`Mapper::scan`] has found in a piece.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when doc ids are damaged.
+    pub fn new(work: &Work, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
+        let rows = |near: &Near| near.row as usize..(near.row + near.copies) as usize;
+        let mut documents = Vec::new();
+        if near.len() > Pairs::FEW {
+            let (first, last) = (&near[0], &near[near.len() - 1]);
+            documents = work.set.documents(first.chunk as usize, rows(first).start..rows(last).end)?;
+        } else {
+            for of_row in near.chunk_by(|x, y| x.row == y.row) {
+                documents.extend(work.set.documents(of_row[0].chunk as usize, rows(&of_row[0]))?);
+            }
+        }
+        let same = work.set.doc_ids && work.queries.as_ref().is_some_and(|queries| queries.doc_ids);
+        Ok(Pairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
+    }
+
+    /// Goes on to the next near row.
+    fn next_row(&mut self) {
+        let (before, next) = (self.near[self.at], self.near.get(self.at + 1));
+        if let Some(next) = next.filter(|next| next.row != before.row) {
+            let all = self.near.len() > Pairs::FEW;
+            self.start += if all { next.row - before.row } else { before.copies } as usize;
+        }
+        (self.at, self.document, self.other) = (self.at + 1, 0, 0);
+    }
+}
+
+impl Iterator for Pairs {
+    type Item = NearPair;
+
+    fn next(&mut self) -> Option<NearPair> {
+        loop {
+            let near = *self.near.get(self.at)?;
+            let others = self.queries.get().expect("tables are built before pieces are scanned");
+            let others = others.postings.doc_ids(near.query as usize);
+            if self.other == others.len() {
+                (self.document, self.other) = (self.document + 1, 0);
+            }
+            if self.document == near.copies as usize {
+                self.next_row();
+                continue;
+            }
+            let (a, b) = (self.documents[self.start + self.document], others[self.other]);
+            self.other += 1;
+            if !self.same || a != b {
+                return Some(NearPair { a, b, distance: near.distance });
+            }
+        }
+    }
 }
 
 /// Calls `take` with all that is near one fingerprint of F, and the documents that have it; `near` is this worker's, in the
-/// order in which [`near`] gives it.
+/// order of pieces and of [`Mapper::scan`] within one.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] when doc ids are damaged.
-pub fn with_documents(
+pub(super) fn with_documents(
     net: &Net<'_>,
     work: &Work,
     near: &[Near],
@@ -145,9 +261,9 @@ pub fn with_documents(
     const FEW: usize = 1000;
     for of_chunk in near.chunk_by(|x, y| x.chunk == y.chunk) {
         let number = of_chunk[0].chunk as usize;
-        let chunk = work.set.chunk(number)?;
-        let documents = |rows: Range<usize>| work.set.documents(number, &chunk, rows);
-        let all = if of_chunk.len() > FEW { Some(documents(0..chunk.about().count as usize)?) } else { None };
+        let documents = |rows: Range<usize>| work.set.documents(number, rows);
+        let count = work.set.manifest.chunks[number].count as usize;
+        let all = if of_chunk.len() > FEW { Some(documents(0..count)?) } else { None };
         for of_row in of_chunk.chunk_by(|x, y| x.row == y.row) {
             net.check()?;
             let rows = of_row[0].row as usize..(of_row[0].row + of_row[0].copies) as usize;

@@ -86,6 +86,6 @@ pub fn find(
     shelf.kept().for_each(|(slot, rank)| lengths[rank as usize] = shelf.fprints.get(slot).len() as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     let room = room(net, Held::on(shelf), job)?;
-    let near = near::near(net, shelf, &lengths, (&same, &matches), &documents, &room)?;
+    let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;
     Ok(Found { documents, same, tables, clustered, near, web })
 }

@@ -14,10 +14,10 @@ use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Wide;
-use crate::study::matches::Match;
 use crate::study::report::{NEAR, Near, near as row, nearness};
 
-/// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages.
+/// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages,
+/// `same[page]` is the smallest page of its multiset, `clusters[page]` the first of its cluster by the paper's rule.
 ///
 /// # Errors
 /// As [`similar_pairs`].
@@ -25,7 +25,7 @@ pub(super) fn near(
     net: &mut Net<'_>,
     shelf: &Shelf,
     lengths: &[u32],
-    (same, matches): (&[Rank], &[Match]),
+    (same, clusters): (&[Rank], &[Rank]),
     documents: &PageSet,
     room: &Room,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
@@ -33,9 +33,8 @@ pub(super) fn near(
     let copies = net.once(|| PageSet::new(pages, |page| same[page] as usize != page))?;
     let mut sets: [UnionFind; 3] = std::array::from_fn(|_| UnionFind::new(pages));
     if net.index() == 0 {
-        let equal = same.iter().zip(0..).map(|(&first, page)| (first, page));
-        for (x, y) in equal.chain(matches.iter().map(|found| (found.document, found.within))) {
-            sets.iter_mut().for_each(|sets| _ = sets.union(x, y));
+        for (&first, page) in clusters.iter().zip(0..) {
+            sets.iter_mut().for_each(|sets| _ = sets.union(first, page));
         }
     }
     let mut slots = shelf.kept();

@@ -68,23 +68,25 @@ fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
         bytes.extend(others.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         return;
     }
+    // Whole words are written, each over the bytes of the one before that are not full: eight bytes more than there are.
+    let mut at = bytes.len();
+    let unary = at + low_bytes(others.len(), width);
+    bytes.resize(unary + 8, 0);
     let (mut pending, mut held) = (0u64, 0);
     for fingerprint in others {
         pending |= ((fingerprint - first) & low_mask(width)) << held;
         held += width;
-        while held >= 8 {
-            bytes.push(pending as u8);
-            (pending, held) = (pending >> 8, held - 8);
-        }
+        bytes[at..at + 8].copy_from_slice(&pending.to_le_bytes());
+        at += (held / 8) as usize;
+        (pending, held) = (pending >> (held & !7), held % 8);
     }
-    if held > 0 {
-        bytes.push(pending as u8);
-    }
-    let unary = bytes.len();
+    bytes.truncate(unary);
+    let ones = others.last().map_or(0, |last| ((last - first) >> width) as usize + others.len());
+    bytes.resize(unary + ones.div_ceil(8), 0);
+    let upper = &mut bytes[unary..];
     for (i, fingerprint) in others.iter().enumerate() {
         let place = ((fingerprint - first) >> width) as usize + i;
-        bytes.resize(bytes.len().max(unary + place / 8 + 1), 0);
-        bytes[unary + place / 8] |= 1 << (place % 8);
+        upper[place / 8] |= 1 << (place % 8);
     }
 }
 

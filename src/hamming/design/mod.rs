@@ -13,6 +13,8 @@ pub mod covering;
 pub mod machine;
 pub mod paper;
 
+use crate::error::{Error, Result};
+
 /// Keys made of whole blocks: bit j of a key stands for block j of the `blocks` that the fingerprint is split in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDesign {
@@ -106,6 +108,14 @@ impl TableDesign {
     pub fn survives_exhaustively(&self) -> bool {
         subsets_of_64(self.f, self.k).all(|errors| self.keys.iter().any(|key| key & errors == 0))
     }
+}
+
+/// k, if fingerprints of `f` bits can differ in more.
+///
+/// # Errors
+/// [`Error::Usage`] when they cannot: then all would be near each other.
+pub fn k_below(f: u32, k: u32) -> Result<u32> {
+    if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
 }
 
 /// The lowest `f` bits.

@@ -28,9 +28,8 @@ pub use read::FingerprintFile;
 pub use write::{ChunkWriter, Written, chunk};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
-use super::sections::Kind;
+use super::sections::{Kind, short_checksum};
 use crate::job::Coder;
 
 /// Fingerprints in a chunk: 64 MB of eight bytes each.
@@ -72,10 +71,6 @@ pub struct About {
     pub last: u64,
     /// Whether doc ids stand beside them.
     pub doc_ids: bool,
-}
-
-fn short_checksum(bytes: &[u8]) -> u32 {
-    xxh3_64(bytes) as u32
 }
 
 #[cfg(test)]

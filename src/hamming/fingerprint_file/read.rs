@@ -26,6 +26,12 @@ pub struct FingerprintFile {
     blocks: Vec<(Block, u32)>,
 }
 
+impl std::fmt::Debug for FingerprintFile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "FingerprintFile of {:?}", self.head.about)
+    }
+}
+
 impl FingerprintFile {
     /// Opens a chunk that is called `name` in messages; reads head, code and directory.
     ///
@@ -92,13 +98,50 @@ impl FingerprintFile {
     /// # Cost
     /// Memory for the rows, and 1 MiB.
     pub fn decode_all(&self, rows: &mut Vec<u64>) -> Result<()> {
-        rows.resize(self.blocks.last().map_or(0, |(block, _)| block.rows), 0);
-        let mut from = 0;
-        while from < self.blocks.len() {
+        self.decode_blocks(0..self.blocks.len(), rows)
+    }
+
+    /// Decodes, in place of what `rows` holds, the fingerprints whose first row is in one of `parts` even parts of the chunk,
+    /// with all rows of each; returns the place of the first of these rows.
+    ///
+    /// So each fingerprint of the chunk is in one part, however often it stands there.
+    ///
+    /// # Errors
+    /// When a block is damaged; `rows` then holds anything.
+    ///
+    /// # Panics
+    /// When there is no such part.
+    ///
+    /// # Cost
+    /// As [`FingerprintFile::decode_all`], for the part and a block or two besides.
+    pub fn decode_part(&self, part: usize, parts: usize, rows: &mut Vec<u64>) -> Result<usize> {
+        assert!(part < parts, "no part {part} of {parts}");
+        let block = |part: usize| self.blocks.len() * part / parts;
+        let (from, until) = (block(part), block(part + 1));
+        if from == until {
+            rows.clear();
+            return Ok(0);
+        }
+        // The last fingerprint may go on in further blocks, up to one that ends with a larger one.
+        let last = self.blocks[until - 1].0.key;
+        let end = self.blocks.len().min(self.blocks.partition_point(|(block, _)| block.key <= last) + 1);
+        self.decode_blocks(from..end, rows)?;
+        rows.truncate(rows.partition_point(|row| *row <= last));
+        let before = from.checked_sub(1).map(|block| self.blocks[block].0.key);
+        let of_others = before.map_or(0, |before| rows.partition_point(|row| *row <= before));
+        rows.drain(..of_others);
+        Ok(self.rows_of(from).start + of_others)
+    }
+
+    fn decode_blocks(&self, blocks: Range<usize>, rows: &mut Vec<u64>) -> Result<()> {
+        let first = if blocks.is_empty() { 0 } else { self.rows_of(blocks.start).start };
+        rows.resize(blocks.end.checked_sub(1).map_or(0, |last| self.rows_of(last).end) - first, 0);
+        let mut from = blocks.start;
+        while from < blocks.end {
             let start = self.bytes_before(from);
             let within = |(block, _): &&(Block, u32)| block.bytes - start <= WINDOW;
-            let until = from + self.blocks[from..].iter().take_while(within).count().max(1);
-            let window = self.rows_of(from).start..self.rows_of(until - 1).end;
+            let until = from + self.blocks[from..blocks.end].iter().take_while(within).count().max(1);
+            let window = self.rows_of(from).start - first..self.rows_of(until - 1).end - first;
             self.decode_window(from..until, &mut rows[window])?;
             from = until;
         }

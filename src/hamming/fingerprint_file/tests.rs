@@ -74,6 +74,26 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn each_fingerprint_is_in_one_part_with_all_its_rows(
+        runs in prop::collection::vec((0u64..99, 0usize..3000), 0..12), parts in 1usize..9
+    ) {
+        let mut sorted: Vec<u64> = runs.iter().flat_map(|&(value, copies)| vec![value; copies]).collect();
+        sorted.sort_unstable();
+        let file = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap();
+        let (mut told, mut rows) = (Vec::new(), vec![7; 3]);
+        for part in 0..parts {
+            let first = file.decode_part(part, parts, &mut rows).unwrap();
+            prop_assert!(rows.is_empty() || first == told.len());
+            prop_assert!(rows.is_empty() || told.last() != rows.first());
+            told.extend_from_slice(&rows);
+        }
+        prop_assert_eq!(told, sorted);
+    }
+}
+
 #[test]
 fn chunks_of_no_one_and_extreme_rows_read() {
     for sorted in [vec![], vec![9], vec![0, u64::MAX], vec![u64::MAX; 2500]] {

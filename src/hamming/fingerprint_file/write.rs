@@ -34,7 +34,8 @@ pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: 
         }
         start = block.bytes;
     }
-    let doc_id_bytes: Vec<u8> = doc_ids.unwrap_or_default().iter().flat_map(|doc_id| doc_id.to_le_bytes()).collect();
+    // As they lie in memory: this program is for little-endian machines only.
+    let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
     let checks: Vec<u8> =
         doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()).collect();
     let about = About {
@@ -46,9 +47,10 @@ pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: 
         last,
         doc_ids: doc_ids.is_some(),
     };
-    let sections = [&encoded.code[..], &directory, &checks, &encoded.bytes, &doc_id_bytes];
+    let sections = [&encoded.code[..], &directory, &checks, &encoded.bytes, doc_id_bytes];
     let mut bytes = sections::head(KIND, &about, &sections);
-    bytes.extend(sections.concat());
+    bytes.reserve_exact(sections.iter().map(|section| section.len()).sum());
+    sections.iter().for_each(|section| bytes.extend_from_slice(section));
     Ok(bytes)
 }
 

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! head (see sections)   recipe, fingerprints, documents
-//! 0  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing when every
+//! 0  checks             of starts and doc ids (see checked)
+//! 1  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing when every
 //!                       fingerprint has one document
-//! 1  doc ids            8 bytes each, fingerprint by fingerprint, ascending within one
+//! 2  doc ids            8 bytes each, fingerprint by fingerprint, ascending within one
 //! ```
 //!
 //! Fingerprints are in the order of the index's home table: the permuted one.
@@ -13,26 +14,34 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::checked::{Checked, checks, checks_bytes};
 use super::super::permutation::Permutation;
 use super::super::sections::{self, Bytes, Kind, Opened};
 use crate::error::Result;
 use crate::ids::DocId;
 
 /// Format of this file that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const KIND: Kind =
     Kind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
 
-const STARTS: usize = 0;
-const DOC_IDS: usize = 1;
-const SECTIONS: usize = 2;
+const CHECKS: usize = 0;
+const STARTS: usize = 1;
+const DOC_IDS: usize = 2;
+const SECTIONS: usize = 3;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct About {
     recipe: String,
     fingerprints: u64,
     documents: u64,
+}
+
+/// Bytes of the doc ids of so many documents with so many different fingerprints, but for the head of their file.
+pub fn document_bytes(fingerprints: u64, documents: u64) -> u64 {
+    let starts = if fingerprints < documents { 4 * (fingerprints + 1) } else { 0 };
+    starts + 8 * documents + checks_bytes(starts) + checks_bytes(8 * documents)
 }
 
 /// The parts of the file for documents with these fingerprints, sorted, fewer than 2^32.
@@ -57,7 +66,8 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     let documents = rows.len() as u64;
     let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
     let about = About { recipe: recipe.into(), fingerprints: different as u64, documents };
-    vec![sections::head(KIND, &about, &[&starts, &doc_ids]), starts, doc_ids]
+    let checks = checks(&[&starts, &doc_ids]);
+    vec![sections::head(KIND, &about, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
 }
 
 /// The file of doc ids, opened.
@@ -65,25 +75,29 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
 pub struct Documents<B> {
     bytes: B,
     head: Opened<About>,
-    starts: Range<usize>,
-    doc_ids: Range<usize>,
+    starts: Checked,
+    doc_ids: Checked,
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
-    /// Opens a file that is called `name` in messages. Its head is checked, its sections by [`Documents::verify`].
+    /// Opens a file that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
+    /// or all by [`Documents::verify`].
     ///
     /// # Errors
     /// [`crate::error::Error::Input`] when it is no such file, of another format, or cut.
     pub fn open(name: &str, bytes: B) -> Result<Documents<B>> {
         let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
-        let (starts, doc_ids) = (span(STARTS), span(DOC_IDS));
+        let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
         let About { fingerprints, documents, .. } = head.about;
         let one_each = starts.is_empty() && fingerprints == documents;
         let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
-        if documents.checked_mul(8) != Some(doc_ids.len() as u64) || !(one_each || many) {
+        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || many);
+        let sections = Checked::sections([starts, doc_ids], span(CHECKS));
+        let Some([starts, doc_ids]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));
-        }
+        };
+        head.check(CHECKS, &bytes.as_ref()[span(CHECKS)])?;
         Ok(Documents { bytes, head, starts, doc_ids })
     }
 
@@ -93,8 +107,11 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     /// [`crate::error::Error::Input`] when the file is damaged.
     pub fn verify(&self) -> Result<()> {
         let bytes = self.bytes.as_ref();
-        self.head.check(STARTS, &bytes[self.starts.clone()])?;
-        self.head.check(DOC_IDS, &bytes[self.doc_ids.clone()])
+        self.head.check(STARTS, self.starts.bytes(bytes))?;
+        self.head.check(DOC_IDS, self.doc_ids.bytes(bytes))?;
+        self.starts.set_good();
+        self.doc_ids.set_good();
+        Ok(())
     }
 
     /// Different fingerprints.
@@ -117,15 +134,24 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     }
 
     /// Doc ids of the fingerprint at a place, little-endian; none when there is no such place.
-    pub(super) fn of(&self, place: usize) -> &[[u8; 8]] {
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when the file is damaged where it tells of them.
+    pub(super) fn of(&self, place: usize) -> Result<&[[u8; 8]]> {
         let bytes = self.bytes.as_ref();
-        let range = if self.starts.is_empty() {
+        let starts = self.starts.bytes(bytes).as_chunks().0;
+        let range = if starts.is_empty() {
             place..place + 1
         } else {
-            let starts = bytes[self.starts.clone()].as_chunks().0;
+            if !self.starts.is_good(bytes, 4 * place..4 * (place + 2)) {
+                return Err(self.head.damaged_block(STARTS));
+            }
             let start = |at: usize| starts.get(at).map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
             start(place)..start(place + 1)
         };
-        bytes[self.doc_ids.clone()].as_chunks().0.get(range).unwrap_or_default()
+        if !self.doc_ids.is_good(bytes, 8 * range.start..8 * range.end) {
+            return Err(self.head.damaged_block(DOC_IDS));
+        }
+        Ok(self.doc_ids.bytes(bytes).as_chunks().0.get(range).unwrap_or_default())
     }
 }

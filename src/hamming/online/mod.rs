@@ -4,6 +4,8 @@
 //! each agrees with it on some key, so it is among the rows of that table with the query's key; these are compared. What
 //! several tables find is reported by the first of them.
 //!
+//! What is mapped is checked block by block as it is touched, so a damaged file is an error and never a wrong answer.
+//!
 //! Tables hold each fingerprint once, however many documents have it; the doc ids stand in a file beside.
 //!
 //! # Source
@@ -18,6 +20,7 @@ mod documents;
 mod manifest;
 
 pub use build::{Builder, Built};
+pub use documents::document_bytes;
 pub use manifest::{File, Manifest, NAME};
 
 use self::documents::Documents;
@@ -55,7 +58,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// let bytes = |name: &str| files.iter().find(|file| file.name == name).unwrap().parts.concat();
 /// let index = OnlineIndex::open(builder.finish(), |file| Ok(bytes(&file.name)))?;
 ///
-/// let near = index.near(0xfd, 1);
+/// let near = index.near(0xfd, 1).unwrap();
 /// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
 /// assert_eq!(index.doc_ids(0xff).collect::<Vec<_>>(), [10, 11]);
 /// # Ok::<(), webtwin::error::Error>(())
@@ -123,23 +126,26 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
 
     /// The existing fingerprints that differ from `fingerprint` in at most `k` bits, each once, ascending.
     ///
+    /// # Errors
+    /// [`Error::Input`] when a file is damaged where the answer is looked for.
+    ///
     /// # Panics
     /// When `k` is larger than the design's, or the fingerprint wider.
     ///
     /// # Cost
     /// For each table two memory accesses, a pass over the rows that share the query's key, and a sort of what is found.
-    pub fn near(&self, fingerprint: u64, k: u32) -> Vec<Near> {
+    pub fn near(&self, fingerprint: u64, k: u32) -> Result<Vec<Near>> {
         let design = &self.manifest.design;
         assert!(k <= design.k && (design.f == 64 || fingerprint >> design.f == 0), "no such query: {fingerprint:#x}");
         let permuted: Vec<u64> = self.tables.iter().map(|table| table.permutation().apply(fingerprint)).collect();
         for (table, &permuted) in self.tables.iter().zip(&permuted) {
             table.prefetch_directory(permuted);
         }
-        let rows: Vec<_> =
-            self.tables.iter().zip(&permuted).map(|(table, &permuted)| table.with_prefix(permuted)).collect();
+        let rows = self.tables.iter().zip(&permuted).map(|(table, &permuted)| table.with_prefix(permuted));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
         let (mut near, mut found) = (Vec::new(), Vec::new());
         for (at, ((table, &permuted), rows)) in self.tables.iter().zip(&permuted).zip(rows).enumerate() {
-            table.near(permuted, table.with_key(permuted, rows), k, &mut found);
+            table.near(permuted, table.with_key(permuted, rows)?, k, &mut found)?;
             for found in found.drain(..) {
                 let differing = found ^ fingerprint;
                 // Rows that share the prefix but not the whole key are found, too; some other table is to report them.
@@ -149,28 +155,42 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
             }
         }
         near.sort_unstable();
-        near
+        Ok(near)
     }
 
     /// How many rows a query is compared with, over all tables.
-    pub fn candidates(&self, fingerprint: u64) -> usize {
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a table is damaged where they are looked for.
+    pub fn candidates(&self, fingerprint: u64) -> Result<usize> {
         let rows = |table: &PermutedTable<B>| {
             let permuted = table.permutation().apply(fingerprint);
-            table.with_key(permuted, table.with_prefix(permuted)).len()
+            Ok(table.with_key(permuted, table.with_prefix(permuted)?)?.len())
         };
         self.tables.iter().map(rows).sum()
     }
 
     /// Whether a fingerprint exists.
-    pub fn contains(&self, fingerprint: u64) -> bool {
-        self.tables[self.home].place(fingerprint).is_some()
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a table is damaged where it is looked for.
+    pub fn contains(&self, fingerprint: u64) -> Result<bool> {
+        Ok(self.tables[self.home].place(fingerprint)?.is_some())
     }
 
     /// Doc ids of an existing fingerprint, ascending; none when it does not exist or no doc ids are kept.
-    pub fn doc_ids(&self, fingerprint: u64) -> impl ExactSizeIterator<Item = DocId> {
-        let place = self.documents.as_ref().and_then(|_| self.tables[self.home].place(fingerprint));
-        let bytes = self.documents.as_ref().zip(place).map_or(&[][..], |(documents, place)| documents.of(place));
-        bytes.iter().map(|&bytes| u64::from_le_bytes(bytes))
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a file is damaged where they are looked for.
+    pub fn doc_ids(&self, fingerprint: u64) -> Result<impl ExactSizeIterator<Item = DocId>> {
+        let bytes = match &self.documents {
+            Some(documents) => match self.tables[self.home].place(fingerprint)? {
+                Some(place) => documents.of(place)?,
+                None => &[],
+            },
+            None => &[],
+        };
+        Ok(bytes.iter().map(|&bytes| u64::from_le_bytes(bytes)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The paper's whole batch job: F on disk in compressed chunks, a million queries, two workers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::measure::{memory_scan, seconds};
@@ -43,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let out = Location::parse(&job.output.url)?;
     let (digest, into, workers) = (Digest::of(&job).0, out.clone(), options.workers);
     let (took, summary) = seconds(move || {
-        let work = Work::find(&job)?;
+        let work = Arc::new(Work::find(&job)?);
         run_on(&Cluster::local(workers), 0, digest, move |net| join(net, &job, &work, &into))
     });
     let summary = summary?.swap_remove(0);

@@ -1,0 +1,237 @@
+//! F joined with Q, as one dataflow:
+//!
+//! ```text
+//! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange ─▶ merge ─▶ deal out ─▶ write parts
+//! ```
+//!
+//! A worker that is free takes the next piece of F, as the paper's mappers are given theirs. It is at most some pieces ahead of the
+//! slowest whose pairs have not all come where they are merged, so that what is on its way stays bounded.
+//!
+//! # Source
+//! \[MJS07\] section 3.3.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use timely::dataflow::Scope;
+use timely::dataflow::channels::pact::{Exchange as To, Pipeline};
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::probe::Handle;
+use timely::dataflow::operators::vec::Map;
+use timely::dataflow::operators::{Exchange, Probe};
+
+use super::Work;
+use super::merge::{BATCH, Output, Told, merge_and_write};
+use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
+use super::tally::Tally;
+use crate::engine::{Failures, Fallible, Net, Position, Rows};
+use crate::error::Result;
+use crate::hamming::rows::FingerprintRow;
+use crate::ids::mix;
+use crate::job::Job;
+use crate::results::fingerprints::Piece;
+
+/// Pieces that all workers are ahead of the slowest, for each of them.
+const AHEAD: usize = 4;
+
+/// How long a worker waits that is too far ahead, before it looks again.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What the operators of a worker know of the batch.
+#[derive(Clone)]
+struct Batch {
+    job: Job,
+    work: Arc<Work>,
+    at: Position,
+    pieces: Arc<Vec<Piece>>,
+    queries: Arc<OnceLock<Queries>>,
+    tally: Arc<Tally>,
+}
+
+impl Batch {
+    fn new(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<Batch> {
+        let rows = piece_rows(work.set.manifest.count, net.peers());
+        let pieces = net.once(|| work.set.pieces(rows))?;
+        let (queries, tally) = (net.once(OnceLock::new)?, net.once(|| Tally::new(job))?);
+        Ok(Batch { job: job.clone(), work: Arc::clone(work), at: net.position(), pieces, queries, tally })
+    }
+
+    fn queries(&self) -> &Queries {
+        self.queries.get().expect("tables are built before pieces are scanned")
+    }
+
+    /// Counts the pairs that near rows stand for; says whether they are to be made.
+    fn count(&self, near: &[Near]) -> bool {
+        let postings = &self.queries().postings;
+        self.tally.add(near.len() as u64, near.iter().map(|near| (near.distance, near.pairs(postings))))
+    }
+}
+
+/// Q and what was counted of the pairs; what a batch leaves besides its rows.
+pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
+
+/// Finds the pairs of a document of F (`a`) and one of Q (`b`), and writes them. A document that stands in both is not paired with
+/// itself, where documents have ids of their own.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] when F or Q is damaged; [`crate::error::Error::MemoryLimit`] when Q does not fit in memory; [`crate::error::Error::Storage`].
+pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Output) -> Result<Counted> {
+    let batch = Batch::new(net, job, work)?;
+    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    net.dataflow(|scope, failures| {
+        let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
+        let merged = Handle::new();
+        let mapper = batch.clone();
+        let pairs_of = move |near: Vec<Near>| {
+            let near = if mapper.count(&near) { near } else { Vec::new() };
+            Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
+        };
+        let pairs = failures.divert(probe(ready, &batch, &merged, pairs_of));
+        merge_and_write(pairs.exchange(|pair| mix(pair.id())).probe_with(&merged), output, failures);
+    })?;
+    Ok(counted)
+}
+
+/// Finds what is near the queries; returns what this worker has found, piece by piece.
+///
+/// # Errors
+/// As [`pairs`].
+pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<(Vec<Near>, Counted)> {
+    let batch = Batch::new(net, job, work)?;
+    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    let found: Rc<RefCell<Vec<Near>>> = Rc::default();
+    net.dataflow(|scope, failures| {
+        let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
+        let taken = Handle::new();
+        let mapper = batch.clone();
+        let counted = move |near: Vec<Near>| {
+            mapper.count(&near);
+            Ok(near.into_iter())
+        };
+        let near = failures.divert(probe(ready, &batch, &taken, counted)).probe_with(&taken);
+        let found = Rc::clone(&found);
+        near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
+    })?;
+    Ok((found.take(), counted))
+}
+
+/// The queries of the items that this worker takes.
+fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<FingerprintRow>> {
+    let Batch { work, at, .. } = batch.clone();
+    source(scope, "read Q", move |capability, info| {
+        let again = scope.activator_for(info.address);
+        let mut to_come = Some(capability);
+        move |output| {
+            let Some(capability) = &to_come else { return };
+            let items = work.queries.as_ref().map_or(&[][..], |queries| &queries.items);
+            let item = items.get(work.queries_read.next_of(at.process, at.processes));
+            let read = item.map(|item| item.read(work.set.manifest.f));
+            let mut session = output.session(capability);
+            match read {
+                Some(Ok(rows)) => {
+                    let row = |(fingerprint, document)| Ok(FingerprintRow { fingerprint, document });
+                    session.give_iterator(rows.into_iter().map(row));
+                    again.activate();
+                    return;
+                }
+                Some(Err(error)) => session.give(Err(Box::new(error))),
+                None => {}
+            }
+            drop(session);
+            to_come = None;
+        }
+    })
+}
+
+/// Each row once for every process, with the worker that it goes to.
+fn to_every_process<'s>(
+    rows: Rows<'s, Fallible<FingerprintRow>>,
+    batch: &Batch,
+    failures: &Failures,
+) -> Rows<'s, (u64, FingerprintRow)> {
+    let at = batch.at;
+    let to = move |row| (0..at.processes).map(move |process| (at.first_of(process) as u64, row));
+    failures.divert(rows).flat_map(to).exchange(|row: &(u64, FingerprintRow)| row.0)
+}
+
+/// Builds the tables when all queries have come, once in each process; tells the workers of the process, by their numbers.
+fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failures: &Failures) -> Rows<'s, u64> {
+    let Batch { job, work, at, queries, .. } = batch.clone();
+    let built = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
+        let mut to_come = Some(capability);
+        let mut all = Vec::new();
+        move |(rows, rows_to_come), output| {
+            let row = |(_, row): (u64, FingerprintRow)| (row.fingerprint, row.document);
+            rows.for_each(|_, rows| all.extend(rows.drain(..).map(row)));
+            if !rows_to_come.is_empty() {
+                return;
+            }
+            let Some(capability) = to_come.take().filter(|_| at.is_first()) else { return };
+            let built = Queries::new(std::mem::take(&mut all), work.set.manifest.f, at.workers, &job);
+            let mut session = output.session(&capability);
+            match built {
+                Ok(built) => {
+                    work.progress.enter("scanning");
+                    queries.get_or_init(|| built);
+                    session.give_iterator((at.index..at.index + at.workers).map(|worker| Ok(worker as u64)));
+                }
+                Err(error) => session.give(Err(Box::new(error))),
+            }
+        }
+    });
+    failures.divert(built)
+}
+
+/// Scans pieces of F one after the other, as soon as the tables are ready, and hands on what `expand` makes of what is near in
+/// each. The time of a row is the number of its piece; `merged` tells up to which piece all rows have come where they go.
+fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
+    ready: Rows<'s, u64>,
+    batch: &Batch,
+    merged: &Handle<u64>,
+    mut expand: impl FnMut(Vec<Near>) -> Result<I> + 'static,
+) -> Rows<'s, Fallible<R>> {
+    let (scope, batch, merged) = (ready.scope(), batch.clone(), merged.clone());
+    ready.unary(To::new(|worker: &u64| *worker), "probe F in tables of Q", move |capability, info| {
+        let again = scope.activator_for(info.address);
+        let mut mapper = Mapper::new(&batch.work, batch.job.hamming.k);
+        let (mut to_come, mut is_ready) = (Some(capability), false);
+        let (mut next, mut rows): (Option<usize>, Option<I>) = (None, None);
+        move |ready, output| {
+            ready.for_each(|_, _| is_ready = true);
+            let Some(capability) = to_come.as_mut().filter(|_| is_ready) else { return };
+            if rows.is_none() {
+                let turn = || batch.work.pieces_read.next_of(batch.at.process, batch.at.processes);
+                let number = *next.get_or_insert_with(turn);
+                let Some(&piece) = batch.pieces.get(number) else {
+                    to_come = None;
+                    return;
+                };
+                capability.downgrade(&(number as u64));
+                let last_to_wait_for = number.checked_sub(AHEAD * batch.at.peers());
+                if last_to_wait_for.is_some_and(|other| merged.less_than(&(other as u64 + 1))) {
+                    again.activate_after(PATIENCE);
+                    return;
+                }
+                next = None;
+                match mapper.scan(piece, batch.queries()).and_then(&mut expand) {
+                    Ok(some) => rows = Some(some),
+                    Err(error) => {
+                        output.session(capability).give(Err(Box::new(error)));
+                        to_come = None;
+                        return;
+                    }
+                }
+            }
+            let mut left = BATCH;
+            let some = rows.iter_mut().flatten().take(BATCH).inspect(|_| left -= 1);
+            output.session(capability).give_iterator(some.map(Ok));
+            if left > 0 {
+                rows = None;
+            }
+            again.activate();
+        }
+    })
+}

@@ -1,0 +1,249 @@
+//! F joined with itself, as one dataflow:
+//!
+//! ```text
+//! read F ─▶ pass by pass ─▶ exchange by block ─▶ join ─▶ documents of the one ─▶ of the other ─▶ merge ─▶ deal out ─▶ write parts
+//! ```
+//!
+//! A pass is a group of design keys with a block of bits in common ([`crate::hamming::close_pairs`]): what agrees on the
+//! block comes to one worker, which joins it. The pass is the time of its rows, and the next one begins when all workers have joined
+//! those of this one.
+//!
+//! # Memory
+//! 16 bytes a fingerprint for all passes, 56 for the one at hand, over all workers; 36 a near pair.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use timely::dataflow::Scope;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::generic::operator::source;
+use timely::dataflow::operators::probe::Handle;
+use timely::dataflow::operators::vec::{Map, ToStream};
+use timely::dataflow::operators::{Concat, Exchange, Probe};
+
+use super::Work;
+use super::documents::near_documents;
+use super::merge::{BATCH, Output, Told, merge_and_write};
+use super::scan::piece_rows;
+use super::tally::Tally;
+use crate::dataflow::memory::hold_bytes_against_bound;
+use crate::engine::{Fallible, Net, Rows};
+use crate::error::{Error, Result};
+use crate::hamming::close_pairs::{Item, Joiner, KeyGroup};
+use crate::hamming::design::width_mask;
+use crate::hamming::kernels::Level;
+use crate::hamming::postings::distinct;
+use crate::hamming::rows::{NearRuns, Run};
+use crate::ids::mix;
+use crate::job::Job;
+
+/// How long a worker waits for the others to end a pass, before it looks again.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// The passes of a join.
+#[derive(Clone)]
+struct Passes {
+    /// One for each; a join of few rows has none, and one pass by no block.
+    groups: Arc<Vec<KeyGroup>>,
+    k: u32,
+}
+
+impl Passes {
+    /// Passes that find what differs in at most `k` of the bits in `bits`, among about `rows` rows.
+    fn new(rows: u64, bits: u64, k: u32) -> Passes {
+        Passes { groups: Arc::new(Joiner::new(k, Level::best()).groups(rows as usize, bits)), k }
+    }
+
+    fn count(&self) -> u64 {
+        self.groups.len().max(1) as u64
+    }
+
+    /// The bits by which rows are dealt out in a pass.
+    fn block(&self, pass: u64) -> u64 {
+        self.groups.get(pass as usize).map_or(0, |group| group.block)
+    }
+}
+
+/// Finds the pairs of two documents of F, `a < b`, and writes them. A document that stands on several rows is not paired with
+/// itself.
+///
+/// # Errors
+/// [`Error::Input`] when F is damaged; [`Error::TooManyRows`] for more than 2^32 rows, [`Error::MemoryLimit`] when they do not fit in memory.
+pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Output) -> Result<Arc<Tally>> {
+    let passes = begin(net, job, work)?;
+    let tally = net.once(|| Tally::new(job))?;
+    let rows = piece_rows(work.set.manifest.count, net.peers());
+    let at = net.position();
+    net.dataflow(|scope, failures| {
+        let runs = failures.divert(read_f(scope, work, rows, (at.process, at.processes)));
+        let pairs = near_documents(near_runs(runs, &passes), work, &tally, failures);
+        merge_and_write(pairs.exchange(|pair| mix(pair.id())), output, failures);
+    })?;
+    Ok(tally)
+}
+
+/// Finds the near fingerprints of F; returns what this worker has found.
+///
+/// # Errors
+/// As [`pairs`].
+pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
+    let passes = begin(net, job, work)?;
+    let tally = net.once(|| Tally::new(job))?;
+    let rows = piece_rows(work.set.manifest.count, net.peers());
+    let at = net.position();
+    let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
+    net.dataflow(|scope, failures| {
+        let runs = failures.divert(read_f(scope, work, rows, (at.process, at.processes)));
+        keep(near_runs(runs, &passes), &found);
+    })?;
+    let found = found.take();
+    tally.add_runs(&found);
+    Ok((found, tally))
+}
+
+/// The pairs of distinct `runs`, of all workers, that differ in at most `k` of the bits in `bits`, each once, wherever they were
+/// found; runs do not differ in other bits.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
+    let [rows] = net.sum("fingerprints to be joined", [runs.len() as u64])?;
+    let passes = Passes::new(rows, bits, k);
+    let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
+    net.dataflow(|scope, _| keep(join(runs.to_stream(scope), &passes), &found))?;
+    Ok(found.take())
+}
+
+/// Refuses what cannot be joined.
+fn begin(net: &mut Net<'_>, job: &Job, work: &Work) -> Result<Passes> {
+    let rows = work.set.manifest.count;
+    if u32::try_from(rows).is_err() {
+        let what = "fingerprints of F are to be joined with themselves".into();
+        return Err(Error::TooManyRows { what, found: rows, allowed: u64::from(u32::MAX) });
+    }
+    let own = rows.div_ceil(net.peers() as u64);
+    // Kept for all passes: 16; on the way, and with its worker: 24; where they are joined, with room to partition: 32.
+    hold_bytes_against_bound(net, "fingerprints to be joined", 72 * own, job.effort.memory_bytes)?;
+    work.progress.enter("joining");
+    Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
+}
+
+/// The runs of the pieces of F that this worker takes.
+fn read_f<'s>(
+    scope: Scope<'s, u64>,
+    work: &Arc<Work>,
+    piece_rows: u64,
+    (process, processes): (usize, usize),
+) -> Rows<'s, Fallible<Run>> {
+    let work = Arc::clone(work);
+    source(scope, "read F", move |capability, info| {
+        let again = scope.activator_for(info.address);
+        let pieces = work.set.pieces(piece_rows);
+        let mut to_come = Some(capability);
+        let (mut fingerprints, mut ends) = (Vec::new(), Vec::new());
+        move |output| {
+            let Some(capability) = &to_come else { return };
+            let mut session = output.session(capability);
+            let Some(&piece) = pieces.get(work.pieces_read.next_of(process, processes)) else {
+                drop(session);
+                to_come = None;
+                return;
+            };
+            match work.set.read_piece(piece, &mut fingerprints) {
+                Ok(row) => {
+                    work.progress.records.fetch_add(fingerprints.len() as u64, Ordering::Relaxed);
+                    distinct(&mut fingerprints, &mut ends);
+                    let first = work.set.place(piece.chunk, row) as u32;
+                    let starts = [0].iter().chain(&ends);
+                    let runs = fingerprints.iter().zip(starts.zip(&ends)).map(|(&fingerprint, (start, end))| {
+                        Ok(Run { fingerprint, first: first + start, copies: end - start })
+                    });
+                    session.give_iterator(runs);
+                    again.activate();
+                }
+                Err(error) => {
+                    session.give(Err(Box::new(error)));
+                    drop(session);
+                    to_come = None;
+                }
+            }
+        }
+    })
+}
+
+/// Runs that are near each other, and runs of several rows with themselves.
+fn near_runs<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
+    let itself = |run: Run| (run.copies > 1).then_some(NearRuns { x: run, y: run, distance: 0 });
+    join(runs.clone(), passes).concat(runs.flat_map(itself))
+}
+
+/// The pairs of distinct runs that are near, each once.
+fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
+    let joined = Handle::new();
+    let dealt = pass_by_pass(runs, passes, &joined).exchange(|row: &(u64, Run)| row.0);
+    let passes = passes.clone();
+    let near = dealt.unary_frontier(Pipeline, "join", move |capability, _| {
+        let mut to_come = Some(capability);
+        let mut joiner = Joiner::new(passes.k, Level::best());
+        let (mut here, mut pass): (Vec<Run>, u64) = (Vec::new(), 0);
+        move |(rows, rows_to_come), output| {
+            rows.for_each(|_, rows| here.extend(rows.drain(..).map(|row| row.1)));
+            let Some(capability) = to_come.as_mut() else { return };
+            while pass < passes.count() && !rows_to_come.less_equal(&pass) {
+                let mut session = output.session(&*capability);
+                let mut sink = |x: &Run, y: &Run, distance| session.give(NearRuns { x: *x, y: *y, distance });
+                let mut scratch = vec![Run::default(); here.len()];
+                if passes.groups.is_empty() {
+                    joiner.within(&mut here, &mut scratch, &mut sink);
+                } else {
+                    joiner.within_group(&passes.groups, pass as usize, &mut here, &mut scratch, &mut sink);
+                }
+                drop(session);
+                here.clear();
+                pass += 1;
+                capability.downgrade(&pass);
+            }
+            if pass == passes.count() {
+                (here, to_come) = (Vec::new(), None);
+            }
+        }
+    });
+    near.probe_with(&joined)
+}
+
+/// All runs in every pass, with the number by which they are dealt out, a pass when all have `joined` the one before.
+fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) -> Rows<'s, (u64, Run)> {
+    let (scope, passes, joined) = (runs.scope(), passes.clone(), joined.clone());
+    runs.unary_frontier(Pipeline, "pass by pass", move |capability, info| {
+        let again = scope.activator_for(info.address);
+        let mut to_come = Some(capability);
+        let (mut all, mut pass, mut given) = (Vec::new(), 0, 0);
+        move |(runs, runs_to_come), output| {
+            runs.for_each(|_, some| all.append(some));
+            let Some(capability) = to_come.as_mut().filter(|_| runs_to_come.is_empty()) else { return };
+            if pass == passes.count() {
+                (all, to_come) = (Vec::new(), None);
+                return;
+            }
+            capability.downgrade(&pass);
+            if joined.less_than(&pass) {
+                again.activate_after(PATIENCE);
+                return;
+            }
+            let (block, end) = (passes.block(pass), all.len().min(given + BATCH));
+            let some = all[given..end].iter().map(|run: &Run| (mix(run.fingerprint() & block), *run));
+            output.session(&*capability).give_iterator(some);
+            (given, pass) = if end == all.len() { (0, pass + 1) } else { (end, pass) };
+            again.activate();
+        }
+    })
+}
+
+fn keep(near: Rows<'_, NearRuns>, found: &Rc<RefCell<Vec<NearRuns>>>) {
+    let found = Rc::clone(found);
+    near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
+}

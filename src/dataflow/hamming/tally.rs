@@ -1,0 +1,95 @@
+//! Pairs of documents that near fingerprints stand for, counted before they are made: more than a job allows are counted to
+//! the end, and none of them is made any more.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use super::Summary;
+use super::Work;
+use crate::dataflow::memory::hold_bytes_against_bound;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::hamming::rows::NearRuns;
+use crate::job::Job;
+
+/// Bytes of a pair where it is merged, and in its part.
+const PAIR_BYTES: u64 = 48;
+
+/// The count of a process, which its workers share.
+#[derive(Debug)]
+pub(super) struct Tally {
+    limit: u64,
+    counted: Mutex<Counted>,
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+struct Counted {
+    near: u64,
+    pairs: u64,
+    by_distance: BTreeMap<u32, u64>,
+}
+
+impl Tally {
+    /// An empty count, for what a job allows.
+    pub fn new(job: &Job) -> Tally {
+        let memory = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / PAIR_BYTES };
+        let limit = if job.batch.groups { 0 } else { memory.min(job.batch.max_pairs) };
+        Tally { limit, counted: Mutex::default() }
+    }
+
+    /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that are coming, as (distance, pairs); says whether
+    /// they are to be made.
+    pub fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.near += near;
+        for (distance, pairs) in coming {
+            counted.pairs += pairs;
+            *counted.by_distance.entry(distance).or_default() += pairs;
+        }
+        counted.pairs <= self.limit
+    }
+
+    /// Counts near runs of F, as [`Tally::add`].
+    pub fn add_runs(&self, near: &[NearRuns]) -> bool {
+        let of_two = near.iter().filter(|near| !near.is_one()).count();
+        self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
+    }
+
+    /// Adds up the counts of all processes, and refuses more pairs than the job allows.
+    ///
+    /// # Errors
+    /// [`Error::TooManyPairs`] or [`Error::MemoryLimit`], with the number, on all workers.
+    pub fn finish(&self, net: &mut Net<'_>, job: &Job, work: &Work, summary: &mut Summary) -> Result<()> {
+        let mine = {
+            let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+            (counted.near, counted.by_distance.clone())
+        };
+        // What a process has counted is told by one of its workers.
+        let workers = net.workers_per_process();
+        let of_process = PAIR_BYTES * mine.1.values().sum::<u64>() / workers as u64;
+        for (near, by_distance) in net.all_gather("counts", mine)?.into_iter().step_by(workers) {
+            summary.near += near;
+            for (distance, pairs) in by_distance {
+                *summary.pairs_by_distance.entry(distance).or_default() += pairs;
+            }
+        }
+        summary.pairs = summary.pairs_by_distance.values().sum();
+        work.progress.coming.store(summary.pairs, Ordering::Relaxed);
+        if job.batch.groups {
+            return Ok(());
+        }
+        if summary.pairs > job.batch.max_pairs {
+            return Err(Error::TooManyPairs {
+                what: format!("pairs of documents are near ({} of distinct fingerprints)", summary.near),
+                found: summary.pairs,
+                pair_bytes: PAIR_BYTES,
+                setting: "batch.max_pairs".into(),
+                allowed: job.batch.max_pairs,
+                remedy: "batch.groups=true tells them in one row a document".into(),
+            });
+        }
+        hold_bytes_against_bound(net, "near pairs", of_process, job.effort.memory_bytes)
+    }
+}
