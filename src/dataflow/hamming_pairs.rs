@@ -128,13 +128,7 @@ fn numbers(net: &mut Net<'_>, groups: &Groups) -> Result<Numbers> {
 }
 
 /// What the groups of this worker see of those near them, ascending: without a guard, their smallest page is enough.
-fn views(
-    net: &mut Net<'_>,
-    groups: &Groups,
-    numbers: &Numbers,
-    near: &[NearRuns],
-    guard: Guard,
-) -> Result<Vec<View>> {
+fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns], guard: Guard) -> Result<Vec<View>> {
     let asked = near.iter().flat_map(|near| {
         let (x, y) = (near.x.first, near.y.first);
         [[x, y, near.distance], [y, x, near.distance]]
