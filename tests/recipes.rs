@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use webtwin::storage::table::Column;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::support::program::succeed;
 use crate::hamming::table;
+use crate::support::program::succeed;
 
 /// Name, text and links.
 type Page = (&'static str, &'static str, &'static [usize]);
@@ -77,7 +77,8 @@ fn mix(x: u64) -> u64 {
 }
 
 fn projected(text: &str) -> Vec<i64> {
-    let entry = |term: u64, d: u64| 2 * (mix(term ^ mix(1 + (d / 4 << 32))) >> (16 * (d % 4)) & 0xffff) as i64 - 65_535;
+    let entry =
+        |term: u64, d: u64| 2 * (mix(term ^ mix(1 + ((d / 4) << 32))) >> (16 * (d % 4)) & 0xffff) as i64 - 65_535;
     (0..DIMS).map(|d| terms(text).iter().map(|&term| 16 * entry(term, d)).sum()).collect()
 }
 

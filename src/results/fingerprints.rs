@@ -42,8 +42,12 @@ pub struct FingerprintSet {
     /// Place of the first row of each chunk.
     starts: Vec<u64>,
     /// The chunk of which a piece was read last: that of the next one, as a rule.
-    opened: Arc<Mutex<Option<(usize, Arc<FingerprintFile>)>>>,
+    opened: Arc<Mutex<Option<OpenedChunk>>>,
 }
+
+/// A chunk and its number.
+#[derive(Debug, Clone)]
+struct OpenedChunk(usize, Arc<FingerprintFile>);
 
 /// A part of a chunk that one worker reads at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,10 +154,10 @@ impl FingerprintSet {
     fn chunk_of_pieces(&self, number: usize) -> Result<Arc<FingerprintFile>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         match &*opened {
-            Some((held, chunk)) if *held == number => Ok(Arc::clone(chunk)),
+            Some(OpenedChunk(held, chunk)) if *held == number => Ok(Arc::clone(chunk)),
             _ => {
                 let chunk = Arc::new(self.chunk(number)?);
-                *opened = Some((number, Arc::clone(&chunk)));
+                *opened = Some(OpenedChunk(number, Arc::clone(&chunk)));
                 Ok(chunk)
             }
         }

@@ -58,9 +58,9 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// let bytes = |name: &str| files.iter().find(|file| file.name == name).unwrap().parts.concat();
 /// let index = OnlineIndex::open(builder.finish(), |file| Ok(bytes(&file.name)))?;
 ///
-/// let near = index.near(0xfd, 1).unwrap();
+/// let near = index.near(0xfd, 1)?;
 /// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
-/// assert_eq!(index.doc_ids(0xff).collect::<Vec<_>>(), [10, 11]);
+/// assert_eq!(index.doc_ids(0xff)?.collect::<Vec<_>>(), [10, 11]);
 /// # Ok::<(), webtwin::error::Error>(())
 /// ```
 #[derive(Debug)]
