@@ -232,7 +232,7 @@ impl Error {
 }
 
 /// Bytes for people: with a decimal from a KiB up. Where a number is to be typed, it stands beside it in full.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
         None => format!("{bytes} bytes"),

@@ -7,65 +7,31 @@
 //! \[MJS07\] Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*;
 //! \[DDGMP03\] Di Iorio, Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink analysis*;
 //! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
+//!
+//! The folders of `src/` are compiled as several crates (`crates/`), so that a change rebuilds only what needs it; this one
+//! has the command line, and shows the others as one.
 
-pub mod build;
-pub mod console;
-pub mod error;
-pub mod ids;
-pub mod leftovers;
-pub mod read_at;
+pub use webtwin_base::{build, console, error, ids, leftovers, read_at};
 
-// The road: crawl input becomes pages with text and links,
-pub mod pages;
+// The road: crawl input becomes pages with text and links; beside it, a crawl made on the fly, with the truth about it.
+pub use webtwin_pages::{pages, synth};
 
-// text becomes terms and weighted features,
-pub mod text;
+// Text becomes terms and weighted features, or chunks and their fingerprints; fingerprints, features or signatures become
+// pairs of similar pages; pairs and links become trivial clusters and collections, and these what people take home. Or pages
+// are studied: where and how they are duplicates.
+pub use webtwin_stages::{applications, chunks, clusters, hamming, overlap, signatures, study, text};
 
-// or chunks and their fingerprints,
-pub mod chunks;
-
-// fingerprints become pairs of similar pages,
-pub mod overlap;
-
-// or features become simhashes, and those within a few bits of each other do,
-pub mod hamming;
-
-// or a bag of words and the links of a page become its signatures, and those that collide do,
-pub mod signatures;
-
-// pairs and links become trivial clusters and collections,
-pub mod clusters;
-
-// and these become what people take home.
-pub mod applications;
-
-// Or pages are studied: where and how they are duplicates.
-pub mod study;
-
-// Beside the road: a crawl made on the fly, with the truth about it.
-pub mod synth;
-
-// A run compared with a truth, and why two of its pages are together or apart.
-pub mod evaluate;
-pub mod explain;
+// A finished run read again, compared with a truth, and why two of its pages are together or apart.
+pub use webtwin_results::{evaluate, explain, results};
 
 // The papers' published tables and figures, computed again.
-pub mod reproduce;
+pub use webtwin_reproduce::reproduce;
 
-// Machinery: what to compute,
-pub mod job;
-
-// the wiring, one file for each step,
-pub mod dataflow;
-
-// bytes: files, stores, tables,
-pub mod storage;
-
-// a finished run read again,
-pub mod results;
-
-// the engine that runs it on one or more processes,
-pub mod engine;
+// Machinery: what to compute, the wiring, bytes, and the engine that runs it on one or more processes;
+pub use webtwin_base::job;
+pub use webtwin_dataflow::dataflow;
+pub use webtwin_engine::engine;
+pub use webtwin_storage::storage;
 
 // and the command line.
 pub mod cli;

@@ -41,7 +41,7 @@ impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Bytes<T> {
 
 /// What tells a kind of file from others.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// First bytes of the file.
     pub magic: &'static [u8; 8],
     /// Format that this build writes and reads.
@@ -56,7 +56,7 @@ pub(crate) struct Kind {
 ///
 /// # Errors
 /// [`Error::Input`] when it is none, or of another format.
-pub(crate) fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
+pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
     #[derive(Deserialize)]
     struct Versioned {
         format: u32,
@@ -83,17 +83,17 @@ struct SectionEntry {
 }
 
 /// Checksum as it is written in descriptions and manifests.
-pub(crate) fn checksum(bytes: &[u8]) -> String {
+pub fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
 }
 
 /// Checksum of a block of a section: the low half of XXH3.
-pub(crate) fn short_checksum(bytes: &[u8]) -> u32 {
+pub fn short_checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
 /// The head of a file with these sections, which are to follow it.
-pub(crate) fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
+pub fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
     let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
     let description = Description { about, sections: sections.iter().map(entry).collect() };
     let description = serde_json::to_vec(&description).expect("a description is plain values");
@@ -108,8 +108,8 @@ pub(crate) fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8
 
 /// The head of a file, as read.
 #[derive(Debug, Clone)]
-pub(crate) struct Opened<About> {
-    pub about: About,
+pub struct Opened<About> {
+    pub(crate) about: About,
     sections: Vec<(Range<u64>, String)>,
     checksum: String,
     name: String,

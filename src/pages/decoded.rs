@@ -30,7 +30,7 @@ impl Compression {
 }
 
 /// Reads a file from an offset on. A failure of the store is passed on as an [`io::Error`] that contains our [`Error`].
-pub(crate) struct FileReader<'a> {
+pub struct FileReader<'a> {
     file: &'a dyn ReadAt,
     next: u64,
 }
@@ -51,7 +51,7 @@ impl Read for FileReader<'_> {
 }
 
 /// Decoded bytes of a file, from its start.
-pub(crate) struct Decoded<'a> {
+pub struct Decoded<'a> {
     stream: Stream<'a>,
     yielded: u64,
     ratio: u64,
@@ -100,7 +100,7 @@ impl Read for Decoded<'_> {
 }
 
 /// Tells a failure of the run, which ends it, from damaged content, which is a refusal.
-pub(crate) fn sort_out(error: io::Error) -> Result<(Reason, String), Error> {
+pub fn sort_out(error: io::Error) -> Result<(Reason, String), Error> {
     let (kind, text) = (error.kind(), error.to_string());
     match error.into_inner().map(|inner| inner.downcast::<Error>()) {
         Some(Ok(failure)) => Err(*failure),

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::read_at::ReadAt;
 
-pub(crate) struct Memory(pub(crate) Vec<u8>);
+pub(crate) struct Memory(pub Vec<u8>);
 
 impl ReadAt for Memory {
     fn len(&self) -> u64 {

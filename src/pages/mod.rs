@@ -15,7 +15,7 @@ pub mod record;
 pub mod warc;
 
 #[cfg(test)]
-pub(crate) mod memory;
+pub mod memory;
 
 // Pages: canonical URLs, text and links.
 pub mod charset;

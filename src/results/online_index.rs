@@ -117,7 +117,7 @@ mod tests {
                 .map(|at| refused(mix(at)))
                 .take(1500)
                 .flatten()
-                .all(|(code, said)| code == 3 && said.contains("table-02.wtt"))
+                .all(|(code, said)| code == 3 && said.contains("table-02.fptable"))
         );
         assert!((0..1500).any(|at| refused(mix(at)).is_some()));
         assert_eq!(mapped.verify().unwrap_err().exit_code(), 3);

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 ///
 /// # Panics
 /// When called from a thread of the runtime itself; no future of ours calls it.
-pub(crate) fn wait<F: Future>(future: F) -> Result<F::Output> {
+pub fn wait<F: Future>(future: F) -> Result<F::Output> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         Builder::new_multi_thread().worker_threads(2).thread_name("webtwin-store").enable_all().build()

@@ -133,7 +133,7 @@ fn is_page_folder(files: &[Listed], is_page: IsPage) -> Result<bool> {
 }
 
 /// Whether the name of a file has the ending of a page.
-pub(crate) fn has_page_ending(name: &str) -> bool {
+pub fn has_page_ending(name: &str) -> bool {
     PAGE_ENDINGS.iter().any(|ending| {
         name.len() > ending.len()
             && name.as_bytes()[name.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())

@@ -121,7 +121,7 @@ impl Location {
     }
 
     /// Returns this location as a folder.
-    pub(crate) fn into_folder(self) -> Location {
+    pub fn into_folder(self) -> Location {
         match self.is_folder() {
             true => self,
             false => Location { name: format!("{}/", self.name).into(), place: self.place },
@@ -148,7 +148,7 @@ impl Location {
     }
 
     /// Returns the location of a file in the same folder as this file.
-    pub(crate) fn sibling(&self, relative: &str) -> Result<Location> {
+    pub fn sibling(&self, relative: &str) -> Result<Location> {
         let folder = match self.name.rfind('/') {
             Some(slash) => &self.name[..slash],
             None => "",
@@ -274,7 +274,7 @@ impl Location {
     ///
     /// # Errors
     /// As [`Location::put`].
-    pub(crate) fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
+    pub fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
         match (&self.place, &to.place) {
             (Place::Local(from), Place::Local(path)) => {
                 let moved = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
@@ -305,7 +305,7 @@ impl Location {
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub(crate) fn remove_all(&self) -> Result<()> {
+    pub fn remove_all(&self) -> Result<()> {
         match &self.place {
             Place::Local(path) => match fs::remove_dir_all(path) {
                 Err(error) if !is_missing(&error) => Err(Error::storage(self.name(), error)),
@@ -319,7 +319,7 @@ impl Location {
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub(crate) fn entries(&self) -> Result<Vec<String>> {
+    pub fn entries(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = match &self.place {
             Place::Local(path) => match fs::read_dir(path) {
                 Err(error) if is_missing(&error) => Vec::new(),
@@ -345,7 +345,7 @@ impl Location {
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub(crate) fn first_file(&self, passed_over: impl Fn(&str) -> bool) -> Result<Option<Location>> {
+    pub fn first_file(&self, passed_over: impl Fn(&str) -> bool) -> Result<Option<Location>> {
         for name in self.entries()?.iter().filter(|name| !passed_over(name)) {
             let entry = self.join(name)?;
             if entry.exists()? {
@@ -429,12 +429,12 @@ impl Location {
     }
 
     /// Returns the folder of a relative pattern without a slash: the current one, with an empty name.
-    pub(crate) fn current_folder() -> Location {
+    pub fn current_folder() -> Location {
         Location::local(PathBuf::new(), String::new())
     }
 
     /// Adds to a store's error where it happened and, for the commonest mistake, what to do.
-    pub(crate) fn store_error(&self, error: object_store::Error) -> Error {
+    pub fn store_error(&self, error: object_store::Error) -> Error {
         let mut reason = error.to_string();
         if reason.contains("169.254.") {
             reason.push_str(
@@ -451,7 +451,7 @@ impl Location {
 }
 
 /// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+pub fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut random = [0u8; 8];
@@ -465,12 +465,12 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
 }
 
 /// Syncs the folder of a file, so that its new name survives a crash of the machine.
-pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
 
 /// Syncs a folder, so that the names in it outlive a crash of the machine.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 

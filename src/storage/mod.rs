@@ -3,7 +3,7 @@
 //! A [`location::Location`] is a local path or an object of a store; everything above this module sees only locations, files
 //! opened for positional reading, and tables. No caller awaits: `blocking` is the one place that waits on a future.
 
-pub(crate) mod blocking;
+pub mod blocking;
 
 // Where: paths and URLs, the stores behind URLs, and the expansion of a user's inputs.
 pub mod expand;
@@ -12,7 +12,7 @@ pub mod stores;
 
 // Reading: positional, pinned to the version seen first; Parquet of unknown origin.
 pub mod open;
-pub(crate) mod parquet_file;
+pub mod parquet_file;
 
 // In memory, mapped or loaded.
 pub mod mapped;

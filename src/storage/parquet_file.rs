@@ -19,14 +19,15 @@ use crate::read_at::ReadAt;
 const FOOTER_BYTES: u64 = 64 << 20;
 
 /// A Parquet file whose footer has been read.
-pub(crate) struct ParquetFile {
-    pub(crate) reader: SerializedFileReader<Chunks>,
+pub struct ParquetFile {
+    /// The reader of its row groups and metadata.
+    pub reader: SerializedFileReader<Chunks>,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
 /// Why a part of a Parquet file cannot be read.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The bytes violate the format; says how.
     Content(String),
     /// The store failed, or the file changed.
@@ -35,7 +36,7 @@ pub(crate) enum Fault {
 
 impl ParquetFile {
     /// Opens a file and reads its footer.
-    pub(crate) fn open(file: Arc<dyn ReadAt>) -> std::result::Result<ParquetFile, Fault> {
+    pub fn open(file: Arc<dyn ReadAt>) -> std::result::Result<ParquetFile, Fault> {
         check_ends(file.as_ref())?;
         let failure = Arc::new(Mutex::new(None));
         let chunks = Chunks { file, failure: Arc::clone(&failure) };
@@ -44,12 +45,12 @@ impl ParquetFile {
     }
 
     /// Runs a read from this file, turning errors and panics of the reader into a [`Fault`].
-    pub(crate) fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
+    pub fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
         guard(&self.failure, read)
     }
 
     /// Opens a leaf column of a row group.
-    pub(crate) fn column(&self, group: usize, leaf: usize) -> std::result::Result<ColumnReader, Fault> {
+    pub fn column(&self, group: usize, leaf: usize) -> std::result::Result<ColumnReader, Fault> {
         self.guard(|| self.reader.get_row_group(group)?.get_column_reader(leaf))
     }
 }
@@ -97,7 +98,7 @@ fn guard<T>(
 ///
 /// # Errors
 /// If the column ends early, or does not decode.
-pub(crate) fn next_values<T: DataType>(
+pub fn next_values<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     nullable: bool,
     rows: usize,
@@ -119,7 +120,7 @@ pub(crate) fn next_values<T: DataType>(
 }
 
 /// Adapts a file to the crate.
-pub(crate) struct Chunks {
+pub struct Chunks {
     file: Arc<dyn ReadAt>,
     failure: Arc<Mutex<Option<Error>>>,
 }
@@ -161,7 +162,7 @@ impl ChunkReader for Chunks {
 }
 
 /// Reads on from a place in a file. The crate reads page headers with it, which are short.
-pub(crate) struct From {
+pub struct From {
     chunks: Chunks,
     next: u64,
     buffer: Bytes,
@@ -181,7 +182,7 @@ impl Read for From {
 
 impl Fault {
     /// Converts the fault into an error of an input that cannot be read at all.
-    pub(crate) fn of_input(self, name: &str) -> Error {
+    pub fn of_input(self, name: &str) -> Error {
         match self {
             Fault::Content(reason) => Error::input(name, format!("bad_parquet: {reason}")),
             Fault::Run(error) => error,
@@ -190,12 +191,12 @@ impl Fault {
 }
 
 /// Number of rows of a row group; 0 if the footer has a negative one.
-pub(crate) fn rows_of(file: &ParquetFile, group: usize) -> usize {
+pub fn rows_of(file: &ParquetFile, group: usize) -> usize {
     usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
 }
 
 /// Ticks per second of a timestamp.
-pub(crate) fn ticks(logical: Option<&LogicalType>) -> i64 {
+pub fn ticks(logical: Option<&LogicalType>) -> i64 {
     match logical {
         Some(LogicalType::Timestamp(timestamp)) => match timestamp.unit {
             TimeUnit::MILLIS => 1_000,

@@ -48,7 +48,7 @@ impl Stores {
     }
 
     /// Returns the client of a root, `scheme://bucket`; each root is opened once.
-    pub(crate) fn client(&self, scheme: &str, root: &str) -> Result<Arc<dyn ObjectStore>> {
+    pub fn client(&self, scheme: &str, root: &str) -> Result<Arc<dyn ObjectStore>> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(root) {
             return Ok(Arc::clone(client));

@@ -12,7 +12,7 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Bytes either side sends in the handshake of a connection.
-const HANDSHAKE: usize = 236;
+const HANDSHAKE: usize = 240;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Sorted fingerprints: even, or in clusters a few bits wide, some of them many times.
-pub(crate) fn fingerprints(f: u32) -> impl Strategy<Value = Vec<u64>> {
+pub fn fingerprints(f: u32) -> impl Strategy<Value = Vec<u64>> {
     let width = move |value: u64| value >> (64 - f);
     let even = proptest::collection::vec(any::<u64>().prop_map(width), 0..3000);
     let cluster = (any::<u64>(), proptest::collection::vec((0..f, 0..f, 1usize..4), 0..300));

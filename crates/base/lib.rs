@@ -1,0 +1,16 @@
+//! Ids, errors, jobs, and what people are told: what everything else needs.
+
+#[path = "../../src/build.rs"]
+pub mod build;
+#[path = "../../src/console.rs"]
+pub mod console;
+#[path = "../../src/error.rs"]
+pub mod error;
+#[path = "../../src/ids.rs"]
+pub mod ids;
+#[path = "../../src/job/mod.rs"]
+pub mod job;
+#[path = "../../src/leftovers.rs"]
+pub mod leftovers;
+#[path = "../../src/read_at.rs"]
+pub mod read_at;

@@ -1,0 +1,11 @@
+//! The wiring, one file for each step: exchanges between the functions of the stages.
+
+use webtwin_base::{build, error, ids, job};
+use webtwin_engine::engine;
+use webtwin_pages::{pages, synth};
+use webtwin_results::results;
+use webtwin_stages::{applications, chunks, clusters, hamming, overlap, signatures, study, text};
+use webtwin_storage::storage;
+
+#[path = "../../src/dataflow/mod.rs"]
+pub mod dataflow;

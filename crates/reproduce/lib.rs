@@ -1,0 +1,12 @@
+//! The papers' published tables and figures, computed again.
+
+use webtwin_base::{build, error, ids, job};
+use webtwin_dataflow::dataflow;
+use webtwin_engine::engine;
+use webtwin_pages::{pages, synth};
+use webtwin_results::{evaluate, results};
+use webtwin_stages::{clusters, hamming, overlap, signatures, study};
+use webtwin_storage::storage;
+
+#[path = "../../src/reproduce/mod.rs"]
+pub mod reproduce;

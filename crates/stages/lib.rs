@@ -1,0 +1,20 @@
+//! The papers: plain functions over slices, which know nothing of threads, files or networks.
+
+use webtwin_base::{error, ids, job, read_at};
+
+#[path = "../../src/applications/mod.rs"]
+pub mod applications;
+#[path = "../../src/chunks/mod.rs"]
+pub mod chunks;
+#[path = "../../src/clusters/mod.rs"]
+pub mod clusters;
+#[path = "../../src/hamming/mod.rs"]
+pub mod hamming;
+#[path = "../../src/overlap/mod.rs"]
+pub mod overlap;
+#[path = "../../src/signatures/mod.rs"]
+pub mod signatures;
+#[path = "../../src/study/mod.rs"]
+pub mod study;
+#[path = "../../src/text/mod.rs"]
+pub mod text;
