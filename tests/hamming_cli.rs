@@ -107,14 +107,14 @@ fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
     }
     assert_eq!(told.lines().filter(|line| line.starts_with("*  ")).count(), 1);
     let refused = fail_with(&["hamming", "plan", "--documents", "100M", "--memory", "1GB"], "", 9);
-    assert!(refused.contains("--memory allows 953.7 MiB; set --memory to 2401048592 or more"), "{refused}");
-    let fits = ["hamming", "plan", "--documents", "100M", "--memory", "2401048592", "--json"];
+    assert!(refused.contains("--memory allows 953.7 MiB; set --memory to 2403393392 or more"), "{refused}");
+    let fits = ["hamming", "plan", "--documents", "100M", "--memory", "2403393392", "--json"];
     let plan: serde_json::Value = serde_json::from_str(&succeed_with(&fits, "")).unwrap();
     let designs = plan["online"]["designs"].as_array().unwrap();
     let picked: Vec<_> = designs.iter().filter(|design| design["picked"] == true).collect();
     assert_eq!(
         (picked.len(), &picked[0]["tables"], &picked[0]["table_bytes"]),
-        (1, &4.into(), &2_401_048_592u64.into())
+        (1, &4.into(), &2_403_393_392u64.into())
     );
     assert!(designs.iter().filter(|design| design["fits"] == true).count() == 1 && designs.len() > 5);
     assert_eq!(plan["batch"]["tables"]["conditions"], 4);

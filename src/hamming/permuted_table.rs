@@ -34,7 +34,7 @@ use super::checked::{Checked, checks, checks_bytes};
 use super::permutation::Permutation;
 use super::scan::{packed, prefetch, scan};
 use super::sections::{self, Bytes, Kind, Opened};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Format of tables that this build writes and reads.
 pub const FORMAT: u32 = 2;
@@ -129,6 +129,14 @@ impl Shape {
     }
 }
 
+/// A block of a section that is not what was written. An error of the program is made of it by [`PermutedTable::error`] alone:
+/// to hand that on at every step would cost a query a third of its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DamagedBlock(usize);
+
+/// What is found where no block that was looked at is damaged.
+pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
+
 /// A table over bytes in memory, or mapped there.
 #[derive(Debug)]
 pub struct PermutedTable<B> {
@@ -193,6 +201,12 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(())
     }
 
+    /// The error that a damaged block is.
+    #[cold]
+    pub(super) fn error(&self, DamagedBlock(section): DamagedBlock) -> Error {
+        self.head.damaged_block(section)
+    }
+
     pub(super) fn has_head(&self, checksum: &str) -> bool {
         self.head.is(checksum)
     }
@@ -206,9 +220,10 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     /// Checks the blocks that have these rows.
-    fn check_rows(&self, rows: Range<usize>) -> Result<()> {
+    #[inline]
+    fn check_rows(&self, rows: Range<usize>) -> Good<()> {
         let bytes = rows.start * self.width..rows.end * self.width;
-        if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(self.head.damaged_block(ROWS)) }
+        if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(DamagedBlock(ROWS)) }
     }
 
     /// Bits of a row that are stored.
@@ -232,11 +247,12 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// Rows with the prefix of a permuted fingerprint; asks for the first of them.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when the directory is damaged where it tells of them.
-    pub fn with_prefix(&self, permuted: u64) -> Result<Range<usize>> {
+    /// [`DamagedBlock`] when the directory is damaged where it tells of them.
+    #[inline]
+    pub(super) fn with_prefix(&self, permuted: u64) -> Good<Range<usize>> {
         let at = 4 * self.prefix(permuted);
         if !self.directory.is_good(self.bytes.as_ref(), at..at + 8) {
-            return Err(self.head.damaged_block(DIRECTORY));
+            return Err(DamagedBlock(DIRECTORY));
         }
         let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
         let entry = self.directory().get(at..at + 8).unwrap_or_default();
@@ -253,8 +269,9 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// few with the prefix, all of these.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when rows that are looked at are damaged.
-    pub fn with_key(&self, permuted: u64, rows: Range<usize>) -> Result<Range<usize>> {
+    /// [`DamagedBlock`] when rows that are looked at are damaged.
+    #[inline]
+    pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> Good<Range<usize>> {
         let below = self.about().f - self.permutation.top_bits();
         if rows.len() <= FEW || below == self.low_bits() {
             return Ok(rows);
@@ -273,8 +290,8 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// fingerprint in at most `k` bits.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when the rows are damaged; `found` then is as it was.
-    pub fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Result<()> {
+    /// [`DamagedBlock`] when the rows are damaged; `found` then is as it was.
+    pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Good<()> {
         self.check_rows(rows.clone())?;
         let mut near = Vec::new();
         scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
@@ -286,8 +303,9 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// The place of a fingerprint in the table.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when the table is damaged where the place is looked for.
-    pub fn place(&self, fingerprint: u64) -> Result<Option<usize>> {
+    /// [`DamagedBlock`] when the table is damaged where the place is looked for.
+    #[inline]
+    pub(super) fn place(&self, fingerprint: u64) -> Good<Option<usize>> {
         let permuted = self.permutation.apply(fingerprint);
         let rows = self.with_prefix(permuted)?;
         let row = self.first_not_below(self.low(permuted), rows.clone())?;
@@ -307,7 +325,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     ///
     /// # Cost
     /// A few steps where values are spread evenly, else the logarithm of the rows.
-    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Result<usize> {
+    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Good<usize> {
         // Rows before `from` are below the bound, those from `until` on are not; values are known to be within these.
         let (mut from, mut until) = (rows.start, rows.end);
         let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));

@@ -141,11 +141,14 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         for (table, &permuted) in self.tables.iter().zip(&permuted) {
             table.prefetch_directory(permuted);
         }
-        let rows = self.tables.iter().zip(&permuted).map(|(table, &permuted)| table.with_prefix(permuted));
-        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let mut rows = Vec::with_capacity(self.tables.len());
+        for (table, &permuted) in self.tables.iter().zip(&permuted) {
+            rows.push(table.with_prefix(permuted).map_err(|damaged| table.error(damaged))?);
+        }
         let (mut near, mut found) = (Vec::new(), Vec::new());
         for (at, ((table, &permuted), rows)) in self.tables.iter().zip(&permuted).zip(rows).enumerate() {
-            table.near(permuted, table.with_key(permuted, rows)?, k, &mut found)?;
+            let looked = table.with_key(permuted, rows).and_then(|rows| table.near(permuted, rows, k, &mut found));
+            looked.map_err(|damaged| table.error(damaged))?;
             for found in found.drain(..) {
                 let differing = found ^ fingerprint;
                 // Rows that share the prefix but not the whole key are found, too; some other table is to report them.
@@ -165,7 +168,8 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     pub fn candidates(&self, fingerprint: u64) -> Result<usize> {
         let rows = |table: &PermutedTable<B>| {
             let permuted = table.permutation().apply(fingerprint);
-            Ok(table.with_key(permuted, table.with_prefix(permuted)?)?.len())
+            let rows = table.with_prefix(permuted).and_then(|rows| table.with_key(permuted, rows));
+            rows.map(|rows| rows.len()).map_err(|damaged| table.error(damaged))
         };
         self.tables.iter().map(rows).sum()
     }
@@ -175,7 +179,13 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     /// # Errors
     /// [`Error::Input`] when a table is damaged where it is looked for.
     pub fn contains(&self, fingerprint: u64) -> Result<bool> {
-        Ok(self.tables[self.home].place(fingerprint)?.is_some())
+        Ok(self.place(fingerprint)?.is_some())
+    }
+
+    /// Its place in the home table.
+    fn place(&self, fingerprint: u64) -> Result<Option<usize>> {
+        let home = &self.tables[self.home];
+        home.place(fingerprint).map_err(|damaged| home.error(damaged))
     }
 
     /// Doc ids of an existing fingerprint, ascending; none when it does not exist or no doc ids are kept.
@@ -184,7 +194,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     /// [`Error::Input`] when a file is damaged where they are looked for.
     pub fn doc_ids(&self, fingerprint: u64) -> Result<impl ExactSizeIterator<Item = DocId>> {
         let bytes = match &self.documents {
-            Some(documents) => match self.tables[self.home].place(fingerprint)? {
+            Some(documents) => match self.place(fingerprint)? {
                 Some(place) => documents.of(place)?,
                 None => &[],
             },
