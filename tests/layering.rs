@@ -102,8 +102,8 @@ fn machinery_knows_no_more_than_it_needs() {
         ("error", &[]),
         ("read_at", &["error"]),
         ("job", &["error"]),
-        ("engine", &["error"]),
-        ("storage", &["error", "ids", "read_at"]),
+        ("engine", &["console", "error", "leftovers"]),
+        ("storage", &["error", "ids", "leftovers", "read_at"]),
     ];
     for source in &sources() {
         if let Some((_, may)) = rules.iter().find(|(module, _)| *module == source.module) {

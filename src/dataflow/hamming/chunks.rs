@@ -260,7 +260,7 @@ fn put(
     let put = |(number, (fingerprints, documents)): (usize, (&[SimHash], &[DocId]))| {
         net.check()?;
         let bytes = chunk(made.f, made.coder, &made.recipe, fingerprints, Some(documents))?;
-        let chunk = Chunk::of(format!("part-{number:05}.wtf"), fingerprints, &bytes);
+        let chunk = Chunk::of(format!("part-{number:05}.fp"), fingerprints, &bytes);
         attempt.put(&chunk.name, &bytes)?;
         Ok(serde_json::to_string(&chunk).expect("an entry is plain values"))
     };
