@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use webtwin::dataflow::all_pairs::{Pages, Work, similar_pairs};
-use webtwin::dataflow::room::{Bounds, Room};
+use webtwin::dataflow::pairs::overlap_join::{Pages, Work, similar_pairs};
+use webtwin::dataflow::shuffle::memory_budget::{Bounds, Room};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::Rank;

@@ -1,12 +1,15 @@
 use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
-use webtwin::dataflow::captures::{Crawl, settle};
-use webtwin::dataflow::components::components;
-use webtwin::dataflow::directory::Partitions;
-use webtwin::dataflow::giants::Giant;
-use webtwin::dataflow::report::{ATTACHED, MemberRow};
-use webtwin::dataflow::shelf::Shelf;
-use webtwin::dataflow::{exact, find, hamming_pairs, idf, links, overlap, servers, signatures};
+use webtwin::dataflow::clusters::giant_clusters::Giant;
+use webtwin::dataflow::clusters::{links, servers};
+use webtwin::dataflow::find::find;
+use webtwin::dataflow::pairs::{exact, overlap, signatures, simhash_pairs};
+use webtwin::dataflow::reading::captures::{Crawl, settle};
+use webtwin::dataflow::reading::idf;
+use webtwin::dataflow::reading::worker_pages::Shelf;
+use webtwin::dataflow::shuffle::components::components;
+use webtwin::dataflow::shuffle::directory::Partitions;
+use webtwin::dataflow::sinks::report::{ATTACHED, MemberRow};
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
@@ -218,7 +221,7 @@ proptest! {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
-            let (pairs, counts) = hamming_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
+            let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
             let simhashes: Vec<_> = crawl.pages.iter().map(|(rank, page)| (*rank, page.simhash)).collect();
             Ok((pairs, simhashes, crawl.directory.hosts.clone(), exact_pairs, counts))
         });
@@ -235,7 +238,7 @@ proptest! {
         let similar = want.len() as u64;
         prop_assert_eq!(got, want);
         let webtwin::hamming::pairs::Found { distinct, near, guarded } = found;
-        let counts = hamming_pairs::Counts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
+        let counts = simhash_pairs::Counts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
         prop_assert!(parts.iter().all(|part| part.4 == counts));
     }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::clusters::union_find::UnionFind;
-use webtwin::dataflow::shelf::Shelf;
+use webtwin::dataflow::reading::worker_pages::Shelf;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::{Rank, mix};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::JobArgs;
 use crate::console::print;
-use crate::dataflow::captures::host;
-use crate::dataflow::ingest::{Queue, read};
-use crate::dataflow::memory::{Held, too_little};
-use crate::dataflow::shelf::Shelf;
+use crate::dataflow::reading::captures::host;
+use crate::dataflow::reading::ingest::{Queue, read};
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::memory_estimate::{Held, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
 use crate::ids::{HostId, Rank, mix};

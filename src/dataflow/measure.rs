@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::all_pairs::{AllPairs, Pages, Work, similar_pairs};
-use super::room::{Bounds, Room};
 use crate::build::peak_memory_bytes;
+use crate::dataflow::pairs::overlap_join::{AllPairs, Pages, Work, similar_pairs};
+use crate::dataflow::shuffle::memory_budget::{Bounds, Room};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank};

@@ -1,11 +1,12 @@
 //! The `replicas` job from end to end on one worker: read, find, write, commit.
 
-use super::captures::Crawl;
-use super::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
-use super::progress::Laps;
-use super::shelf::Shelf;
-use super::summary::{Records, Summary};
-use super::{find, write};
+use super::find::find;
+use super::sinks::write;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
+use crate::dataflow::reading::progress::Laps;
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Job, Measure};

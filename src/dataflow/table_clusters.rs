@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::all_pairs::{Pages, similar_pairs};
-use super::components::components;
 use super::measure::Means;
-use super::room::{Bounds, Room};
 use crate::clusters::union_find::UnionFind;
+use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::memory_budget::{Bounds, Room};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, mix};

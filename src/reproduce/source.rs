@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Options, Row};
-use crate::dataflow::ingest::Queue;
 use crate::dataflow::measure::Means;
+use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::replicas;
-use crate::dataflow::summary::{Bar, Summary, bars};
+use crate::dataflow::sinks::summary::{Bar, Summary, bars};
 use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-use webtwin::dataflow::shelf::{Capture, Shelf};
+use webtwin::dataflow::reading::worker_pages::{Capture, Shelf};
 use webtwin::ids::{doc_id, mix};
 use webtwin::text::Feature;
 

@@ -9,7 +9,7 @@
 //! 16 bytes a row in buckets, over all workers, which go to disk beyond half of `effort.memory_bytes`; and 36 a row of the
 //! range that a worker writes.
 
-use super::super::memory::{Held, hold_bytes_against_bound, room};
+use crate::dataflow::shuffle::memory_estimate::{Held, hold_bytes_against_bound, room};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, chunk};

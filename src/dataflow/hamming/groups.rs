@@ -10,7 +10,7 @@
 use super::Work;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
-use crate::dataflow::components::components;
+use crate::dataflow::shuffle::components::components;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::rows::NearRuns;

@@ -19,8 +19,8 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::{Operator, OutputBuilder};
 use timely::dataflow::operators::vec::Broadcast;
 
-use super::super::tables::Part;
-use super::super::write::put_part;
+use crate::dataflow::sinks::tables::Part;
+use crate::dataflow::sinks::write::put_part;
 use crate::engine::{Failures, Rows};
 use crate::ids::DocId;
 use crate::storage::manifest::FileEntry;

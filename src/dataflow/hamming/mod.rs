@@ -24,10 +24,10 @@ use timely::dataflow::operators::vec::ToStream;
 
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
-use super::progress::{Laps, Progress};
-use super::tables::Part;
-use super::turns::Turns;
-use super::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
+use crate::dataflow::reading::progress::{Laps, Progress};
+use crate::dataflow::reading::work_queue::Turns;
+use crate::dataflow::sinks::tables::Part;
+use crate::dataflow::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::design::k_below;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Work;
 use super::merge::NearPair;
-use crate::dataflow::memory::refuse_beyond_bound;
+use crate::dataflow::shuffle::memory_estimate::refuse_beyond_bound;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::close_pairs::{Joiner, Numbered};

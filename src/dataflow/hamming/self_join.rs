@@ -30,7 +30,7 @@ use super::documents::near_documents;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::piece_rows;
 use super::tally::Tally;
-use crate::dataflow::memory::hold_bytes_against_bound;
+use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::engine::{Fallible, Net, Rows};
 use crate::error::{Error, Result};
 use crate::hamming::close_pairs::{Item, Joiner, KeyGroup};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Summary;
 use super::Work;
-use crate::dataflow::memory::hold_bytes_against_bound;
+use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::rows::NearRuns;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::components::components;
-use super::super::exact;
-use super::super::memory::{Held, room};
-use super::super::page_counts::sum;
-use super::super::shelf::Shelf;
 use super::{matches, near, web};
+use crate::dataflow::pairs::exact;
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::memory_estimate::{Held, room};
+use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Rank;
@@ -35,7 +35,7 @@ pub struct Found {
 /// Studies the pages on all shelves, whose ranks are below `pages`; `links` are this worker's, each once.
 ///
 /// # Errors
-/// As [`super::super::all_pairs::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
+/// As [`crate::dataflow::pairs::overlap_join::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
 /// has ended.
 ///
 /// # Cost

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::super::page_counts::sum;
-use super::super::shelf::Shelf;
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Rank;

@@ -13,16 +13,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::captures::Crawl;
-use super::directory::Partitions;
-use super::ingest::Queue;
-use super::memory::{Held, hold_against_bound};
-use super::progress::Laps;
+use super::clusters::links;
+use super::reading::captures;
 use super::replicas::{account, read_crawl};
-use super::summary::Records;
-use super::tables::{Part, rejected_table, split};
-use super::write::{commit, put_tables, rejected, with_empty};
-use super::{captures, links};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::ingest::Queue;
+use crate::dataflow::reading::progress::Laps;
+use crate::dataflow::shuffle::directory::Partitions;
+use crate::dataflow::shuffle::memory_estimate::{Held, hold_against_bound};
+use crate::dataflow::sinks::summary::Records;
+use crate::dataflow::sinks::tables::{Part, rejected_table, split};
+use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{Rank, doc_id};

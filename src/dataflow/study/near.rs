@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::all_pairs::{Pages, similar_pairs};
-use super::super::components::components;
-use super::super::room::Room;
-use super::super::shelf::Shelf;
 use crate::clusters::union_find::UnionFind;
+use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::memory_budget::Room;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Rank};

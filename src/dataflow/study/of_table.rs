@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::shelf::Shelf;
 use super::{Summary, find};
+use crate::dataflow::reading::worker_pages::Shelf;
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
 use crate::job::Job;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::memory::hold_bytes_against_bound;
 use super::Reached;
+use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::Rank;

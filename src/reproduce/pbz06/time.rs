@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
 use crate::build::peak_memory_bytes;
-use crate::dataflow::ingest::Queue;
+use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::study::{self, Summary, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};

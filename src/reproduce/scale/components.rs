@@ -6,7 +6,7 @@ use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
 use super::{of_the_machine, scaled};
 use crate::build::{memory_bytes, peak_memory_bytes};
-use crate::dataflow::components::components;
+use crate::dataflow::shuffle::components::components;
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
 use crate::overlap::SimilarPair;

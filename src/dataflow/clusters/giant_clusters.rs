@@ -1,0 +1,138 @@
+//! Giant trivial clusters, with the pairs that hold them together ([`crate::clusters::weakest_links`]).
+//!
+//! Every worker thins its pairs of giant clusters to two a page; what is left of a cluster meets at one worker. One
+//! exchange, and two small ones to name pages.
+//!
+//! # Memory
+//! Some 120 bytes a page of giant clusters on each worker, at most for all of these; about 60 at the worker of a cluster.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clusters::weakest_links::{Cut, EXACT, Edge, thin, weakest};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::sinks::report::SHOWN;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{DocId, HostId, Rank};
+use crate::overlap::SimilarPair;
+
+/// Fewest pages of a giant trivial cluster.
+pub const GIANT: u32 = 100;
+
+/// A giant trivial cluster, as `summary.json` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Giant {
+    /// Its pages.
+    pub pages: u32,
+    /// Hosts they stand on.
+    pub hosts: u32,
+    /// Its smallest page.
+    pub doc_id: DocId,
+    /// URL of that page.
+    pub url: String,
+    /// Pairs without each of which it would be two clusters, weakest first.
+    pub bridges: Vec<Weak>,
+    /// The pair at which it falls in two when T (or k) is made stricter; `None` when only crumbs fall off.
+    pub splits: Option<Weak>,
+}
+
+/// A weak link.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weak {
+    /// URL of the smaller page.
+    pub a: String,
+    /// URL of the larger page.
+    pub b: String,
+    /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths.
+    pub strength: u32,
+    /// Pages of the smaller part.
+    pub cuts_off: u32,
+}
+
+/// The largest giant clusters, the same on every worker. The pairs are this worker's, of each measure; the
+/// values of the second and third are distances.
+pub fn giants(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &[Rank],
+    sizes: &[u32],
+    exact_pairs: &[SimilarPair],
+    [similar_pairs, hamming_pairs, signature_pairs]: [&[SimilarPair]; 3],
+) -> Result<Vec<Giant>> {
+    let mut clusters: Vec<Rank> =
+        (0..sizes.len() as Rank).filter(|&cluster| sizes[cluster as usize] >= GIANT).collect();
+    clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster as usize]), cluster));
+    clusters.truncate(SHOWN);
+    if clusters.is_empty() {
+        return Ok(Vec::new());
+    }
+    let place: BTreeMap<Rank, usize> = clusters.iter().copied().zip(0..).collect();
+
+    let pages: usize = clusters.iter().map(|&cluster| sizes[cluster as usize] as usize).sum();
+    let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
+    let pairs = exact_pairs
+        .iter()
+        .map(strength(|_| EXACT))
+        .chain(similar_pairs.iter().map(strength(|shared| shared)))
+        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
+        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)));
+    let mut edges: Vec<Edge> = Vec::new();
+    for (SimilarPair { a, b, .. }, strength) in pairs {
+        let cluster = labels[a as usize];
+        if place.contains_key(&cluster) {
+            edges.push(Edge { cluster, a, b, strength });
+            if edges.len() > 4 * pages + (1 << 12) {
+                thin(&mut edges);
+            }
+        }
+    }
+    thin(&mut edges);
+    let peers = net.peers();
+    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| place[&edge.cluster] % peers)?;
+    edges.sort_unstable();
+    let cut = |cut: Cut| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
+    let mine: Vec<_> = edges
+        .chunk_by(|x, y| x.cluster == y.cluster)
+        .map(|edges| {
+            let (bridges, split) = weakest(edges);
+            (edges[0].cluster, bridges.into_iter().map(cut).collect::<Vec<_>>(), split.map(cut))
+        })
+        .collect();
+    let mut all: Vec<_> = net.all_gather("giant clusters", mine)?.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|row| place[&row.0]);
+
+    let hosts = net.once(|| {
+        let mut hosts: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); clusters.len()];
+        for (page, cluster) in labels.iter().enumerate() {
+            if let Some(&at) = place.get(cluster) {
+                hosts[at].insert(crawl.directory.hosts[page]);
+            }
+        }
+        hosts.iter().map(|hosts| hosts.len() as u32).collect::<Vec<u32>>()
+    })?;
+    let named = all.iter().flat_map(|(cluster, bridges, split)| {
+        bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([*cluster])
+    });
+    let named: BTreeSet<Rank> = named.collect();
+    let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
+    let mine: Vec<(Rank, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
+    let urls: BTreeMap<Rank, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+    let weak = |&(a, b, strength, cuts_off): &(Rank, Rank, u32, u32)| Weak {
+        a: urls[&a].clone(),
+        b: urls[&b].clone(),
+        strength,
+        cuts_off,
+    };
+    let giant = |(cluster, bridges, split): &(Rank, Vec<_>, Option<_>)| Giant {
+        pages: sizes[*cluster as usize],
+        hosts: hosts[place[cluster]],
+        doc_id: crawl.directory.doc_ids[*cluster as usize],
+        url: urls[cluster].clone(),
+        bridges: bridges.iter().map(weak).collect(),
+        splits: split.as_ref().map(weak),
+    };
+    Ok(all.iter().map(giant).collect())
+}

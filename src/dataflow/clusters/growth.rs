@@ -1,0 +1,127 @@
+//! Growth, sharded by component: everything a component needs meets at one worker, and components grow independently.
+//!
+//! Three exchanges: pages, links and TCG edges to the owner of their component, who lays them in shares and grows share by
+//! share.
+//!
+//! # Memory
+//! 4 bytes a page in each process for the components and 4 more in each worker while they are found; 8 bytes for each page,
+//! link and edge of clusters that merge, or what the room for them allows; 20 to 36 more for those of one share, which has
+//! some megabytes of links or is one component.
+
+use crate::clusters::collection::SimilarCluster;
+use crate::clusters::growth::{ClusterPage, Component, grow};
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::hash_partitions::KeyShares;
+use crate::dataflow::shuffle::memory_budget::{Room, bucket_bits};
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{Rank, mix};
+use crate::job::Clusters;
+use crate::overlap::prune::PageSet;
+
+/// No component.
+const NONE: Rank = Rank::MAX;
+
+/// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
+///
+/// `edges` are this worker's of the TCG ([`crate::clusters::merge::may_merge`]), `links` those from its pages; `from_elsewhere`
+/// counts the links from other hosts to its pages, in their order.
+///
+/// # Errors
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// memory for; or when the run has ended.
+pub fn similar_clusters(
+    net: &mut Net<'_>,
+    directory: &Directory,
+    labels: &[Rank],
+    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
+    edges: Vec<(Rank, Rank)>,
+    settings: &Clusters,
+    room: &Room,
+) -> Result<Vec<SimilarCluster>> {
+    let component = components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
+    let component_of = net.once(|| of_pages(&component, labels))?;
+    drop(component);
+    let component_of = |page: Rank| component_of[page as usize];
+    let key = |page: Rank| mix(u64::from(component_of(page)));
+
+    let room = room.parted(3);
+    let [all] = net.sum("links", [links.len() as u64])?;
+    let bits = bucket_bits(all / net.peers() as u64 * 8);
+    let rows = directory
+        .owned(net.index())
+        .zip(from_elsewhere)
+        .filter(|(page, _)| component_of(*page) != NONE)
+        .map(|(page, &links)| [page, links]);
+    let mut pages = KeyShares::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
+    let rows = links.filter(|&(src, dst)| {
+        let component = component_of(src);
+        component != NONE && component_of(dst) == component
+    });
+    let rows = rows.map(<[Rank; 2]>::from);
+    let mut inside = KeyShares::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
+    let rows = edges.into_iter().map(<[Rank; 2]>::from);
+    let mut between = KeyShares::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
+
+    let mut found = Vec::new();
+    let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for share in 0..pages.count() {
+        net.check()?;
+        pages.take(share, &mut some)?;
+        here.clear();
+        here.extend(some.iter().map(|&[page, links_from_elsewhere]| ClusterPage {
+            component: component_of(page),
+            cluster: labels[page as usize],
+            page,
+            host: directory.hosts[page as usize],
+            links_from_elsewhere,
+        }));
+        here.sort_unstable();
+        by_component(&mut inside, share, component_of, &mut some, &mut links)?;
+        by_component(&mut between, share, component_of, &mut some, &mut edges)?;
+        let (mut next_link, mut next_edge) = (0, 0);
+        for pages in here.chunk_by(|x, y| x.component == y.component) {
+            let links = rows_of(&links, pages[0].component, &mut next_link);
+            let edges = rows_of(&edges, pages[0].component, &mut next_edge);
+            found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
+        }
+    }
+    found.sort_unstable_by_key(SimilarCluster::id);
+    Ok(found)
+}
+
+/// The component of every page whose cluster is in one with others, else [`NONE`].
+fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
+    let mut merges = PageSet::new(component.len(), |_| false);
+    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster as Rank != least) {
+        merges.insert(cluster as Rank);
+        merges.insert(least);
+    }
+    labels.iter().map(|&cluster| if merges.contains(cluster) { component[cluster as usize] } else { NONE }).collect()
+}
+
+/// The rows of a share with the component of their first page, ascending and each once.
+fn by_component(
+    rows: &mut KeyShares<[u32; 2]>,
+    share: usize,
+    component_of: impl Fn(Rank) -> Rank,
+    some: &mut Vec<[u32; 2]>,
+    into: &mut Vec<[Rank; 3]>,
+) -> Result<()> {
+    rows.take(share, some)?;
+    into.clear();
+    into.extend(some.iter().map(|&[from, to]| [component_of(from), from, to]));
+    into.sort_unstable();
+    into.dedup();
+    Ok(())
+}
+
+/// The rows of one component, from `next` on, where components are asked for in ascending order.
+fn rows_of(rows: &[[Rank; 3]], component: Rank, next: &mut usize) -> Vec<(Rank, Rank)> {
+    let skipped = rows[*next..].iter().take_while(|row| row[0] < component).count();
+    let own = rows[*next + skipped..].iter().take_while(|row| row[0] == component);
+    let own: Vec<(Rank, Rank)> = own.map(|row| (row[1], row[2])).collect();
+    *next += skipped + own.len();
+    own
+}

@@ -1,0 +1,134 @@
+//! LINK(src, dst): the links within the crawl, and how they run between trivial clusters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::hash_partitions::KeyShares;
+use crate::dataflow::shuffle::memory_budget::Room;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{HostId, Rank, mix};
+
+/// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
+///
+/// One exchange. Links that lead out of the crawl are dropped.
+pub fn resolve(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &Crawl) -> Result<Vec<(Rank, Rank)>> {
+    let directory = crawl.directory.clone();
+    let mut slots = shelf.kept();
+    let source = |send: &mut dyn FnMut([Rank; 2])| {
+        let mut looked_up = 0;
+        for (slot, src) in slots.by_ref() {
+            let targets = shelf.links.get(slot);
+            let inside = targets.iter().filter_map(|&target| directory.rank(target));
+            inside.filter(|&dst| dst != src).for_each(|dst| send([src, dst]));
+            looked_up += targets.len() + 1;
+            if looked_up >= 1 << 15 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let mut links: Vec<(Rank, Rank)> = Vec::new();
+    let directory = crawl.directory.clone();
+    net.exchange_from(
+        "LINK",
+        source,
+        move |link| directory.owner(link[0]),
+        |rows: &[[Rank; 2]]| {
+            links.extend(rows.iter().map(|&[src, dst]| (src, dst)));
+            Ok(())
+        },
+    )?;
+    drop(slots);
+    links.sort_unstable();
+    links.dedup();
+    shelf.links.clear();
+    Ok(links)
+}
+
+/// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
+pub fn from_elsewhere(
+    net: &mut Net<'_>,
+    links: impl Iterator<Item = (Rank, Rank)>,
+    directory: &Directory,
+) -> Result<Vec<u32>> {
+    let hosts = &directory.hosts;
+    let rows = links.filter(|&(src, dst)| hosts[src as usize] != hosts[dst as usize]).map(|link| link.1);
+    let mut counts = vec![0u32; directory.owned(net.index()).count()];
+    net.exchange(
+        "links from elsewhere",
+        rows,
+        |dst| directory.owner(*dst),
+        |targets: &[Rank]| {
+            targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
+            Ok(())
+        },
+    )?;
+    Ok(counts)
+}
+
+/// Links to the pages of each host from pages of other hosts, by host, in every process. One exchange.
+pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+    let hosts = &crawl.directory.hosts;
+    let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
+    for ((rank, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
+        *mine.entry(hosts[*rank as usize]).or_default() += links;
+    }
+    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host, links]).collect())?;
+    net.once(|| {
+        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| *host as usize + 1)];
+        rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
+        sums
+    })
+}
+
+/// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
+/// owns, each once, in an order of their own, and the links that a row counts.
+///
+/// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
+/// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
+///
+/// # Errors
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// memory for; or when the run has ended.
+///
+/// # Memory
+/// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
+pub fn summary(
+    net: &mut Net<'_>,
+    links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+    hosts: &[HostId],
+    (labels, sizes): (&[Rank], &[u32]),
+    single_site: bool,
+    room: &Room,
+    mut each: impl FnMut(LinkSummary, &[ClusterLink]),
+) -> Result<()> {
+    let count = links.len() as u64;
+    let rows = links.filter(|&(src, dst)| {
+        let (ri, rj) = (labels[src as usize], labels[dst as usize]);
+        let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
+        counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
+    });
+    let clusters =
+        |&[src, dst]: &[Rank; 2]| mix(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
+    let rows = rows.map(<[Rank; 2]>::from);
+    let mut shares = KeyShares::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
+    let (mut some, mut between) = (Vec::new(), Vec::new());
+    for number in 0..shares.count() {
+        net.check()?;
+        shares.take(number, &mut some)?;
+        between.clear();
+        between.extend(some.iter().map(|&[src, dst]| {
+            let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
+            ClusterLink { src_cluster, dst_cluster, src, dst }
+        }));
+        let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+        let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
+        rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
+    }
+    Ok(())
+}

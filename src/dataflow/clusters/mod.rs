@@ -1,0 +1,7 @@
+//! Pairs and links become trivial clusters, similar clusters, and what is told of servers and giant clusters.
+
+pub mod giant_clusters;
+pub mod growth;
+pub mod links;
+pub mod servers;
+pub mod tolerant;

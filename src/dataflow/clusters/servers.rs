@@ -1,0 +1,222 @@
+//! Overlap of servers: the pages of each trivial cluster meet at one worker, the counts of each pair of servers at another.
+//!
+//! Seven exchanges: pages that have copies to the owner of their cluster; pages of each server, added up; pairs to their
+//! owner; aliases joined; names of servers, and pairs by way of both names to the owner of the first server's partition.
+//!
+//! # Memory
+//! 24 bytes a page that has copies, 24 a pair of servers that share a page, 4 a server.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::directory::Partitions;
+use crate::dataflow::shuffle::page_counts;
+use crate::dataflow::sinks::tables::Part;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{HostId, Rank, mix};
+use crate::job::Servers;
+use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
+use crate::storage::table::{Column, Table};
+
+/// What was found of servers and of the reasons for copies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Servers: hosts that are no aliases of each other.
+    pub servers: u64,
+    /// Pairs of hosts that are aliases.
+    pub alias_pairs: u64,
+    /// Pairs of which nearly all pages of one are on the other.
+    pub mirror_pairs: u64,
+    /// Pairs that share T pages and more, but not nearly all.
+    pub part_pairs: u64,
+    /// Why pages have copies.
+    pub surplus: Surplus,
+}
+
+/// Servers, and how they overlap.
+pub struct Found {
+    /// For every host the smallest host of its server.
+    pub server: Arc<Vec<HostId>>,
+    /// Parts of the `server_pairs` table.
+    pub parts: Vec<Part>,
+    /// Counts, the same on every worker.
+    pub counts: Counts,
+}
+
+/// A row of the `server_pairs` table. Orders by host ids.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Row {
+    a: u64,
+    b: u64,
+    host_a: String,
+    host_b: String,
+    shared: u32,
+    same_path: u32,
+    pages_a: u32,
+    pages_b: u32,
+    kind: Kind,
+}
+
+/// Pairs the servers of all pages, and finds which hosts are one.
+pub fn overlap(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &[Rank],
+    sizes: &[u32],
+    settings: &Servers,
+    partitions: Partitions,
+) -> Result<Found> {
+    let (hosts, peers) = (&crawl.directory.hosts, net.peers() as u64);
+    let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
+    let mut mine = vec![0u32; count];
+    let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
+    with_text().for_each(|(rank, _)| mine[hosts[*rank as usize] as usize] += 1);
+    let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
+
+    let rows = with_text().filter_map(|(rank, page)| {
+        let (cluster, host) = (labels[*rank as usize], hosts[*rank as usize]);
+        let row = || ServerPage::new(cluster, host, xxh3_64(path(&page.url).as_bytes()), page.exact);
+        (sizes[cluster as usize] > 1).then(row)
+    });
+    let to = |row: &ServerPage| (mix(u64::from(row.cluster)) % peers) as usize;
+    let mut pages = net.exchange_all("pages of clusters", rows, to)?;
+    pages.sort_unstable();
+
+    let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
+    let mut clusters = pages.chunk_by(|x, y| x.cluster == y.cluster);
+    let source = |send: &mut dyn FnMut(ServerPair)| {
+        let cluster = clusters.next();
+        cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
+        Ok(cluster.is_some())
+    };
+    let to = |pair: &ServerPair| (mix(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
+    net.exchange_from("pairs of servers", source, to, |pairs| {
+        for pair in pairs {
+            let sum = shared.entry((pair.a, pair.b)).or_default();
+            *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+        }
+        Ok(())
+    })?;
+    let mut pairs: Vec<(ServerPair, Kind)> = Vec::new();
+    for ((a, b), (shared, same_path)) in shared {
+        let pair = ServerPair { a, b, shared, same_path };
+        let kind = kind(&pair, pages_of[a as usize], pages_of[b as usize], settings);
+        pairs.extend(kind.map(|kind| (pair, kind)));
+    }
+
+    let aliases = pairs.iter().filter(|(_, kind)| *kind == Kind::Alias).map(|(pair, _)| (pair.a, pair.b));
+    let server = components(net, "server aliases", count, aliases)?;
+    let mut counts = Counts::default();
+    for (_, kind) in &pairs {
+        match kind {
+            Kind::Alias => counts.alias_pairs += 1,
+            Kind::Mirror => counts.mirror_pairs += 1,
+            Kind::Part => counts.part_pairs += 1,
+        }
+    }
+    let reasons =
+        pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host as usize]));
+    counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
+    drop(pages);
+    let servers = server.iter().enumerate().filter(|&(host, &least)| host as HostId == least).count() as u64;
+    let counts = net.reduce("counts of servers", Counts { servers, ..counts }, |x, y| Counts {
+        servers,
+        alias_pairs: x.alias_pairs + y.alias_pairs,
+        mirror_pairs: x.mirror_pairs + y.mirror_pairs,
+        part_pairs: x.part_pairs + y.part_pairs,
+        surplus: x.surplus + y.surplus,
+    })?;
+    let parts = named(net, crawl, pairs, &pages_of, partitions)?;
+    Ok(Found { server, parts, counts })
+}
+
+/// Path and query of a canonical URL.
+fn path(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |at| at + 3) + host(url).len();
+    &url[start..]
+}
+
+/// The pairs with the names of their hosts, as parts of a table.
+fn named(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    pairs: Vec<(ServerPair, Kind)>,
+    pages_of: &[u32],
+    partitions: Partitions,
+) -> Result<Vec<Part>> {
+    let peers = net.peers();
+    let owner = |id: HostId| id as usize % peers;
+    let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
+    for (rank, page) in &crawl.pages {
+        names.entry(crawl.directory.hosts[*rank as usize]).or_insert_with(|| host(&page.url));
+    }
+    let rows = names.into_iter().map(|(id, name)| (owner(id), (id, name.to_string())));
+    let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
+
+    let row = |(pair, kind): (ServerPair, Kind)| {
+        let row = Row {
+            a: u64::from(pair.a),
+            b: u64::from(pair.b),
+            host_a: String::new(),
+            host_b: String::new(),
+            shared: pair.shared,
+            same_path: pair.same_path,
+            pages_a: pages_of[pair.a as usize],
+            pages_b: pages_of[pair.b as usize],
+            kind,
+        };
+        (owner(pair.a), row)
+    };
+    let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
+        row.host_a = names[&(row.a as HostId)].clone();
+        (owner(row.b as HostId), row)
+    });
+    let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
+        row.host_b = names[&(row.b as HostId)].clone();
+        (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
+        (partitions.owner(partitions.of(row.a)), row)
+    });
+    let mut rows = net.exchange_rows("server pairs", rows)?;
+    rows.sort_unstable();
+    let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
+    Ok(runs.map(|rows| ("server_pairs", partitions.of(rows[0].a), table(rows))).collect())
+}
+
+/// The `server_pairs` table without rows.
+pub fn empty() -> Table {
+    table(&[])
+}
+
+fn table(rows: &[Row]) -> Table {
+    let u64s = |value: fn(&Row) -> u64| Column::U64(rows.iter().map(value).collect());
+    let u32s = |value: fn(&Row) -> u32| Column::U32(rows.iter().map(value).collect());
+    let texts = |value: fn(&Row) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
+    Table::new([
+        ("a", u64s(|row| row.a)),
+        ("b", u64s(|row| row.b)),
+        ("host_a", texts(|row| &row.host_a)),
+        ("host_b", texts(|row| &row.host_b)),
+        ("shared", u32s(|row| row.shared)),
+        ("pages_a", u32s(|row| row.pages_a)),
+        ("pages_b", u32s(|row| row.pages_b)),
+        ("same_path", u32s(|row| row.same_path)),
+        ("kind", texts(|row| row.kind.word())),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_what_follows_the_host_with_its_query() {
+        assert_eq!(path("http://h.example:8080/a/b?c=d"), "/a/b?c=d");
+        assert_eq!(path("https://h.example/"), "/");
+    }
+}

@@ -1,0 +1,255 @@
+//! Tolerant growth ([`crate::clusters::tolerant`]) over all workers: host by host, then similar cluster by similar cluster.
+//!
+//! Links that merge, then all links within hosts, go to the owner of their host, who grows and joins pieces; pages and
+//! links of pieces to the owner of their similar cluster, who checks it; links within hosts once more to the owner of the host,
+//! who looks for nearby pages. Each step lays rows in shares ([`KeyShares`]). What pieces and mirrors there are, every
+//! process is told by union-find ([`components`]).
+//!
+//! # Memory
+//! 16 bytes a page in each process, 4 more in each worker while components are found; 8 bytes a link, or what the room for
+//! them allows; some 60 bytes for each link of one share, which has some megabytes of links or is one host, or one similar
+//! cluster.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::clusters::collection::{PageCollection, SimilarCluster};
+use crate::clusters::nearby::nearby_pages;
+use crate::clusters::pieces::{grow_pieces, join_pieces};
+use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
+use crate::clusters::union_find::sizes;
+use crate::dataflow::shuffle::components::components;
+use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::hash_partitions::KeyShares;
+use crate::dataflow::shuffle::memory_budget::{Room, bucket_bits};
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{Rank, mix};
+use crate::job::{Attach, Clusters};
+
+/// What every process knows of the pages.
+struct Web<'a> {
+    directory: &'a Directory,
+    /// Trivial cluster of every page.
+    labels: &'a [Rank],
+    /// Pages of every trivial cluster.
+    cluster_sizes: &'a [u32],
+}
+
+/// Pieces, by name.
+struct Pieces {
+    /// Piece of every page.
+    of: Arc<Vec<Rank>>,
+    /// Similar cluster of every piece.
+    similar_cluster: Arc<Vec<Rank>>,
+}
+
+/// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
+///
+/// `merging` are links between pages of trivial clusters that may merge, this worker's share; `links` yields those from its
+/// pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
+///
+/// # Errors
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// memory for; or when the run has ended.
+pub fn similar_clusters<I: ExactSizeIterator<Item = (Rank, Rank)>>(
+    net: &mut Net<'_>,
+    directory: &Directory,
+    (labels, cluster_sizes): (&[Rank], &[u32]),
+    merging: Vec<(Rank, Rank)>,
+    (links, from_elsewhere): (impl Fn() -> I, &[u32]),
+    settings: &Clusters,
+    room: &Room,
+) -> Result<Vec<SimilarCluster>> {
+    let web = Web { directory, labels, cluster_sizes };
+    let merging = merging.into_iter();
+    let grown =
+        web.on_each_host(net, "links that merge", merging, room, |links| grow_pieces(links, |page| web.cluster(page)))?;
+    let of = components(net, "pieces", directory.len(), grown.into_iter())?;
+    let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
+
+    let joined = web.on_each_host(net, "links within hosts", links(), room, |links| {
+        join_pieces(links, |page| {
+            let piece = pieces.of[page as usize];
+            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece as usize], web.cluster(page)))
+        })
+    })?;
+    let of = components(net, "joined pieces", directory.len(), joined.into_iter())?;
+    let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
+
+    let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
+    drop(pieces);
+    if settings.attach != Attach::None {
+        web.attach(net, &mut found, links(), settings.attach, room)?;
+    }
+    Ok(found)
+}
+
+impl Web<'_> {
+    fn cluster(&self, page: Rank) -> Rank {
+        self.labels[page as usize]
+    }
+
+    fn has_copies(&self, page: Rank) -> bool {
+        self.cluster_sizes[self.cluster(page) as usize] > 1
+    }
+
+    fn on_one_host(&self, (src, dst): (Rank, Rank)) -> bool {
+        self.directory.hosts[src as usize] == self.directory.hosts[dst as usize]
+    }
+
+    /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
+    fn on_each_host(
+        &self,
+        net: &mut Net<'_>,
+        name: &str,
+        links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+        room: &Room,
+        mut each: impl FnMut(&[(Rank, Rank)]) -> Vec<(Rank, Rank)>,
+    ) -> Result<Vec<(Rank, Rank)>> {
+        let hosts = &self.directory.hosts;
+        let count = links.len() as u64;
+        let rows = links.filter(|&link| self.on_one_host(link)).map(<[Rank; 2]>::from);
+        let key = |row: &[Rank; 2]| mix(u64::from(hosts[row[0] as usize]));
+        let mut shares = KeyShares::laid_down(net, name, count, rows, key, room)?;
+        let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        for share in 0..shares.count() {
+            net.check()?;
+            shares.take(share, &mut some)?;
+            some.sort_unstable_by_key(|&[src, dst]| (hosts[src as usize], src, dst));
+            for of_host in some.chunk_by(|x, y| hosts[x[0] as usize] == hosts[y[0] as usize]) {
+                links.clear();
+                links.extend(of_host.iter().map(|&[src, dst]| (src, dst)));
+                links.dedup();
+                made.extend(each(&links));
+            }
+        }
+        Ok(made)
+    }
+
+    /// The similar cluster of every piece: each worker looks for the larger copies of the pieces whose first page it owns.
+    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[Rank]) -> Result<Arc<Vec<Rank>>> {
+        let sizes = net.once(|| sizes(piece_of))?;
+        let size = |piece: Rank| sizes[piece as usize] as usize;
+        let with_copies = || (0..self.labels.len() as Rank).filter(|&page| self.has_copies(page));
+        let piece = |page: Rank| piece_of[page as usize];
+        let pages = with_copies().map(|page| (self.cluster(page), piece(page)));
+        let largest = net.once(|| largest_pieces(self.labels.len(), pages, size))?;
+        let me = net.index();
+        let mine = with_copies().filter(|&page| self.directory.owner(piece(page)) == me);
+        let mut rows: Vec<(Rank, Rank)> =
+            mine.map(|page| (piece(page), largest[self.cluster(page) as usize])).collect();
+        rows.sort_unstable();
+        let mut pointed_to = Vec::new();
+        let copies = rows.chunk_by(|x, y| x.0 == y.0).filter_map(|of_piece| {
+            pointed_to.clear();
+            pointed_to.extend(of_piece.iter().map(|row| row.1));
+            let piece = of_piece[0].0;
+            larger_copy(piece, &mut pointed_to, size).map(|larger| (piece, larger))
+        });
+        components(net, "mirrors", self.labels.len(), copies)
+    }
+
+    /// The similar clusters that meet the definition. Two exchanges.
+    fn verified(
+        &self,
+        net: &mut Net<'_>,
+        pieces: &Pieces,
+        (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
+        settings: &Clusters,
+        room: &Room,
+    ) -> Result<Vec<SimilarCluster>> {
+        let piece = |page: Rank| pieces.of[page as usize];
+        let similar_cluster = |page: Rank| pieces.similar_cluster[piece(page) as usize];
+        let many = net.once(|| {
+            let mut many = vec![false; pieces.of.len()];
+            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, &of)| piece as Rank != of);
+            copies.for_each(|(_, &of)| many[of as usize] = true);
+            many
+        })?;
+        let mirrored = |page: Rank| self.has_copies(page) && many[similar_cluster(page) as usize];
+        let key = |row: &[u32; 2]| mix(u64::from(similar_cluster(row[0])));
+        let room = room.parted(2);
+        let [all] = net.sum("links", [links.len() as u64])?;
+        let bits = bucket_bits(all / net.peers() as u64 * 8);
+        let owned = self.directory.owned(net.index()).zip(from_elsewhere);
+        let rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
+        let mut pages = KeyShares::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
+        let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
+        let rows = rows.map(<[Rank; 2]>::from);
+        let mut within = KeyShares::with_bits(net, "links of pieces", bits, rows, key, &room)?;
+
+        let mut found = Vec::new();
+        let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        for share in 0..pages.count() {
+            net.check()?;
+            pages.take(share, &mut some)?;
+            here.clear();
+            here.extend(some.iter().map(|&[page, links_from_elsewhere]| PiecePage {
+                similar_cluster: similar_cluster(page),
+                piece: piece(page),
+                cluster: self.cluster(page),
+                page,
+                host: self.directory.hosts[page as usize],
+                links_from_elsewhere,
+            }));
+            here.sort_unstable();
+            within.take(share, &mut some)?;
+            links.clear();
+            links.extend(some.iter().map(|&[src, dst]| (similar_cluster(src), (src, dst))));
+            links.sort_unstable();
+            let mut next = 0;
+            for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+                let of = pages[0].similar_cluster;
+                let own: Vec<(Rank, Rank)> =
+                    links[next..].iter().take_while(|link| link.0 == of).map(|link| link.1).collect();
+                next += own.len();
+                found.extend(verified(pages, &own, settings));
+            }
+        }
+        found.sort_unstable_by_key(SimilarCluster::id);
+        Ok(found)
+    }
+
+    /// Attaches nearby pages to collections, wherever these lie. One exchange; what is near what is shared with all.
+    fn attach(
+        &self,
+        net: &mut Net<'_>,
+        found: &mut [SimilarCluster],
+        links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+        attach: Attach,
+        room: &Room,
+    ) -> Result<()> {
+        let rows: Vec<[Rank; 2]> = found
+            .iter()
+            .flat_map(|cluster| &cluster.collections)
+            .flat_map(|collection| {
+                let first = collection.first_page();
+                collection.members.iter().map(move |member| [member.1, first])
+            })
+            .collect();
+        let rows = net.share("pages of collections", rows)?;
+        let collection = net.once(|| {
+            let mut collection = vec![Rank::MAX; self.labels.len()];
+            rows.iter().for_each(|&[page, of]| collection[page as usize] = of);
+            collection
+        })?;
+        drop(rows);
+        let of = |page: Rank| Some(collection[page as usize]).filter(|&of| of != Rank::MAX);
+        let near =
+            self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
+        let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
+        let mut collections: HashMap<Rank, &mut PageCollection> = found
+            .iter_mut()
+            .flat_map(|cluster| &mut cluster.collections)
+            .map(|collection| (collection.first_page(), collection))
+            .collect();
+        for &[page, of] in near.iter() {
+            if let Some(collection) = collections.get_mut(&of) {
+                collection.nearby.push(page);
+            }
+        }
+        collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! [`find`]: the `replicas` job between reading and writing, step by step.
+//!
+//! No step decides what a row *means*; each calls into a stage for that. Every step leaves its rows with their owners, in an
+//! order that does not depend on the number of workers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::clusters::{giant_clusters, growth, links, servers, tolerant};
+use super::pairs::{exact, overlap, signatures, simhash_pairs};
+use super::reading::{captures, idf};
+use super::shuffle::{components, memory_estimate};
+use super::sinks::{avoid, paper_tables, report, summary, tables};
+
+use super::reading::captures::Crawl;
+use super::reading::worker_pages::Shelf;
+use super::shuffle::directory::Partitions;
+use super::shuffle::memory_estimate::Held;
+use super::sinks::report::{CollectionRow, Largest, MemberRow};
+use super::sinks::summary::{Saving, Summary};
+use crate::applications::prefixes::Prefix;
+use crate::clusters::link_summary::{ClusterLink, LinkSummary};
+use crate::clusters::merge::may_merge;
+use crate::clusters::union_find::sizes;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{HostId, Rank};
+use crate::job::{Job, Measure, MergeCondition};
+use crate::overlap::SimilarPair;
+
+/// All that one worker owns of the answer, every list ascending by its key.
+pub struct Found {
+    /// Pages.
+    pub crawl: Crawl,
+    /// Links, by source page.
+    pub links: Vec<(Rank, Rank)>,
+    /// Exact copies with their centres, with the owner of `a`.
+    pub exact_pairs: Vec<SimilarPair>,
+    /// Pairs of pages that share enough chunks, with the owner of `a`.
+    pub similar_pairs: Vec<SimilarPair>,
+    /// Pairs of pages with near simhashes, with the owner of `a`.
+    pub hamming_pairs: Vec<SimilarPair>,
+    /// Pairs of pages with colliding signatures, with the owner of `a`.
+    pub signature_pairs: Vec<SimilarPair>,
+    /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
+    pub verdicts: Vec<avoid::Verdict>,
+    /// `LinkSummary`, with the owner of the source cluster's smallest page.
+    pub link_summary: Vec<LinkSummary>,
+    /// Collections, with the owner of their similar cluster's smallest page.
+    pub collections: Vec<CollectionRow>,
+    /// Their pages, likewise.
+    pub members: Vec<MemberRow>,
+    /// The avoid list, with the owner of the page.
+    pub avoid: Vec<avoid::Avoid>,
+    /// Prefixes of the avoid list, all at worker 0.
+    pub prefixes: Vec<Prefix>,
+    /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
+    pub more_tables: Vec<tables::Part>,
+    /// What was found, the same on every worker; `records` is filled in by the reader.
+    pub summary: Summary,
+}
+
+/// Finds near-replica pages and mirrored collections among the pages on all shelves.
+///
+/// `floors[item]` is the offset from which the records of a work item are true.
+pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> Result<Found> {
+    let partitions = Partitions::new(job.output.partitions, net.peers());
+    memory_estimate::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
+    let mut crawl = captures::settle(net, shelf, floors, partitions)?;
+    if job.simhash.idf && job.simhash.bits > 0 {
+        idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
+    }
+    let exact_pairs = exact::fold(net, shelf)?;
+    let links = links::resolve(net, shelf, &crawl)?;
+    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
+    if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
+        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
+    }
+    if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
+        (hamming_pairs, counts.1) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
+    }
+    if job.similar.by == Measure::Signatures {
+        let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
+        (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
+    }
+    if job.output.fprint_docid {
+        more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
+    }
+    shelf.fprints.clear();
+
+    let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).chain(&signature_pairs);
+    let edges = edges.map(|pair| (pair.a, pair.b));
+    let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let sizes = net.once(|| sizes(&labels))?;
+
+    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
+    more_tables.extend(servers.parts);
+
+    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs];
+    let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
+
+    let room = memory_estimate::room(
+        net,
+        Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() },
+        job,
+    )?;
+    let directory = Arc::clone(&crawl.directory);
+    let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
+    let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
+    let (clusters, single_site) = ((&labels[..], &sizes[..]), job.clusters.single_site);
+    let mut link_summary = Vec::new();
+    let mut merging = Vec::new();
+    let each = |row, between: &[ClusterLink]| {
+        link_summary.push(row);
+        if job.clusters.merge == MergeCondition::Tolerant && may_merge(&row, job.clusters.merge) {
+            merging.extend(between.iter().map(|link| (link.src, link.dst)));
+        }
+    };
+    links::summary(net, links.iter().copied(), &directory.hosts, clusters, single_site, &room, each)?;
+    let all = || links.iter().copied();
+    let settings = &job.clusters;
+    let similar_clusters = match settings.merge {
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(net, &directory, clusters, merging, (all, &from_elsewhere), settings, &room)?
+        }
+        MergeCondition::Exact | MergeCondition::Extended => {
+            let edges = edges_of(&link_summary, settings.merge);
+            growth::similar_clusters(net, &directory, &labels, (all(), &from_elsewhere), edges, settings, &room)?
+        }
+    };
+
+    let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
+    let avoid = avoid::rows(net, &crawl, &verdicts)?;
+    let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
+    more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
+    let (collections, members) = report::rows(net, &crawl, &links_to_host, &similar_clusters)?;
+
+    let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
+    let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
+    let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
+    let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
+    link_summary.sort_unstable();
+    let mut found = Found {
+        crawl,
+        links,
+        exact_pairs,
+        similar_pairs,
+        hamming_pairs,
+        signature_pairs,
+        verdicts,
+        link_summary,
+        collections,
+        members,
+        avoid,
+        prefixes,
+        more_tables,
+        summary: Summary::default(),
+    };
+    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
+    found.summary.servers = servers.counts;
+    found.summary.giant_trivial_clusters = giants;
+    Ok(found)
+}
+
+/// The edges of the TCG among rows of `LinkSummary`.
+fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Rank, Rank)> {
+    let merging = link_summary.iter().filter(|row| may_merge(row, merge));
+    merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
+}
+
+fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair>) -> Result<Vec<SimilarPair>> {
+    let directory = crawl.directory.clone();
+    let mut pairs = net.exchange_all(name, pairs, |pair| directory.owner(pair.a))?;
+    pairs.sort_unstable();
+    Ok(pairs)
+}
+
+/// Counts of one worker, added up over all.
+type Tally = BTreeMap<String, u64>;
+
+/// What was counted on the way to similar pairs, this worker's share.
+type Counts = (overlap::Counts, simhash_pairs::Counts, signatures::Counts);
+
+fn summarise(
+    net: &mut Net<'_>,
+    job: &Job,
+    found: &Found,
+    counts: &Counts,
+    sizes: &Arc<Vec<u32>>,
+    taken_out: u64,
+    server: &[HostId],
+) -> Result<Summary> {
+    let mut mine = Tally::new();
+    let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
+    let skipped: BTreeMap<Rank, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
+    for (rank, page) in &found.crawl.pages {
+        add("bytes", page.body_bytes);
+        if let Some(row) = skipped.get(rank) {
+            add(&format!("skip pages {}", row.why.word()), 1);
+            add(&format!("skip bytes {}", row.why.word()), page.body_bytes);
+        }
+    }
+    for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
+        add(&format!("exact {}", copies.len() + 1), 1);
+    }
+    add("links", found.links.len() as u64);
+    add("exact pairs", found.exact_pairs.len() as u64);
+    add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
+    add("collections", found.collections.len() as u64);
+    add("members", found.members.len() as u64);
+    add("taken out", taken_out);
+    add("prefixes", found.prefixes.len() as u64);
+    let mut all = Tally::new();
+    for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
+        *all.entry(name).or_default() += n;
+    }
+    let all_counts = net.all_gather("counts of pairs", counts.clone())?;
+    let overlap = all_counts.iter().fold(overlap::Counts::default(), |x, y| x + &y.0);
+    let hamming = all_counts[0].1;
+    let trivial = found
+        .verdicts
+        .chunk_by(|x, y| x.cluster == y.cluster)
+        .map(|pages| {
+            let pages_on = pages.iter().map(|row| row.page);
+            let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
+            (pages[0].keep, hosts, pages.len() as u32)
+        })
+        .collect();
+    let mine = named(net, &found.crawl, trivial)?;
+    let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
+    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
+    let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
+
+    let get = |name: &str| all.get(name).copied().unwrap_or(0);
+    let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
+    use crate::applications::keep::Why;
+    let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
+        .map(|why| {
+            let of = |what: &str| get(&format!("skip {what} {}", why.word()));
+            (why, Saving { pages: of("pages"), bytes: of("bytes") })
+        })
+        .into();
+    let skip = Saving {
+        pages: skip_by_reason.values().map(|saving| saving.pages).sum(),
+        bytes: skip_by_reason.values().map(|saving| saving.bytes).sum(),
+    };
+    let exact_groups: BTreeMap<u64, u64> =
+        all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
+    let mut similar_groups: BTreeMap<u64, u64> = BTreeMap::new();
+    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *similar_groups.entry(u64::from(size)).or_default() += 1);
+    Ok(Summary {
+        digest: crate::job::Digest::of(job).hex(),
+        pages,
+        hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
+        links: get("links"),
+        replication_exact: summary::bars(&exact_groups, pages.pages),
+        replication_similar: summary::bars(&similar_groups, pages.pages),
+        overlap,
+        hamming,
+        signatures: counts.2,
+        exact_pairs: get("exact pairs"),
+        trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
+        similar_clusters: get("similar clusters"),
+        collections: get("collections"),
+        pages_in_collections: get("members"),
+        taken_out: get("taken out"),
+        skip,
+        skip_share_of_pages: summary::share(skip.pages, pages.pages),
+        skip_share_of_bytes: summary::share(skip.bytes, pages.bytes),
+        skip_by_reason,
+        avoid_prefixes: get("prefixes"),
+        largest_similar_clusters,
+        largest_trivial_clusters,
+        ..Summary::default()
+    })
+}
+
+/// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
+/// that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
+    clusters.truncate(report::SHOWN);
+    let directory = crawl.directory.clone();
+    let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
+    let asked = net.exchange_rows("kept pages", rows)?;
+    let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
+        let page = crawl.page(keep);
+        Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+    };
+    Ok(asked.into_iter().map(largest).collect())
+}

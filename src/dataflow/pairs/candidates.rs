@@ -1,0 +1,156 @@
+//! Runs become pairs with the owners of their smaller pages, by coarse counting only those that may be similar: steps 4 and 5
+//! of [`crate::dataflow::pairs::overlap_join`].
+
+use std::sync::Arc;
+
+use crate::dataflow::pairs::overlap_join::Work;
+use crate::dataflow::shuffle::memory_budget::{Allowance, bucket_bits};
+use crate::dataflow::shuffle::page_counts::sum;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{Rank, mix};
+use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
+use crate::overlap::count_pairs::pair_key;
+use crate::overlap::planner::{self, Load};
+use crate::overlap::runs::Runs;
+use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, Tape};
+
+/// Rows or pairs that are sent before what has arrived is looked at.
+const BATCH: usize = 1 << 15;
+
+/// Step 4, first: of a thousand pairs, those of pairs that occur T times, by the pages of a sample.
+pub(crate) fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Result<u64> {
+    let (mut words, mut mine) = (Vec::new(), Vec::new());
+    for block in 0..tape.blocks() {
+        net.check()?;
+        tape.read(block, &mut words)?;
+        for docs in Runs(&words) {
+            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)).is_multiple_of(rate)) {
+                mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
+            }
+        }
+    }
+    let peers = net.peers() as u64;
+    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (mix(pair) % peers) as usize)?;
+    let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
+    let [heavy, pairs] = net.sum("heavy pairs", [heavy, pairs.len() as u64])?;
+    Ok(heavy / u64::max(pairs, 1))
+}
+
+/// Step 4: the heavy buckets of all pairs, one copy a process.
+pub(crate) fn heavy_buckets(
+    net: &mut Net<'_>,
+    tape: &Tape<u32>,
+    layout: Layout,
+    min_shared: u32,
+) -> Result<Arc<HeavyBuckets>> {
+    let mut counter = CoarseCounter::new(layout);
+    let mut heavy = HeavyBuckets::new(layout);
+    let mut words = Vec::new();
+    for part in 0..layout.parts {
+        counter.begin(part);
+        for block in 0..tape.blocks() {
+            net.check()?;
+            tape.read(block, &mut words)?;
+            for docs in Runs(&words) {
+                for (at, &a) in docs.iter().enumerate() {
+                    docs[at + 1..].iter().for_each(|&b| counter.add(pair_key(a, b)));
+                }
+            }
+        }
+        heavy.judge(&sum(net, "counters", counter.finish())?, min_shared);
+    }
+    net.once(|| heavy)
+}
+
+/// Who owns which pages as the smaller ones of pairs: stripes of a power of two, dealt out to the workers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stripes {
+    shift: u32,
+    peers: u32,
+    count: usize,
+}
+
+impl Stripes {
+    pub(crate) fn new(pages: usize, peers: usize, load: &Load) -> Stripes {
+        // Open blocks take a quarter of what there is at most.
+        let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
+        let wanted = peers << bucket_bits(load.pairs / load.workers * 8).min(most);
+        let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
+        Stripes { shift, peers: peers as u32, count: (pages >> shift) / peers + 1 }
+    }
+
+    #[inline]
+    pub(crate) fn worker(&self, pair: u64) -> usize {
+        ((pair >> 32 >> self.shift) as u32 % self.peers) as usize
+    }
+
+    #[inline]
+    fn bucket(&self, pair: u64) -> usize {
+        ((pair >> 32 >> self.shift) as u32 / self.peers) as usize
+    }
+
+    /// Pages of a worker's bucket.
+    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Rank> {
+        let stripe = bucket * self.peers as usize + worker;
+        let start = |stripe: usize| (stripe << self.shift).min(pages) as Rank;
+        start(stripe)..start(stripe + 1)
+    }
+}
+
+/// Step 5: every pair that the runs make (or every candidate) as often as they do, with its owner.
+pub(crate) fn by_pair(
+    net: &mut Net<'_>,
+    tape: &Tape<u32>,
+    heavy: Option<&HeavyBuckets>,
+    stripes: Stripes,
+    allowance: &Allowance,
+    disk: &Disk,
+    work: &mut Work,
+) -> Result<Buckets<u64>> {
+    let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
+    let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
+    let mut total = 0u64;
+    let source = |send: &mut dyn FnMut(u64)| {
+        let (mut looked_at, mut sent) = (0, 0u64);
+        while looked_at < BATCH {
+            if next_word == words.len() {
+                if next_block == tape.blocks() {
+                    break;
+                }
+                tape.read(next_block, &mut words)?;
+                (next_block, next_word, at) = (next_block + 1, 0, 0);
+                continue;
+            }
+            let docs = Runs(&words[next_word..]).next().expect("there are words left");
+            let (a, rest) = (docs[at], &docs[at + 1..]);
+            match heavy {
+                None => {
+                    rest.iter().for_each(|&b| send(pair_key(a, b)));
+                    sent += rest.len() as u64;
+                }
+                Some(heavy) => {
+                    rest.iter().map(|&b| pair_key(a, b)).filter(|&pair| heavy.may_hold(pair)).for_each(|pair| {
+                        send(pair);
+                        sent += 1;
+                    })
+                }
+            }
+            looked_at += rest.len() + 1;
+            at += 1;
+            if at + 1 == docs.len() {
+                (next_word, at) = (next_word + docs.len() + 1, 0);
+            }
+        }
+        total += sent;
+        Ok(looked_at > 0)
+    };
+    net.exchange_from(
+        "pairs",
+        source,
+        |&pair| stripes.worker(pair),
+        |rows: &[u64]| rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(pair), pair)),
+    )?;
+    work.sent = total;
+    Ok(pairs)
+}

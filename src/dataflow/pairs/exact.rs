@@ -1,0 +1,38 @@
+//! Exact copies fold into their centre, the copy with the smallest doc id (\[SGM98\] section 2.2, step 2).
+//!
+//! One exchange: whole-document fingerprints to their owner.
+
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{Rank, mix};
+use crate::overlap::SimilarPair;
+
+/// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Whole {
+    fprint_high: u32,
+    fprint_low: u32,
+    page: Rank,
+}
+
+/// Finds the centres and returns (centre, copy) for every other copy, ascending.
+///
+/// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint.
+pub fn fold(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<SimilarPair>> {
+    let peers = net.peers() as u64;
+    let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
+        let fprint = shelf.exact[slot];
+        Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
+    });
+    let to = |row: &Whole| (mix(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
+    let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, to)?;
+    owned.sort_unstable();
+    let mut pairs = Vec::new();
+    for run in owned.chunk_by(|x, y| (x.fprint_high, x.fprint_low) == (y.fprint_high, y.fprint_low)) {
+        pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
+    }
+    pairs.sort_unstable();
+    Ok(pairs)
+}

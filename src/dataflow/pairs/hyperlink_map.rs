@@ -1,0 +1,103 @@
+//! The HM recursion over the links of a crawl ([`crate::signatures::hyperlink_map`]): children's values come to the owners of
+//! their parents, once for each worker that asks, however many of its pages link there.
+//!
+//! One exchange to ask, one an iteration, and one for the largest value.
+//!
+//! # Memory
+//! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
+
+use crate::dataflow::shuffle::directory::Directory;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Rank;
+use crate::job::Signatures;
+use crate::signatures::hyperlink_map::{part, step};
+use crate::signatures::number;
+
+/// A worker's question for a child's values, to the child's owner.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Asked {
+    child: Rank,
+    /// Which of the asking worker's children it is.
+    at: u32,
+    worker: u32,
+}
+
+/// One component of a child's x · r, to a worker that asked for it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Answer {
+    /// Where that worker keeps it.
+    at: u64,
+    product: f64,
+    worker: u64,
+}
+
+/// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
+/// for a page without. `links` are those of these pages, ascending.
+pub fn hyperlink_map(
+    net: &mut Net<'_>,
+    directory: &Directory,
+    rp: &[u64],
+    signed: &[bool],
+    links: &[(Rank, Rank)],
+    settings: &Signatures,
+) -> Result<Vec<u64>> {
+    let dims = settings.dims as usize;
+    let mut children: Vec<Rank> = links.iter().map(|link| link.1).collect();
+    children.sort_unstable();
+    children.dedup();
+    let place = |child: Rank| children.partition_point(|&other| other < child) as u32;
+    let places: Vec<u32> = links.iter().map(|link| place(link.1)).collect();
+
+    let me = net.index() as u32;
+    let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
+    let asked = net.exchange_all("children", asked, |row| directory.owner(row.child))?;
+    // A child without a signature adds nothing.
+    let of_child = |child: Rank| directory.place(child) * dims..(directory.place(child) + 1) * dims;
+    let asked: Vec<Asked> =
+        asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
+
+    let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
+    let mut x = r.clone();
+    let mut products = vec![0.0; children.len() * dims];
+    for _ in 0..settings.iterations {
+        let rows = asked.iter().flat_map(|&Asked { child, at, worker }| {
+            let (x, r) = (&x, &r);
+            let components = of_child(child).zip(at as usize * dims..);
+            components.map(move |(component, at)| Answer {
+                at: at as u64,
+                product: x[component] * r[component],
+                worker: u64::from(worker),
+            })
+        });
+        net.exchange(
+            "children's values",
+            rows,
+            |row| row.worker as usize,
+            |rows: &[Answer]| {
+                rows.iter().for_each(|row| products[row.at as usize] = row.product);
+                Ok(())
+            },
+        )?;
+        let mut next = r.clone();
+        let mut at = 0;
+        for links in links.chunk_by(|x, y| x.0 == y.0) {
+            let of_parent = &places[at..at + links.len()];
+            at += links.len();
+            let parent = directory.place(links[0].0);
+            if !signed[parent] {
+                continue;
+            }
+            let parent = parent * dims;
+            for dim in 0..dims {
+                let values = of_parent.iter().map(|&child| products[child as usize * dims + dim]);
+                next[parent + dim] = step(r[parent + dim], settings, values);
+            }
+        }
+        x = next;
+    }
+    let largest = net.reduce("largest component", x.iter().copied().fold(0.0, f64::max), f64::max)?;
+    Ok(x.iter().map(|&x| part(x, largest)).collect())
+}

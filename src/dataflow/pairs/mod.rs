@@ -1,0 +1,11 @@
+//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures.
+
+mod candidates;
+mod chunk_runs;
+pub mod counts;
+pub mod exact;
+pub mod hyperlink_map;
+pub mod overlap;
+pub mod overlap_join;
+pub mod signatures;
+pub mod simhash_pairs;

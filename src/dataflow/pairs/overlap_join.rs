@@ -1,0 +1,230 @@
+//! All-pairs overlap in bounded memory: `FPrint-DocID` rows in any order become similar pairs.
+//!
+//! 1. Rows go to the owners of their fingerprints, who lay them in buckets (on disk where memory ends).
+//! 2. Bucket by bucket they are sorted; a chunk that counts and stands on two pages or more becomes a run on a tape.
+//! 3. Pages that cannot be in a similar pair are taken out ([`prune`]), in a few rounds over the tape.
+//! 4. The way to count is chosen ([`planner`]); for coarse counting the tape is scanned for heavy buckets first.
+//! 5. Pairs go to the owners of their smaller page, who lay them in buckets of pages.
+//! 6. Bucket by bucket they are counted, and those that are similar are handed on.
+//!
+//! Nothing but counts of pages, two bytes a page and worker and five more where resemblance matters, has to stay in memory.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::dataflow::pairs::candidates::{Stripes, by_pair, heavy_buckets, pilot};
+use crate::dataflow::pairs::chunk_runs::{Pruned, Runner, group, laid_down, pruned};
+use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::shuffle::memory_budget::{Allowance, Room};
+use crate::dataflow::shuffle::page_counts::sum;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{FPrint, HostId, Rank};
+use crate::job::{Guard, Overlap};
+use crate::overlap::count_pairs::{self, count, pair_key};
+use crate::overlap::planner::{self, Load, Method};
+use crate::overlap::prune::{self, PageSet, SharedChunks};
+use crate::overlap::rows::{Row, Shares};
+use crate::overlap::{SimilarPair, is_pairwise_similar};
+use crate::storage::spill::{Buckets, Tape};
+
+/// Rounds of pruning after which no more is hoped for.
+const MOST_ROUNDS: usize = 6;
+
+/// What is known of the pages.
+pub struct Pages<'a> {
+    /// Number of pages.
+    pub count: usize,
+    /// Host of each, or nothing when no filter asks for it.
+    pub hosts: &'a [HostId],
+    /// Exact copies of others, which count as pages of a chunk and then are left out.
+    pub copies: &'a PageSet,
+}
+
+/// What one worker did, and how all counted.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    /// Rows and pairs, this worker's.
+    pub counts: Counts,
+    /// Rows left after pruning, this worker's.
+    pub core_rows: u64,
+    /// Pages left after pruning, of all.
+    pub core_pages: u64,
+    /// Of these, pages of the most frequent chunk, of all.
+    pub longest: u64,
+    /// Rounds of pruning.
+    pub rounds: u32,
+    /// Pairs handed to their owners, after the selection of candidates; this worker's.
+    pub sent: u64,
+    /// Distinct pairs that were counted here; how many light ones are among them depends on the method.
+    pub candidates: u64,
+    /// The planner's reason.
+    pub why: String,
+    /// Bytes written to disk.
+    pub spilled_bytes: u64,
+    /// Stages with their seconds, by this worker's clock.
+    pub seconds: Vec<(&'static str, f64)>,
+}
+
+/// What is known when all pairs have been handed on.
+pub struct AllPairs {
+    /// What was done.
+    pub work: Work,
+    /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
+    pub chunks: Arc<Vec<u32>>,
+    stripes: Stripes,
+}
+
+impl AllPairs {
+    /// Worker that has the pairs whose smaller page is `a`.
+    pub fn owner(&self, a: Rank) -> usize {
+        self.stripes.worker(pair_key(a, a))
+    }
+}
+
+/// Whether counts of chunks are needed for every page.
+pub fn with_chunks(settings: &Overlap) -> bool {
+    settings.min_resemblance > 0.0 || settings.guard != Guard::None
+}
+
+/// Finds the similar pairs of a duplicate-free `FPrint-DocID` table of which each worker gives a part.
+///
+/// `source` hands rows to its argument and is called again while it returns true, as in [`Net::exchange_from`]; `rows` is about
+/// how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
+/// worker. It gets no pair twice. The guard ([`crate::overlap::guard`]) is not applied.
+///
+/// # Errors
+/// [`crate::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
+/// [`crate::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
+///
+/// # Cost
+/// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted.
+pub fn similar_pairs<R: Row>(
+    net: &mut Net<'_>,
+    rows: u64,
+    source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
+    pages: &Pages<'_>,
+    settings: &Overlap,
+    room: &Room,
+    mut found: impl FnMut(SimilarPair),
+) -> Result<AllPairs> {
+    let with_chunks = with_chunks(settings);
+    let [rows] = net.sum("rows to come", [rows])?;
+    let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
+    let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks)?;
+    let mut work = Work::default();
+    let mut clock = Clock(Instant::now());
+
+    let disk = room.disk(net);
+    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, &disk)?;
+    clock.stage(&mut work, "exchange rows");
+    let shares = Shares::new(net.peers(), table.count().trailing_zeros());
+    let mut runs = Runner {
+        tape: Tape::new(allowance.tape, &disk),
+        shared: SharedChunks::new(pages.count),
+        chunks: vec![0; if with_chunks { pages.count } else { 0 }],
+        counts: Counts::default(),
+    };
+    group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
+    work.spilled_bytes += table.spilled_bytes();
+    drop(table);
+    clock.stage(&mut work, "sort rows");
+
+    let Runner { mut tape, mut shared, chunks, counts } = runs;
+    work.counts = counts;
+    let chunks = sum(net, "chunks a page", &chunks)?;
+    let chunks_of = |page: usize| if with_chunks { chunks[page] } else { 0 };
+    let mut rows_left: u64 = u64::MAX;
+    loop {
+        let of_all = sum(net, "shared chunks a page", shared.finish())?;
+        let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
+        work.rounds += 1;
+        let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk)?;
+        work.spilled_bytes += tape.spilled_bytes();
+        tape = next;
+        (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
+        let (all, longest) = net.reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
+        work.longest = longest;
+        // A round that takes away less than a sixteenth does not pay for the next one.
+        if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
+            break;
+        }
+        rows_left = all;
+    }
+    drop(shared);
+    clock.stage(&mut work, "prune");
+
+    // Pairs may have half of what the tape does not need; the other half is for those that are similar, which are handed on while
+    // the others are still there.
+    let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
+    let allowance = Allowance { buckets: allowance.buckets.saturating_add(spare), ..allowance };
+    let mut load = load(net, work.counts.left, settings, &allowance, room)?;
+    if room.method.is_none() && planner::pilot_decides(&load) {
+        load.heavy_thousandths = pilot(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
+    }
+    let (method, why) = match room.method {
+        Some(method) => (method, "as asked for".to_string()),
+        None => planner::choose(&load),
+    };
+    work.why = why;
+    let on_disk = load.spilled_bytes();
+    if room.method.is_none() && method == Method::SortBased && on_disk > load.disk_bytes {
+        let (pairs, longest) = (load.pairs, work.longest);
+        let what = format!(
+            "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
+        );
+        return Err(room.too_much_to_spill(&what, on_disk.div_ceil(net.processes() as u64)));
+    }
+    let heavy = match method {
+        Method::SortBased => None,
+        Method::CoarseCount(layout) => Some(heavy_buckets(net, &tape, layout, settings.min_shared)?),
+    };
+    clock.stage(&mut work, "coarse count");
+
+    let stripes = Stripes::new(pages.count, net.peers(), &load);
+    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, &disk, &mut work)?;
+    work.spilled_bytes += tape.spilled_bytes();
+    drop((tape, heavy));
+    clock.stage(&mut work, "emit pairs");
+
+    let (mut bucket, mut scratch) = (Vec::new(), count_pairs::Scratch::default());
+    for number in 0..pairs.count() {
+        net.check()?;
+        pairs.take(number, &mut bucket)?;
+        let pages = stripes.pages(net.index(), number, pages.count);
+        let least = settings.min_shared;
+        work.candidates += count(&bucket, pages.start, pages.len(), least, &mut scratch, |a, b, value| {
+            if !with_chunks || is_pairwise_similar(value, chunks[a as usize], chunks[b as usize], settings) {
+                work.counts.similar += 1;
+                found(SimilarPair { a, b, value });
+            }
+        });
+    }
+    work.spilled_bytes += pairs.spilled_bytes();
+    clock.stage(&mut work, "count pairs");
+    Ok(AllPairs { work, chunks, stripes })
+}
+
+struct Clock(Instant);
+
+impl Clock {
+    fn stage(&mut self, work: &mut Work, name: &'static str) {
+        work.seconds.push((name, self.0.elapsed().as_secs_f64()));
+        self.0 = Instant::now();
+    }
+}
+
+fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, room: &Room) -> Result<Load> {
+    // The least of all workers' bytes, so that all choose alike.
+    let mine = (pairs, allowance.buckets);
+    let (pairs, worker_bytes) = net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
+    let disk_bytes = if room.disk_bytes == 0 { u64::MAX } else { room.disk_bytes * net.processes() as u64 };
+    Ok(Load {
+        pairs,
+        heavy_thousandths: 0,
+        min_shared: settings.min_shared,
+        worker_bytes,
+        workers: net.peers() as u64,
+        disk_bytes,
+    })
+}

@@ -1,0 +1,209 @@
+//! Signatures of all pages, and the pairs of pages whose signatures collide.
+//!
+//! Smallest and largest values are gathered, the HM recursion runs over the links ([`crate::dataflow::pairs::hyperlink_map`]), and one exchange
+//! brings every point to the worker of its slab ([`crate::signatures::collide::Slabs`]), and to those that it visits. Exact
+//! copies have signatures, but only their centres are joined.
+//!
+//! # Memory
+//! 64 bytes a component of each page, and about as much for each visit of a page to a slab; 12 a pair, at most those that
+//! `signatures.max_pairs` allows, and with the guard 48 more.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
+use crate::dataflow::pairs::overlap::keep_mutual_best;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::dataflow::sinks::tables::Part;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::Rank;
+use crate::job::{Guard, Job, Signatures};
+use crate::overlap::SimilarPair;
+use crate::signatures::collide::{Points, Slabs, collisions};
+use crate::signatures::random_projection::Bounds;
+use crate::signatures::{ONE, distance, number, parts};
+use crate::storage::table::{Column, Table};
+
+/// Points by which slabs are chosen, over all workers.
+const SAMPLE: usize = 1 << 12;
+
+/// What was counted on the way, over all workers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Pages that have signatures.
+    pub signatures: u64,
+    /// Those of them that are not the copy of another.
+    pub joined: u64,
+    /// Pairs of these that collide.
+    pub collisions: u64,
+    /// Those that the guard took away.
+    pub guarded: u64,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Pairs that collide, ascending, with the owner of the smaller page. The value is the distance of their RP signatures, in
+    /// billionths.
+    pub pairs: Vec<SimilarPair>,
+    /// What was counted.
+    pub counts: Counts,
+    /// Parts of the `signatures` table, ascending, with the owner of the page.
+    pub parts: Vec<Part>,
+}
+
+/// Signs this worker's pages, and finds the similar pairs among the centres; `exact_pairs` are (centre, copy) pairs, wherever
+/// they lie, and `links` this worker's.
+///
+/// # Errors
+/// [`Error::TooManyPairs`] for more than `signatures.max_pairs`, before a worker makes more than that; [`Error::MemoryLimit`] when
+/// the bound on memory does not suffice.
+pub fn similar_pairs(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    links: &[(Rank, Rank)],
+    exact_pairs: &[SimilarPair],
+    job: &Job,
+) -> Result<Found> {
+    let settings = &job.signatures;
+    let dims = settings.dims as usize;
+    let held = 64 * dims as u64 * crawl.pages.len() as u64;
+    hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
+    let rp = random_projections(net, crawl, dims)?;
+    let signed: Vec<bool> = crawl.pages.iter().map(|(_, page)| !page.projected.is_empty()).collect();
+    let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
+    let directory = crawl.directory.clone();
+    let mut copies =
+        net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;
+    copies.sort_unstable();
+
+    let (mut points, mut ranks) = (Points::new(2 * dims), Vec::new());
+    let mut point = Vec::new();
+    let mut signatures = 0;
+    for (at, (rank, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, page))| !page.projected.is_empty()) {
+        signatures += 1;
+        if copies.binary_search(rank).is_err() {
+            let own = at * dims..(at + 1) * dims;
+            point.clear();
+            point.extend(rp[own.clone()].iter().chain(&hm[own]));
+            points.push(&point);
+            ranks.push(*rank);
+        }
+    }
+    let joined = ranks.len() as u64;
+    let (pairs, collisions) = collide(net, points, ranks, settings)?;
+    let mut pairs = net.exchange_all("signature pairs", pairs, |pair| directory.owner(pair.a))?;
+    pairs.sort_unstable();
+    if settings.guard == Guard::MutualBest {
+        // Of a thousand million parts that two pages may share, they lack as many as they are apart.
+        let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
+        keep_mutual_best(net, &mut pairs, &directory.hosts, |rank| directory.owner(rank), resemblance)?;
+    }
+    let [signatures, joined, collisions, left] =
+        net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
+    let counts = Counts { signatures, joined, collisions, guarded: collisions - left };
+    let mut parts = parts_of_table(crawl, &rp, &hm, dims);
+    if counts.signatures == 0 && net.index() == 0 {
+        parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));
+    }
+    Ok(Found { pairs, counts, parts })
+}
+
+/// RP signatures of this worker's pages, one after the other; 0 for pages without.
+fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
+    let mut mine = Bounds::default();
+    crawl
+        .pages
+        .iter()
+        .filter(|(_, page)| !page.projected.is_empty())
+        .for_each(|(_, page)| mine.extend(&page.projected));
+    let bounds = net.reduce("bounds of projections", mine, |mut bounds, other| {
+        bounds.join(other);
+        bounds
+    })?;
+    let mut rp = vec![0; crawl.pages.len() * dims];
+    for (own, (_, page)) in rp.chunks_mut(dims).zip(&crawl.pages) {
+        own.iter_mut().zip(bounds.signature(&page.projected)).for_each(|(own, part)| *own = part);
+    }
+    Ok(rp)
+}
+
+/// Pairs of points that collide, with the ranks of their pages, at the workers that found them; and how many they are.
+fn collide(
+    net: &mut Net<'_>,
+    points: Points,
+    ranks: Vec<Rank>,
+    settings: &Signatures,
+) -> Result<(Vec<SimilarPair>, u64)> {
+    let dims = settings.dims as usize;
+    let mut tolerance = vec![parts(settings.rp_tolerance); dims];
+    tolerance.resize(2 * dims, parts(settings.hm_tolerance));
+    let (me, peers) = (net.index(), net.peers());
+    let each = (points.len() * peers).div_ceil(SAMPLE).max(1);
+    let mine: Vec<Vec<u64>> = (0..points.len()).step_by(each).map(|at| points.get(at as u32).to_vec()).collect();
+    let mut sample = Points::new(2 * dims);
+    net.all_gather("sample of signatures", mine)?.iter().flatten().for_each(|point| sample.push(point));
+    let slabs = Slabs::new(&sample, &tolerance, peers);
+
+    let rows = ranks.iter().zip(0..).flat_map(|(&rank, at)| {
+        let point = points.get(at);
+        let to = slabs.visited(point).chain([slabs.home(point)]);
+        to.map(move |worker| (worker, (rank, point.to_vec())))
+    });
+    let mut rows: Vec<(Rank, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
+    drop((points, ranks));
+    rows.sort_unstable_by_key(|(rank, point)| (slabs.home(point) != me, *rank));
+    let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
+    let mut here = Points::new(2 * dims);
+    rows.iter().for_each(|(_, point)| here.push(point));
+    let ranks: Vec<Rank> = rows.into_iter().map(|row| row.0).collect();
+
+    let (mut pairs, mut count) = (Vec::new(), 0);
+    collisions(&here, home, &tolerance, |block| {
+        count += block.count();
+        if count <= settings.max_pairs {
+            block.each(|x, y| {
+                let value = distance(&here.get(x)[..dims], &here.get(y)[..dims]) / (ONE / u64::from(BILLIONTHS));
+                let (x, y) = (ranks[x as usize], ranks[y as usize]);
+                pairs.push(SimilarPair { a: x.min(y), b: x.max(y), value: value as u32 });
+            });
+        }
+    });
+    let [all] = net.sum("collisions", [count])?;
+    if all > settings.max_pairs {
+        return Err(Error::TooManyPairs {
+            what: "pairs of pages collide".into(),
+            found: all,
+            pair_bytes: 60,
+            setting: "signatures.max_pairs".into(),
+            allowed: settings.max_pairs,
+            remedy: "smaller signatures.rp_tolerance and hm_tolerance make fewer".into(),
+        });
+    }
+    Ok((pairs, count))
+}
+
+/// What the value of a pair counts.
+const BILLIONTHS: u32 = 1_000_000_000;
+
+fn parts_of_table(crawl: &Crawl, rp: &[u64], hm: &[u64], dims: usize) -> Vec<Part> {
+    let signed = |at: &usize| !crawl.pages[*at].1.projected.is_empty();
+    let rows: Vec<usize> = (0..crawl.pages.len()).filter(signed).collect();
+    let partition = |at: usize| crawl.directory.partition(crawl.pages[at].0);
+    let runs = rows.chunk_by(|&x, &y| partition(x) == partition(y));
+    runs.map(|rows| ("signatures", partition(rows[0]), table(crawl, rows, rp, hm, dims))).collect()
+}
+
+/// Rows of the pages at these places.
+fn table(crawl: &Crawl, rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
+    let ids = rows.iter().map(|&at| crawl.pages[at].1.doc_id).collect();
+    let mut columns = vec![("doc_id".to_string(), Column::U64(ids))];
+    for (name, values) in [("rp", rp), ("hm", hm)] {
+        columns.extend((0..dims).map(|dim| {
+            let values = rows.iter().map(|&at| number(values[at * dims + dim])).collect();
+            (format!("{name}_{dim}"), Column::F64(values))
+        }));
+    }
+    Table { columns }
+}

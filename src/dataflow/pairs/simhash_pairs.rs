@@ -1,0 +1,170 @@
+//! Pairs of pages whose simhashes are near: pages of one simhash meet at one worker, which groups them; the groups are joined by
+//! the dataflow that joins F with itself ([`crate::dataflow::hamming::self_join`]), and of each two near ones each hears from the other.
+//!
+//! What a pair is, is decided in [`crate::hamming::pairs`]; there too is why equal simhashes do not make a pair of every two
+//! pages. Five exchanges besides those of the join.
+//!
+//! # Memory
+//! 12 bytes a page, 72 a distinct simhash while they are joined, and 40 a host of either group of a near pair, over all workers.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::hamming::self_join::close_pairs;
+use crate::dataflow::reading::captures::Crawl;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
+use crate::hamming::rows::{NearRuns, Run};
+use crate::ids::{Rank, mix};
+use crate::job::{Guard, Hamming};
+use crate::overlap::SimilarPair;
+
+/// What was counted on the way, over all workers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Pages that have a simhash and are not the copy of another.
+    pub simhashes: u64,
+    /// Distinct ones among these.
+    pub distinct: u64,
+    /// Pairs of distinct simhashes within k bits.
+    pub near: u64,
+    /// Those that the guard took away.
+    pub guarded: u64,
+    /// Pairs of pages, as few as make the same clusters.
+    pub similar: u64,
+}
+
+/// A group as another one sees it that is near: one of its faces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct View {
+    /// Number of the group that sees.
+    from: u32,
+    /// Number of the group that is seen.
+    to: u32,
+    distance: u32,
+    host: u32,
+    page: Rank,
+}
+
+/// A page of a near group that a group speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct SpokenFor {
+    /// The groups, the smaller number first.
+    x: u32,
+    y: u32,
+    distance: u32,
+    page: Rank,
+}
+
+/// Which worker has the group of a number.
+struct Numbers {
+    /// First number of each worker, and at the end how many there are.
+    firsts: Vec<u32>,
+}
+
+impl Numbers {
+    fn owner(&self, number: u32) -> usize {
+        self.firsts.partition_point(|first| *first <= number) - 1
+    }
+}
+
+/// Finds the similar pairs among the centres, `exact_pairs` being (centre, copy) pairs, wherever they lie; each worker returns those
+/// that it has found, ascending, and all the same counts.
+///
+/// # Errors
+/// [`Error::TooManyRows`] for more than 2^32 distinct simhashes; or when the run has ended.
+pub fn similar_pairs(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    exact_pairs: &[SimilarPair],
+    settings: &Hamming,
+) -> Result<(Vec<SimilarPair>, Counts)> {
+    let (peers, directory) = (net.peers() as u64, &crawl.directory);
+    let copies = exact_pairs.iter().map(|pair| pair.b);
+    let mut copies: Vec<Rank> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
+    copies.sort_unstable();
+    let centres = crawl.pages.iter().filter(|(rank, _)| copies.binary_search(rank).is_err());
+    let rows = centres.filter_map(|(rank, page)| Some(SimhashDocId::new(page.simhash?, *rank)));
+    let to = |row: &SimhashDocId| (mix(row.simhash()) % peers) as usize;
+    let mut rows = net.exchange_all("simhashes of centres", rows, to)?;
+    rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
+    let mut pairs = Vec::new();
+    let groups = group(&rows, &directory.hosts, &mut pairs);
+    let in_groups = pairs.len() as u64;
+
+    let numbers = numbers(net, &groups)?;
+    let first = numbers.firsts[net.index()];
+    let runs = (first..).zip(&groups.simhashes).map(|(first, &fingerprint)| Run { fingerprint, first, copies: 1 });
+    let near = close_pairs(net, runs.collect(), u64::MAX, settings.k)?;
+    let views = views(net, &groups, &numbers, &near, settings.guard)?;
+    let spoken_for = spoken_for_pages(&groups, first, &views, settings.guard);
+    let mut spoken_for = net.exchange_all("pages spoken for", spoken_for, |row| numbers.owner(row.x))?;
+    spoken_for.sort_unstable();
+    // Both must speak for a page of the other; one that does not has no row.
+    let both = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
+    pairs.extend(both.map(|rows| pair(rows[0].page, rows[1].page, rows[0].distance)));
+    pairs.sort_unstable();
+
+    let mine = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
+    let [simhashes, near, similar, in_groups] = net.sum("near simhashes", mine)?;
+    let distinct = u64::from(numbers.firsts[net.peers()]);
+    Ok((pairs, Counts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
+}
+
+/// Numbers the groups of all workers, those of worker 0 first.
+fn numbers(net: &mut Net<'_>, groups: &Groups) -> Result<Numbers> {
+    let counts: Vec<u64> = net.all_gather("distinct simhashes", groups.simhashes.len() as u64)?;
+    let all: u64 = counts.iter().sum();
+    if u32::try_from(all).is_err() {
+        let what = "distinct simhashes are to be joined with themselves".into();
+        return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
+    }
+    let mut firsts = vec![0];
+    counts.iter().for_each(|count| firsts.push(firsts[firsts.len() - 1] + *count as u32));
+    Ok(Numbers { firsts })
+}
+
+/// What the groups of this worker see of those near them, ascending: without a guard, their smallest page is enough.
+fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns], guard: Guard) -> Result<Vec<View>> {
+    let asked = near.iter().flat_map(|near| {
+        let (x, y) = (near.x.first, near.y.first);
+        [[x, y, near.distance], [y, x, near.distance]]
+    });
+    let asked = net.exchange_all("near simhashes", asked, |row| numbers.owner(row[1]))?;
+    let first = numbers.firsts[net.index()];
+    let seen = asked.iter().flat_map(|&[from, to, distance]| {
+        let smallest = [Face { host: 0, page: groups.smallest(to - first) }];
+        let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
+        faces.into_iter().map(move |Face { host, page }| View { from, to, distance, host, page })
+    });
+    let mut views = net.exchange_all("groups as seen", seen, |view| numbers.owner(view.from))?;
+    views.sort_unstable();
+    Ok(views)
+}
+
+/// For each near group that a group of this worker sees, the page that it speaks for; `first` is the number of the first group.
+fn spoken_for_pages(groups: &Groups, first: u32, views: &[View], guard: Guard) -> Vec<SpokenFor> {
+    let mut told = Vec::new();
+    for views in views.chunk_by(|x, y| x.from == y.from) {
+        let from = views[0].from;
+        let others: Vec<&[View]> = views.chunk_by(|x, y| x.to == y.to).collect();
+        let faces: Vec<Vec<Face>> = others
+            .iter()
+            .map(|other| other.iter().map(|view| Face { host: view.host, page: view.page }).collect())
+            .collect();
+        let near: Vec<(u32, &[Face])> =
+            others.iter().zip(&faces).map(|(other, faces)| (other[0].distance, &faces[..])).collect();
+        let pages = match guard {
+            Guard::None => near.iter().map(|(_, faces)| Some(faces[0].page)).collect(),
+            _ => spoken_for(groups, from - first, &near),
+        };
+        told.extend(others.iter().zip(pages).filter_map(|(other, page)| {
+            let (to, distance) = (other[0].to, other[0].distance);
+            Some(SpokenFor { x: from.min(to), y: from.max(to), distance, page: page? })
+        }));
+    }
+    told
+}

@@ -1,0 +1,84 @@
+//! Inverse document frequencies: features weigh less the more pages they are on, so simhashes wait for the whole crawl.
+//!
+//! Two exchanges and a share: pages of each feature, counted by worker, to the owner of the feature; those on two pages or
+//! more to every process (any other is on one); simhashes to the owners of their pages.
+//!
+//! # Memory
+//! 10 bytes a distinct feature of a page on the shelf, until its simhash is made; 12 bytes a distinct feature of the crawl
+//! with its owner, and 24 a feature of two pages or more in each process.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::hamming::simhash::Sums;
+use crate::ids::mix;
+use crate::text::{Feature, inverse_document_frequency};
+
+/// A hash is its own hash.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are u64")
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// Pages by feature.
+type Frequencies = HashMap<u64, u32, BuildHasherDefault<Hashed>>;
+
+/// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
+pub fn simhashes(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &mut Crawl, bits: u32) -> Result<()> {
+    let mine = shelf.kept().filter(|&(slot, _)| !shelf.features.get(slot).0.is_empty()).count() as u64;
+    let [pages] = net.sum("pages with features", [mine])?;
+    let frequencies = document_frequencies(net, shelf)?;
+
+    let mut weighted = Vec::new();
+    let directory = crawl.directory.clone();
+    let rows = shelf.kept().filter_map(|(slot, rank)| {
+        let (hashes, weights) = shelf.features.get(slot);
+        weighted.clear();
+        weighted.extend(hashes.iter().zip(weights).map(|(&hash, &weight)| {
+            let pages_with = frequencies.get(&hash).copied().unwrap_or(1);
+            Feature { hash, weight: u32::from(weight) * inverse_document_frequency(pages, u64::from(pages_with)) }
+        }));
+        let mut sums = Sums::default();
+        sums.add_weighted(&weighted);
+        let simhash = sums.simhash(bits);
+        (!hashes.is_empty()).then_some([rank, (simhash >> 32) as u32, simhash as u32])
+    });
+    for [rank, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
+        crawl.page_mut(rank).simhash = Some(u64::from(high) << 32 | u64::from(low));
+    }
+    shelf.features.clear();
+    Ok(())
+}
+
+/// The features on two pages or more with their numbers of pages, once in each process.
+fn document_frequencies(net: &mut Net<'_>, shelf: &Shelf) -> Result<std::sync::Arc<Frequencies>> {
+    let mut mine = Frequencies::default();
+    for (slot, _) in shelf.kept() {
+        shelf.features.get(slot).0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
+    }
+    let peers = net.peers() as u64;
+    let rows = mine.into_iter().map(|(hash, pages)| [(hash >> 32) as u32, hash as u32, pages]);
+    let hash = |row: &[u32; 3]| u64::from(row[0]) << 32 | u64::from(row[1]);
+    let mut owned = net.exchange_all("document frequencies", rows, |row| (mix(hash(row)) % peers) as usize)?;
+    owned.sort_unstable();
+    let sums =
+        owned.chunk_by(|x, y| hash(x) == hash(y)).map(|run| [run[0][0], run[0][1], run.iter().map(|row| row[2]).sum()]);
+    let common = net.share("common features", sums.filter(|row| row[2] > 1).collect())?;
+    net.once(|| common.iter().map(|row| (hash(row), row[2])).collect())
+}

@@ -1,0 +1,280 @@
+//! Reading: work items are pulled by the workers of a process until none is left; what they read goes on their shelves.
+//!
+//! Items are dealt out to processes in turn and pulled within a process, so one large file is work for all workers. Which
+//! worker reads an item never shows in the answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::chunks::{Recipe, bytes, instead_of_text};
+use crate::dataflow::reading::progress::Progress;
+use crate::dataflow::reading::resume::{Part, Recorder, Resume};
+use crate::dataflow::reading::work_queue::Turns;
+use crate::dataflow::reading::worker_pages::{Capture, Rejection, Shelf};
+use crate::dataflow::shuffle::memory_estimate::{Held, too_little};
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::hamming;
+use crate::ids::{FPrint, doc_id};
+use crate::job::{Job, Kind, Measure, Simhash};
+use crate::pages::html::Extractor;
+use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
+use crate::pages::url::CanonicalUrl;
+use crate::pages::work_items::Work;
+use crate::signatures::random_projection;
+use crate::study::paragraphs::Paragraphs;
+
+/// The work of a run, shared by the workers of a process.
+#[derive(Debug)]
+pub struct Queue {
+    /// Inputs and the items they are cut in.
+    pub work: Work,
+    turns: Turns,
+    /// What has been read so far, for people who watch.
+    pub progress: Arc<Progress>,
+    /// Records of finished items, where a run may be taken up again.
+    pub resume: Option<Resume>,
+}
+
+impl Queue {
+    /// A queue of all items.
+    pub fn new(work: Work) -> Arc<Queue> {
+        Queue::resuming(work, None)
+    }
+
+    /// A queue of all items, some of which an earlier run may have recorded.
+    pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
+        let progress = Arc::new(Progress::new(work.weight()));
+        Arc::new(Queue { work, turns: Turns::default(), progress, resume })
+    }
+}
+
+/// Reads items until none is left for this process; those that an earlier run has recorded are not read again.
+///
+/// # Errors
+/// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
+/// recorded, where anything is.
+pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
+    let mut reader = Reader::new(job, net.index() as u32);
+    let mut recorder = queue.resume.as_ref().map(Recorder::new);
+    let result = read_items(net, queue, job, &mut reader, &mut recorder);
+    if let Some(recorder) = &mut recorder {
+        recorder.write(&reader.shelf);
+    }
+    result.map(|()| reader.shelf)
+}
+
+fn read_items(
+    net: &Net<'_>,
+    queue: &Queue,
+    job: &Job,
+    reader: &mut Reader,
+    recorder: &mut Option<Recorder<'_>>,
+) -> Result<()> {
+    loop {
+        let number = queue.turns.next(net);
+        let Some(item) = queue.work.items.get(number) else { return Ok(()) };
+        net.check()?;
+        reader.item = (number as u32, item.input);
+        let (slots, rejections) = (reader.shelf.exact.len(), reader.shelf.rejections.len());
+        let taken_up = queue
+            .resume
+            .as_ref()
+            .is_some_and(|resume| resume.take_up(number, item.input, net.index() as u32, &mut reader.shelf));
+        if !taken_up {
+            reader.read(net, queue, job)?;
+            if let Some(recorder) = recorder {
+                let (_, end) = *reader.shelf.items.last().expect("an item has just been read");
+                let (slots, rejections) = (slots..reader.shelf.exact.len(), rejections..reader.shelf.rejections.len());
+                recorder.note(number, Part { slots, rejections, end }, &reader.shelf);
+            }
+        }
+        let done = reader.shelf.items.len();
+        hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;
+        queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
+    }
+}
+
+/// Refuses to read on when the shelves of a process would outgrow its memory, as far as the items read so far tell.
+fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: usize, allowed_bytes: u64) -> Result<()> {
+    let (held, workers) = (Held::on(shelf), net.workers_per_process());
+    if allowed_bytes == 0 || held.peak_bytes_of(workers) <= allowed_bytes {
+        return Ok(());
+    }
+    let needed_bytes = held.times(items.div_ceil(net.peers()).max(done), done).peak_bytes_of(workers);
+    Err(too_little("pages and chunks".into(), needed_bytes, allowed_bytes))
+}
+
+/// Turns what is found in the input into what lies on the shelf.
+struct Reader {
+    shelf: Shelf,
+    extractor: Extractor,
+    recipe: Recipe,
+    min_text: usize,
+    /// For a study, what takes the place of the recipe.
+    paragraphs: Option<Paragraphs>,
+    simhash: Simhash,
+    simhashes: hamming::recipe::Recipe,
+    /// `None` where no signatures are asked for.
+    projections: Option<random_projection::Recipe>,
+    fprints: Vec<FPrint>,
+    worker: u32,
+    /// Work item and input that are being read.
+    item: (u32, u32),
+}
+
+impl Reader {
+    fn new(job: &Job, worker: u32) -> Reader {
+        let study = job.kind == Kind::Study;
+        Reader {
+            shelf: Shelf::default(),
+            extractor: Extractor::new(&job.input.limits),
+            recipe: Recipe::new(&job.chunks),
+            min_text: job.chunks.min_text as usize,
+            paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
+            // A study asks for no simhash.
+            simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
+            simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            projections: (job.similar.by == Measure::Signatures)
+                .then(|| random_projection::Recipe::new(&job.signatures)),
+            fprints: Vec::new(),
+            worker,
+            item: (0, 0),
+        }
+    }
+
+    /// Reads the item at hand.
+    fn read(&mut self, net: &Net<'_>, queue: &Queue, job: &Job) -> Result<()> {
+        let number = self.item.0;
+        let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
+            queue.progress.records.fetch_add(1, Ordering::Relaxed);
+            net.check()?;
+            self.take(found, &queue.progress);
+            Ok(())
+        })?;
+        self.shelf.items.push((number, end));
+        Ok(())
+    }
+
+    fn take(&mut self, found: Found, progress: &Progress) {
+        match found {
+            Found::Refused(refused) => self.refuse(refused),
+            Found::Page(page) => match CanonicalUrl::parse(&page.url) {
+                Err(why) => {
+                    let url: String = page.url.chars().take(200).collect();
+                    self.refuse(Refused {
+                        offset: page.offset,
+                        reason: Reason::BadUrl,
+                        detail: format!("{why}: {url}"),
+                    });
+                }
+                Ok(url) => {
+                    progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
+                    self.keep(page, &url);
+                }
+            },
+        }
+    }
+
+    fn refuse(&mut self, Refused { offset, reason, detail }: Refused) {
+        let (item, source) = self.item;
+        self.shelf.rejections.push(Rejection { source, offset, reason, detail, item });
+    }
+
+    fn keep(&mut self, page: RawPage, url: &CanonicalUrl) {
+        let charset = page.charset.as_deref();
+        let extracted = match page.form {
+            Form::Html => self.extractor.html(&page.body, charset, url),
+            Form::Text => self.extractor.text(&page.body, charset),
+        };
+        let document = match &mut self.paragraphs {
+            None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
+            Some(paragraphs) => paragraphs.marks(extracted.text, &mut self.fprints),
+        };
+        // A page that says too little is near nothing, and a copy of those with its bytes only.
+        let text = if document.exact == 0 { "" } else { extracted.text };
+        let by_bytes = self.paragraphs.is_none() && self.min_text > extracted.text.len();
+        let body = bytes(&page.body);
+        let exact = if by_bytes { instead_of_text(body) } else { document.exact };
+        let shelf = &mut self.shelf;
+        let simhash = match &self.simhash {
+            Simhash { bits: 0, .. } => None,
+            Simhash { idf: true, .. } => {
+                shelf.features.push(self.simhashes.features(text));
+                None
+            }
+            _ => self.simhashes.simhash(text),
+        };
+        let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
+        let (item, source) = self.item;
+        shelf.captures.push(Capture {
+            doc_id: doc_id(url.as_str()),
+            url: url.as_str().to_string(),
+            fetch_time: page.fetch_time,
+            status: page.status,
+            mime: page.mime,
+            body_bytes: page.body.len() as u64,
+            body,
+            text_bytes: extracted.text.len() as u64,
+            chunks: document.chunks,
+            exact,
+            simhash,
+            projected,
+            source,
+            item,
+            offset: page.offset,
+            length: page.length,
+            mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
+            worker: self.worker,
+            slot: shelf.exact.len() as u32,
+        });
+        shelf.exact.push(exact);
+        shelf.fprints.push(&self.fprints);
+        shelf.links.push(extracted.links);
+    }
+}
+
+/// Records by input: how many were read, and the bad ones by reason.
+pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
+
+/// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
+pub fn by_input(shelf: &Shelf, floors: &[u64]) -> ByInput {
+    let mut counts = ByInput::new();
+    for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
+        counts.entry(capture.source).or_default().0 += 1;
+    }
+    for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
+        let (read, bad) = counts.entry(rejection.source).or_default();
+        *read += 1;
+        if rejection.reason.is_bad() {
+            *bad.entry(rejection.reason).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Fails when an input has a larger share of bad records than the job allows. One bad record among good ones is always
+/// allowed, else a small file could have none.
+///
+/// # Errors
+/// [`Error::TooManyBad`] for the first such input.
+pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
+    for (&input, (read, reasons)) in by_input {
+        let bad: u64 = reasons.values().sum();
+        let one_among_good = bad == 1 && *read > 1 && max_bad > 0.0;
+        if bad as f64 > max_bad * *read as f64 && !one_among_good {
+            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.word())).collect();
+            commonest.sort_unstable_by(|x, y| y.cmp(x));
+            let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            return Err(Error::TooManyBad {
+                input: inputs[input as usize].clone(),
+                bad,
+                read: *read,
+                allowed: max_bad.to_string(),
+                reasons: reasons.join(", "),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Reading: items of the input become captures on their workers, settled with owners and page numbers.
+
+pub mod captures;
+pub mod idf;
+pub mod ingest;
+pub mod progress;
+pub mod resume;
+pub mod work_queue;
+pub mod worker_pages;

@@ -1,0 +1,286 @@
+//! What a worker has read of a work item, as a record on the local disk: written while a run reads, taken up by the next.
+//!
+//! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
+//! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
+//!
+//! A record is serialised by serde and `bincode`, and framed with its length, checksum, job and build by
+//! [`crate::storage::records`].
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bincode::Options;
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::reading::worker_pages::{Capture, Rejection, Shelf};
+use crate::ids::{DocId, FPrint, doc_id};
+use crate::pages::warc::RangeEnd;
+use crate::storage::records::Records;
+
+/// Records are written once they have this many bytes,
+const ENOUGH_BYTES: u64 = 64 << 20;
+
+/// or after this time, or a hundredth of the time read so far, whichever is longer.
+const OFTEN: Duration = Duration::from_millis(100);
+
+/// Records of the items of a run, and what came of them. The workers of a process share it.
+#[derive(Debug)]
+pub struct Resume {
+    /// Where they lie.
+    pub records: Records,
+    /// Items that were not read again.
+    pub taken_up: AtomicU64,
+    /// Items whose records were written.
+    pub recorded: AtomicU64,
+    /// Whether a record could not be written; then no more are.
+    pub gave_up: AtomicBool,
+}
+
+impl Resume {
+    /// Takes up these records, and adds to them.
+    pub fn new(records: Records) -> Resume {
+        Resume { records, taken_up: AtomicU64::new(0), recorded: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
+    }
+
+    /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
+    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut Shelf) -> bool {
+        let Some(record) = self.records.read(number) else { return false };
+        let put = decode(&record, (number as u32, input), worker, shelf).is_some();
+        let counter = if put { &self.taken_up } else { &self.records.ignored.damaged };
+        counter.fetch_add(1, Ordering::Relaxed);
+        put
+    }
+}
+
+/// Writes down what one worker reads.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    resume: &'a Resume,
+    unwritten: Vec<(usize, Part)>,
+    unwritten_bytes: u64,
+    began: Instant,
+    written: Instant,
+}
+
+impl<'a> Recorder<'a> {
+    /// Nothing read yet.
+    pub fn new(resume: &'a Resume) -> Recorder<'a> {
+        let now = Instant::now();
+        Recorder { resume, unwritten: Vec::new(), unwritten_bytes: 0, began: now, written: now }
+    }
+
+    /// Notes that an item is on the shelf, and writes what has come together if it is time.
+    pub fn note(&mut self, number: usize, part: Part, shelf: &Shelf) {
+        self.unwritten_bytes += part.bytes(shelf);
+        self.unwritten.push((number, part));
+        let often = OFTEN.max(self.began.elapsed() / 100);
+        if self.unwritten_bytes >= ENOUGH_BYTES || self.written.elapsed() >= often {
+            self.write(shelf);
+        }
+    }
+
+    /// Writes what has come together.
+    pub fn write(&mut self, shelf: &Shelf) {
+        if !self.unwritten.is_empty() && !self.resume.gave_up.load(Ordering::Relaxed) {
+            let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();
+            let mut parts = self.unwritten.iter().map(|item| &item.1);
+            let mut encode = |_, record: &mut Vec<u8>| encode(parts.next().expect("a part an item"), shelf, record);
+            match self.resume.records.write(&numbers, &mut encode) {
+                Ok(()) => drop(self.resume.recorded.fetch_add(numbers.len() as u64, Ordering::Relaxed)),
+                Err(_) => self.resume.gave_up.store(true, Ordering::Relaxed),
+            }
+        }
+        self.unwritten.clear();
+        self.unwritten_bytes = 0;
+        self.written = Instant::now();
+    }
+}
+
+/// What one item has left on a shelf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Slots of its pages.
+    pub slots: Range<usize>,
+    /// Places of its rejections.
+    pub rejections: Range<usize>,
+    /// What reading it came to.
+    pub end: RangeEnd,
+}
+
+impl Part {
+    fn bytes(&self, shelf: &Shelf) -> u64 {
+        let slots = || self.slots.clone();
+        let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
+        let features = shelf.features.span(slots()).0.len();
+        let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
+        8 * (numbers + projected) as u64 + 10 * features as u64 + 200 * (slots().len() + self.rejections.len()) as u64
+    }
+}
+
+/// The record of an item, as it is written.
+#[derive(Serialize)]
+struct RecordOf<'a> {
+    captures: &'a [Capture],
+    rejections: &'a [Rejection],
+    fprints: Vec<&'a [FPrint]>,
+    links: Vec<&'a [DocId]>,
+    /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
+    features: Option<Vec<(&'a [u64], &'a [u16])>>,
+    end: RangeEnd,
+}
+
+/// The same, as it is read.
+#[derive(Deserialize)]
+struct Record {
+    captures: Vec<Capture>,
+    rejections: Vec<Rejection>,
+    fprints: Vec<Vec<FPrint>>,
+    links: Vec<Vec<DocId>>,
+    features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
+    end: RangeEnd,
+}
+
+/// Nothing may follow a record.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new().with_fixint_encoding()
+}
+
+/// Appends the record of an item; its captures must still be on the shelf.
+fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
+    let slots = || part.slots.clone();
+    let of = RecordOf {
+        captures: &shelf.captures[slots()],
+        rejections: &shelf.rejections[part.rejections.clone()],
+        fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
+        links: slots().map(|slot| shelf.links.get(slot)).collect(),
+        features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
+        end: part.end,
+    };
+    codec().serialize_into(record, &of).expect("plain values go into memory");
+}
+
+/// Puts a record on the shelf as item `(number, input)`; `None`, and the shelf as it was, when it is no such record.
+fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Shelf) -> Option<()> {
+    let Record { captures, rejections, fprints, links, features, end } = codec().deserialize(record).ok()?;
+    let pages = captures.len();
+    let features = features.unwrap_or_default();
+    let is_whole = fprints.len() == pages
+        && links.len() == pages
+        && (features.is_empty() || features.len() == pages)
+        && features.iter().all(|(hashes, weights)| hashes.len() == weights.len())
+        && captures.iter().all(|page| page.doc_id == doc_id(&page.url));
+    if !is_whole {
+        return None;
+    }
+    for (slot, page) in (shelf.exact.len() as u32..).zip(captures) {
+        shelf.exact.push(page.exact);
+        shelf.captures.push(Capture { source, item, worker, slot, ..page });
+    }
+    fprints.iter().for_each(|list| shelf.fprints.push(list));
+    links.iter().for_each(|list| shelf.links.push(list));
+    features.iter().for_each(|(hashes, weights)| shelf.features.push_as_kept(hashes, weights));
+    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
+    shelf.items.push((item, end));
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pages::record::Reason;
+    use crate::text::Feature;
+
+    /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
+    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut Shelf) -> Part {
+        let (slots, rejections) = (first.exact.len(), first.rejections.len());
+        for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
+            let url = format!("http://a.example/{text}");
+            let number = n as u64 + 1;
+            first.captures.push(Capture {
+                doc_id: doc_id(&url),
+                url,
+                fetch_time: -5 * number as i64,
+                status: 200 + n as u16,
+                mime: text.clone(),
+                body_bytes: number << 33,
+                body: !number,
+                text_bytes: number,
+                chunks: *fprints as u32 + 1,
+                exact: u64::MAX - number,
+                simhash: (n % 2 == 0).then_some(number << 60),
+                projected: vec![-7 * number as i64; n % 3],
+                source: 3,
+                item,
+                offset: number * 7,
+                length: number * 8,
+                mended: Reason::ALL[..n % 4].to_vec(),
+                worker: 1,
+                slot: first.exact.len() as u32,
+            });
+            first.exact.push(u64::MAX - number);
+            first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
+            first.links.push(&(0..*links as u64).collect::<Vec<_>>());
+            if with_features {
+                let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
+                first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>());
+            }
+            if n % 3 == 1 {
+                let reason = *Reason::ALL.last().unwrap();
+                first.rejections.push(Rejection { source: 3, offset: number, reason, detail: text.clone(), item });
+            }
+        }
+        let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };
+        first.items.push((item, end));
+        Part { slots: slots..first.exact.len(), rejections: rejections..first.rejections.len(), end }
+    }
+
+    fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
+        prop::collection::vec((0usize..20, 0usize..20, 0usize..20, "[a-zü]{0,9}"), 0..9)
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
+            before in pages(), pages in pages(), with_features: bool
+        ) {
+            let mut from = Shelf::default();
+            shelf(&before, with_features, 4, &mut from);
+            let part = shelf(&pages, with_features, 5, &mut from);
+            let mut record = Vec::new();
+            encode(&part, &from, &mut record);
+
+            // The same two items with the same numbers, one of them out of its record, are the same shelf.
+            let mut to = Shelf::default();
+            shelf(&before, with_features, 4, &mut to);
+            prop_assert!(decode(&record, (5, 3), 1, &mut to).is_some());
+            prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
+
+            // Other numbers go into rows only.
+            let mut other = Shelf::default();
+            decode(&record, (8, 6), 2, &mut other).unwrap();
+            prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
+            prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert_eq!(other.items, [(8, part.end)]);
+        }
+
+        #[test]
+        fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
+            let mut from = Shelf::default();
+            let part = shelf(&pages, true, 5, &mut from);
+            let mut record = Vec::new();
+            encode(&part, &from, &mut record);
+            let mut other = Shelf::default();
+            prop_assert!(decode(&record[..cut % record.len()], (5, 3), 1, &mut other).is_none());
+            prop_assert!(decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).is_none());
+            prop_assert_eq!(format!("{other:?}"), format!("{:?}", Shelf::default()));
+            let at = at % record.len();
+            record[at] = to;
+            if decode(&record, (5, 3), 1, &mut other).is_none() {
+                prop_assert_eq!(format!("{other:?}"), format!("{:?}", Shelf::default()));
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a step may hold in memory and write to disk, and how it cuts its rows in buckets by that.
+
+use std::path::PathBuf;
+
+use crate::dataflow::shuffle::memory_estimate::too_little;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::overlap::planner::Method;
+use crate::storage::spill::{BLOCK_BYTES, Disk, no_room_on_disk};
+
+/// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
+pub(crate) const BUCKET_BYTES: u64 = 4 << 20;
+
+/// Most buckets of a worker, as a power of two: their open blocks take 64 MiB.
+const MOST_BUCKET_BITS: u32 = 10;
+
+/// Bytes of a worker that are on their way to others, or from them.
+const ON_THE_WAY: u64 = 40 << 20;
+
+/// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
+const LEAST_BYTES: u64 = 64 << 20;
+
+/// What may be used.
+#[derive(Debug, Clone)]
+pub struct Room {
+    /// Memory of a process beyond what it holds already; 0 sets no bound.
+    pub memory_bytes: u64,
+    /// Folder for what does not fit.
+    pub spill: PathBuf,
+    /// Disk that a process may use for it; 0 sets no bound.
+    pub disk_bytes: u64,
+    /// A way of counting that is taken without asking the planner.
+    pub method: Option<Method>,
+    /// What this is a part of, for refusals.
+    pub bounds: Bounds,
+}
+
+/// What a process may use in all; all zero where nobody has set a bound.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bounds {
+    /// `effort.memory_bytes`.
+    pub memory_bytes: u64,
+    /// `effort.disk_bytes`, or what is free on the device.
+    pub disk_bytes: u64,
+    /// Whether it is the former.
+    pub disk_is_set: bool,
+}
+
+/// Bytes that one worker may fill with rows, a tape and pairs.
+pub(crate) struct Allowance {
+    /// For rows, and later for pairs.
+    pub(crate) buckets: u64,
+    /// For a tape.
+    pub(crate) tape: u64,
+    /// Bytes of the process that are no worker's to fill.
+    pub(crate) fixed: u64,
+    pub(crate) workers: u64,
+    /// Bytes that the process may hold.
+    pub(crate) of_process: u64,
+}
+
+impl Allowance {
+    /// The refusal for want of so many bytes of buckets in one worker; it tells what the process would need.
+    pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
+        // Seven tenths of a worker's share are for buckets.
+        let needed_bytes = self.fixed + self.workers * 10 * bytes.div_ceil(7);
+        too_little(what, needed_bytes, self.of_process)
+    }
+}
+
+/// Bytes of a process that cannot be spilled, for so many pages, and bytes of rows of each worker.
+pub fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    let (pages, workers) = (pages as u64, workers as u64);
+    let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
+    let blocks = (BLOCK_BYTES as u64 * 2) << bucket_bits(row_bytes);
+    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * BUCKET_BYTES) + row_bytes.min(blocks);
+    pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
+}
+
+/// The least memory of a process: with less there is no run.
+pub fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+}
+
+impl Room {
+    /// A worker's share of the disk.
+    pub fn disk(&self, net: &Net<'_>) -> Disk {
+        let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        // A share of nothing would be no bound.
+        let share = (self.disk_bytes / net.workers_per_process() as u64).max(self.disk_bytes.min(1));
+        Disk::share(&self.spill, share, disk_bytes.max(self.disk_bytes), disk_is_set)
+    }
+
+    /// A worker's share of the memory; more than there can be where there is no bound.
+    pub fn of_worker(&self, net: &Net<'_>) -> u64 {
+        if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
+    }
+
+    /// One of equal parts.
+    pub fn parted(&self, parts: u64) -> Room {
+        let part = |bytes: u64| if bytes == 0 { 0 } else { (bytes / parts).max(1) };
+        Room { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
+    }
+
+    /// What each worker may fill, or the refusal that names the need.
+    pub(crate) fn allowance(
+        &self,
+        workers: usize,
+        pages: usize,
+        row_bytes: u64,
+        with_chunks: bool,
+    ) -> Result<Allowance> {
+        if self.memory_bytes == 0 {
+            return Ok(Allowance { buckets: u64::MAX, tape: u64::MAX, fixed: 0, workers: 1, of_process: 0 });
+        }
+        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
+        let least = least_bytes(pages, workers, row_bytes, with_chunks);
+        // What the process holds already.
+        let held = self.bounds.memory_bytes.saturating_sub(self.memory_bytes);
+        let of_process = held + self.memory_bytes;
+        if self.memory_bytes < least {
+            return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
+        }
+        let each = (self.memory_bytes - fixed) / workers as u64;
+        let allowance = Allowance {
+            buckets: each / 10 * 7,
+            tape: each / 10 * 3,
+            fixed: held + fixed,
+            workers: workers as u64,
+            of_process,
+        };
+        let spilled = workers as u64 * row_bytes.saturating_sub(allowance.buckets);
+        if self.disk_bytes > 0 && spilled > self.disk_bytes {
+            return Err(self.too_much_to_spill("rows of FPrint-DocID that do not fit in memory", spilled));
+        }
+        Ok(allowance)
+    }
+
+    /// The refusal to write so many bytes of a process to its disk.
+    pub(crate) fn too_much_to_spill(&self, what: &str, needed_bytes: u64) -> Error {
+        let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        no_room_on_disk(what, &self.spill, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
+    }
+}
+
+/// Buckets for so many bytes, as a power of two.
+pub fn bucket_bits(bytes: u64) -> u32 {
+    (bytes / BUCKET_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_BUCKET_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_counts_what_the_process_holds_already() {
+        let bounds = Bounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
+        let room = Room { memory_bytes: 12_000_000, spill: "/spill".into(), disk_bytes: 500, method: None, bounds };
+        let least = least_bytes(1_000_000, 2, 1 << 20, true);
+        assert!(least > room.memory_bytes);
+        let Err(refused) = room.allowance(2, 1_000_000, 1 << 20, true) else { panic!() };
+        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
+        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
+        assert_eq!(setting, "effort.memory_bytes");
+        // With that number the room has what it takes; and of the disk the whole bound is named, not a part of it.
+        let enough = Room { memory_bytes: least, disk_bytes: 0, ..room.clone() };
+        assert!(enough.allowance(2, 1_000_000, 1 << 20, true).is_ok());
+        let refused = room.too_much_to_spill("rows", 4096);
+        assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4096, allowed_bytes: 1000, .. }), "{refused}");
+    }
+}

@@ -1,0 +1,184 @@
+//! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
+//!
+//! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
+//! Table, tape and pairs go to disk where a bound is set ([`crate::dataflow::pairs::overlap_join`]); the shelf does not.
+
+use serde::Serialize;
+
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::memory_budget::{self, Bounds, Room};
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::overlap::rows::{Narrow, Wide};
+use crate::storage::spill::free_bytes;
+
+/// Bytes of a page's row, its strings, ranks and directory entry.
+const A_PAGE: u64 = 360;
+
+/// Bytes of counts a page while pairs are found, by one worker.
+const A_PAGE_OF_COUNTS: u64 = 12;
+
+/// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
+const AT_REST: u64 = 36 << 20;
+
+/// Bytes of a pair of pages.
+const A_PAIR: u64 = 8;
+
+/// Bytes of a row of `FPrint-DocID` on its way to be grouped.
+fn row_bytes(job: &Job) -> u64 {
+    if job.chunks.bits <= 32 { size_of::<Narrow>() as u64 } else { size_of::<Wide>() as u64 }
+}
+
+/// Numbers of what a process holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Pages.
+    pub pages: u64,
+    /// Rows of `FPrint-DocID`: distinct chunks of pages.
+    pub tuples: u64,
+    /// Distinct features of pages, where simhashes wait for the crawl.
+    pub features: u64,
+    /// Links, within the crawl and out of it.
+    pub links: u64,
+    /// Pairs of pages, once for each chunk they share.
+    pub pairs: u64,
+}
+
+impl Held {
+    /// Bytes at the peak where no bound is set, all in memory: what is on the shelves, the rows of the table, their tape
+    /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
+    pub fn most_bytes(&self, job: &Job) -> u64 {
+        let rows = row_bytes(job) * self.tuples;
+        AT_REST + self.shelf_bytes() + rows.max(A_PAIR * self.pairs) + 3 * self.tuples
+    }
+
+    /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
+    pub fn least_bytes(&self, workers: usize) -> u64 {
+        let rows = size_of::<Wide>() as u64 * self.tuples / workers as u64;
+        AT_REST + self.shelf_bytes() + memory_budget::least_bytes(self.pages as usize, workers, rows, true)
+    }
+
+    /// Bytes that stay in memory whatever is spilled, as far as they grow with what is read: the shelf, and some counts a page.
+    pub fn peak_bytes(&self) -> u64 {
+        AT_REST + self.shelf_bytes() + A_PAGE_OF_COUNTS * self.pages
+    }
+
+    /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
+    pub fn spilled_bytes(&self, job: &Job, workers: usize, allowed: u64) -> u64 {
+        let room = allowed.saturating_sub(self.least_bytes(workers));
+        let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
+        beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3) + beyond(A_PAIR * self.pairs, 7)
+    }
+
+    /// Bytes at the peak of a process whose `workers` each hold this.
+    pub fn peak_bytes_of(&self, workers: usize) -> u64 {
+        AT_REST + workers as u64 * (self.peak_bytes() - AT_REST)
+    }
+
+    /// What `all` work items hold when `done` of them hold this.
+    pub fn times(&self, all: usize, done: usize) -> Held {
+        let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
+        let Held { pages, tuples, features, links, pairs } = *self;
+        Held { pages: of(pages), tuples: of(tuples), features: of(features), links: of(links), pairs: of(pairs) }
+    }
+
+    fn shelf_bytes(&self) -> u64 {
+        8 * (self.tuples + self.links) + 10 * self.features + A_PAGE * self.pages
+    }
+
+    /// What is on a shelf.
+    pub fn on(shelf: &Shelf) -> Held {
+        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
+        Held { pages, tuples, features: shelf.features.items() as u64, links: shelf.links.items() as u64, pairs: 0 }
+    }
+}
+
+/// Bytes that the largest process holds on its shelves, and at rest.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
+    let workers = net.workers_per_process();
+    let all: Vec<u64> = net.all_gather("memory", mine.shelf_bytes())?;
+    Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
+}
+
+/// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
+    let held = held_bytes(net, mine)?;
+    let memory_bytes = match job.effort.memory_bytes {
+        0 => 0,
+        allowed => allowed.saturating_sub(held).max(1),
+    };
+    let spill = match job.effort.spill.as_str() {
+        "" => std::env::temp_dir(),
+        folder => folder.into(),
+    };
+    let disk_bytes = match job.effort.disk_bytes {
+        // A folder that cannot be asked is named when something is to be written there.
+        0 => free_bytes(&spill).unwrap_or(0),
+        allowed => allowed,
+    };
+    let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
+    Ok(Room { memory_bytes, spill, disk_bytes, method: None, bounds })
+}
+
+/// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
+pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_bytes: u64) -> Result<()> {
+    hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
+}
+
+/// Refuses to hold `held` bytes in this process when it may use fewer (0: no bound), beside what it needs at rest.
+///
+/// # Errors
+/// [`Error::MemoryLimit`], with the number that would fit.
+pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = held + AT_REST;
+    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
+        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
+    }
+    Ok(())
+}
+
+/// As [`hold_against_bound`], for work that holds something else: `mine` bytes in this worker, or this worker's share of what
+/// its process holds once.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
+pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
+    let workers = net.workers_per_process();
+    let all: Vec<u64> = net.all_gather("memory", mine)?;
+    let needed_bytes = all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST;
+    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
+        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
+    }
+    Ok(())
+}
+
+/// The refusal of a job that needs another bound.
+pub fn too_little(what: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
+    Error::MemoryLimit { what, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
+        assert_eq!(Held::default().peak_bytes_of(64), AT_REST);
+        let held = Held { pages: 1000, tuples: 5000, links: 700, ..Held::default() };
+        assert_eq!(held.peak_bytes_of(1), held.peak_bytes());
+        assert_eq!(held.peak_bytes_of(3), AT_REST + 3 * (held.peak_bytes() - AT_REST));
+        let all = held.times(30, 3);
+        assert_eq!((all.pages, all.tuples, all.links), (10_000, 50_000, 7_000));
+        assert_eq!(all.peak_bytes_of(2) - AT_REST, 10 * (held.peak_bytes_of(2) - AT_REST));
+    }
+}

@@ -1,0 +1,8 @@
+//! The ground under all steps: who owns which row, counts and components over all workers, and what memory they may use.
+
+pub mod components;
+pub mod directory;
+pub mod hash_partitions;
+pub mod memory_budget;
+pub mod memory_estimate;
+pub mod page_counts;

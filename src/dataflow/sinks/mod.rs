@@ -1,0 +1,8 @@
+//! What is written: verdicts and the avoid list, the tables with their columns, the summary, and the commit.
+
+pub mod avoid;
+pub mod paper_tables;
+pub mod report;
+pub mod summary;
+pub mod tables;
+pub mod write;

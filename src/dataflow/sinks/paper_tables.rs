@@ -1,0 +1,101 @@
+//! The papers' tables that are no finding: `FPrint-DocID` and the Server Map. (The URL Map is `pages`.)
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::shuffle::directory::Partitions;
+use crate::dataflow::sinks::avoid::Avoid;
+use crate::dataflow::sinks::tables::Part;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::FPrint;
+use crate::overlap::FPrintDocId;
+use crate::pages::url::registered_domain;
+use crate::storage::table::{Column, Table};
+
+/// A row of the `hosts` table. Orders by host id.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct HostRow {
+    host_id: u64,
+    host: String,
+    pages: u64,
+    body_bytes: u64,
+    skip_pages: u64,
+    skip_bytes: u64,
+}
+
+/// The `hosts` table: pages and bytes of each host, and those that a crawler may skip. One exchange.
+pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Partitions) -> Result<Vec<Part>> {
+    let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
+    let mut skipped = avoid.iter().map(|row| row.page).peekable();
+    for (rank, page) in &crawl.pages {
+        let name = host(&page.url);
+        let row = rows.entry(name).or_insert_with(|| HostRow {
+            host_id: xxh3_64(name.as_bytes()),
+            host: name.to_string(),
+            ..HostRow::default()
+        });
+        let skip = u64::from(skipped.next_if_eq(rank).is_some());
+        row.pages += 1;
+        row.body_bytes += page.body_bytes;
+        row.skip_pages += skip;
+        row.skip_bytes += skip * page.body_bytes;
+    }
+    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(partitions.of(row.host_id)), row)).collect();
+    let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
+    for row in net.exchange_rows("hosts by name", rows)? {
+        let sum = all.entry((row.host_id, row.host.clone())).or_default();
+        sum.pages += row.pages;
+        sum.body_bytes += row.body_bytes;
+        sum.skip_pages += row.skip_pages;
+        sum.skip_bytes += row.skip_bytes;
+    }
+    let rows: Vec<HostRow> = all.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
+    let runs = rows.chunk_by(|x, y| partitions.of(x.host_id) == partitions.of(y.host_id));
+    Ok(runs.map(|rows| ("hosts", partitions.of(rows[0].host_id), host_table(rows))).collect())
+}
+
+fn host_table(rows: &[HostRow]) -> Table {
+    let u64s = |value: fn(&HostRow) -> u64| Column::U64(rows.iter().map(value).collect());
+    let domain = |row: &HostRow| registered_domain(row.host.split(':').next().unwrap_or_default()).to_string();
+    Table::new([
+        ("host_id", u64s(|row| row.host_id)),
+        ("host", Column::Text(rows.iter().map(|row| row.host.clone()).collect())),
+        ("domain", Column::Text(rows.iter().map(domain).collect())),
+        ("pages", u64s(|row| row.pages)),
+        ("body_bytes", u64s(|row| row.body_bytes)),
+        ("skip_pages", u64s(|row| row.skip_pages)),
+        ("skip_bytes", u64s(|row| row.skip_bytes)),
+    ])
+}
+
+/// The `fprint_docid` table: a row for every distinct chunk of every page, by fingerprint, then page. One exchange.
+///
+/// `bits` is the width of a fingerprint: partitions are ranges of it.
+pub fn fprint_docid(
+    net: &mut Net<'_>,
+    shelf: &Shelf,
+    crawl: &Crawl,
+    partitions: Partitions,
+    bits: u32,
+) -> Result<Vec<Part>> {
+    let partition = |fprint: FPrint| partitions.of(fprint << (64 - bits));
+    let rows = shelf
+        .kept()
+        .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)));
+    let to = |row: &FPrintDocId| partitions.owner(partition(row.fprint()));
+    let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
+    rows.sort_unstable_by_key(FPrintDocId::key);
+    let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
+    let table = |rows: &[FPrintDocId]| {
+        Table::new([
+            ("fprint", Column::U64(rows.iter().map(FPrintDocId::fprint).collect())),
+            ("doc_id", Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[row.doc as usize]).collect())),
+        ])
+    };
+    Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())
+}

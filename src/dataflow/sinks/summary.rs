@@ -1,0 +1,139 @@
+//! `summary.json`: what a run found, in the forms of the papers' tables. It has no time and no machine in it, so its bytes
+//! are those of the answer alone.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::applications::keep::Why;
+use crate::dataflow::clusters::giant_clusters::Giant;
+use crate::dataflow::clusters::servers;
+use crate::dataflow::pairs::{overlap, signatures, simhash_pairs};
+use crate::dataflow::sinks::report::Largest;
+
+/// Records by what became of them; `read = kept + sum of rejected`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    /// Records read.
+    pub read: u64,
+    /// Pages kept.
+    pub kept: u64,
+    /// Records not kept, by reason.
+    pub rejected: BTreeMap<String, u64>,
+    /// Pages kept though something in them was mended, by reason.
+    pub mended: BTreeMap<String, u64>,
+}
+
+/// Pages by the number of replicas they have, themselves included: a bar of \[SGM98\] Figure 1.
+///
+/// The figure is not in our copy of the paper; its text names the bars 1, 2 and "between 10 and 100".
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// For example `5-9`.
+    pub replicas: String,
+    /// Pages with that many replicas.
+    pub pages: u64,
+    /// Their share of all pages.
+    pub share: f64,
+}
+
+/// What a crawler may skip for one reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saving {
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of these pages as fetched.
+    pub bytes: u64,
+}
+
+/// What a run found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Digest of the job.
+    pub digest: String,
+    /// Records by what became of them.
+    pub records: Records,
+    /// Pages kept, and their bytes as fetched.
+    pub pages: Saving,
+    /// Hosts.
+    pub hosts: u64,
+    /// Links within the crawl.
+    pub links: u64,
+    /// Replication by equal text.
+    pub replication_exact: Vec<Bar>,
+    /// Replication by trivial cluster.
+    pub replication_similar: Vec<Bar>,
+    /// Chunks and pairs on the way to similar pages.
+    pub overlap: overlap::Counts,
+    /// Simhashes and pairs, where similar pages are found by these.
+    pub hamming: simhash_pairs::Counts,
+    /// Signatures and pairs, where similar pages are found by these.
+    pub signatures: signatures::Counts,
+    /// Pairs of a page and its exact copy's centre.
+    pub exact_pairs: u64,
+    /// Trivial clusters of two pages or more.
+    pub trivial_clusters: u64,
+    /// Servers, how they overlap, and why pages have copies.
+    pub servers: servers::Counts,
+    /// Similar clusters of two collections or more.
+    pub similar_clusters: u64,
+    /// Their collections.
+    pub collections: u64,
+    /// Pages in these.
+    pub pages_in_collections: u64,
+    /// Pages taken out of collections because they failed \[CSG00\] Definition 5.
+    pub taken_out: u64,
+    /// What a crawler may skip, in all.
+    pub skip: Saving,
+    /// The same as a share of all pages and bytes.
+    pub skip_share_of_pages: f64,
+    /// See above.
+    pub skip_share_of_bytes: f64,
+    /// The same by reason.
+    pub skip_by_reason: BTreeMap<Why, Saving>,
+    /// URL prefixes that cover pages to skip.
+    pub avoid_prefixes: u64,
+    /// Similar clusters on the most hosts.
+    pub largest_similar_clusters: Vec<Largest>,
+    /// Trivial clusters on the most hosts.
+    pub largest_trivial_clusters: Vec<Largest>,
+    /// Trivial clusters of the most pages, where they are giant, with their weakest links.
+    pub giant_trivial_clusters: Vec<Giant>,
+}
+
+const BARS: [(u64, &str); 8] =
+    [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5-9"), (10, "10-99"), (100, "100-999"), (1000, "1000 and more")];
+
+/// Bars for groups of pages, given as (pages a group, groups); `pages` is the number of all pages, and those in no group
+/// have one replica, themselves.
+pub fn bars(groups: &BTreeMap<u64, u64>, pages: u64) -> Vec<Bar> {
+    let mut bars: Vec<Bar> =
+        BARS.iter().map(|(_, name)| Bar { replicas: name.to_string(), ..Bar::default() }).collect();
+    let mut grouped = 0;
+    for (&size, &count) in groups.iter().filter(|&(&size, _)| size > 1) {
+        let bar = BARS.partition_point(|&(least, _)| least <= size) - 1;
+        bars[bar].pages += size * count;
+        grouped += size * count;
+    }
+    bars[0].pages = pages - grouped;
+    bars.iter_mut().for_each(|bar| bar.share = share(bar.pages, pages));
+    bars
+}
+
+/// A share, to six places, so that it prints the same everywhere.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_stands_in_one_bar() {
+        let bars = bars(&BTreeMap::from([(2, 3), (7, 1), (10, 1), (1000, 1)]), 2000);
+        let pages: Vec<u64> = bars.iter().map(|bar| bar.pages).collect();
+        assert_eq!(pages, [2000 - 1023, 6, 0, 0, 7, 10, 0, 1000]);
+        assert_eq!(bars[1].share, 0.003);
+    }
+}

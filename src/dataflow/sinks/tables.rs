@@ -1,0 +1,223 @@
+//! The tables of a run: each worker turns the rows it owns into one file a partition.
+//!
+//! Rows lie with the owner of their key's partition, ascending, so a partition's rows are a run of them and the files of a
+//! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
+//! part, so that readers find its columns.
+
+use crate::dataflow::find::Found;
+use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::sinks::report::ATTACHED;
+use crate::ids::Rank;
+use crate::pages::url::{CanonicalUrl, surt};
+use crate::storage::table::{Column, Table};
+
+/// A part of a table: its name, the partition, the rows.
+pub type Part = (&'static str, usize, Table);
+
+/// Names of the tables that every run has, with or without rows.
+pub const NAMES: [&str; 10] = [
+    "pages",
+    "links",
+    "pairs",
+    "clusters",
+    "link_summary",
+    "collections",
+    "members",
+    "avoid",
+    "rejected",
+    "server_pairs",
+];
+
+/// All parts that this worker owns, but for `rejected`. `sources` are the names of the inputs.
+pub fn parts(found: &Found, sources: &[String]) -> Vec<Part> {
+    let crawl = &found.crawl;
+    let mut parts = Vec::new();
+    split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
+    split("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows), &mut parts);
+    let mut pairs: Vec<(Rank, Rank, &str, u32)> = Vec::new();
+    pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
+    pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
+    pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
+    pairs.extend(found.signature_pairs.iter().map(|pair| (pair.a, pair.b, "signatures", pair.value)));
+    pairs.sort_unstable();
+    split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
+    split("clusters", crawl, &found.verdicts, |row| row.cluster, |rows| clusters(crawl, rows), &mut parts);
+    split(
+        "link_summary",
+        crawl,
+        &found.link_summary,
+        |row| row.src_cluster,
+        |rows| link_summary(crawl, rows),
+        &mut parts,
+    );
+    split(
+        "collections",
+        crawl,
+        &found.collections,
+        |row| row.similar_cluster,
+        |rows| collections(crawl, rows),
+        &mut parts,
+    );
+    split("members", crawl, &found.members, |row| row.similar_cluster, |rows| members(crawl, rows), &mut parts);
+    split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
+    parts
+}
+
+/// Parts of `rejected`, of rows that are ascending.
+pub fn rejected_parts(rejected: &[Rejection], sources: &[String], partitions: usize) -> Vec<Part> {
+    let partition = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions);
+    let of_partition = rejected.chunk_by(|x, y| partition(x) == partition(y));
+    of_partition.map(|rows| ("rejected", partition(&rows[0]), rejected_table(rows, sources))).collect()
+}
+
+/// Partition of a rejected record: a range of the inputs, which are in ascending order.
+pub fn rejected_partition(source: u32, sources: usize, partitions: usize) -> usize {
+    source as usize * partitions / sources.max(1)
+}
+
+/// The empty table of a name.
+pub fn empty(name: &str, crawl: &Crawl) -> Table {
+    match name {
+        "pages" => pages(crawl, &[], &[]),
+        "links" => links(crawl, &[]),
+        "pairs" => pair_table(crawl, &[]),
+        "clusters" => clusters(crawl, &[]),
+        "link_summary" => link_summary(crawl, &[]),
+        "collections" => collections(crawl, &[]),
+        "members" => members(crawl, &[]),
+        "avoid" => avoid(crawl, &[]),
+        "server_pairs" => crate::dataflow::clusters::servers::empty(),
+        _ => rejected_table(&[], &[]),
+    }
+}
+
+pub(crate) fn split<R>(
+    name: &'static str,
+    crawl: &Crawl,
+    rows: &[R],
+    key: impl Fn(&R) -> Rank,
+    table: impl Fn(&[R]) -> Table,
+    parts: &mut Vec<Part>,
+) {
+    let partition = |row: &R| crawl.directory.partition(key(row));
+    for rows in rows.chunk_by(|x, y| partition(x) == partition(y)) {
+        parts.push((name, partition(&rows[0]), table(rows)));
+    }
+}
+
+fn ids<R>(crawl: &Crawl, rows: &[R], rank: impl Fn(&R) -> Rank) -> Column {
+    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[rank(row) as usize]).collect())
+}
+
+fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
+    Column::U32(rows.iter().map(value).collect())
+}
+
+fn u64s<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
+    Column::U64(rows.iter().map(value).collect())
+}
+
+fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
+    Column::Text(rows.iter().map(value).collect())
+}
+
+fn pages(crawl: &Crawl, rows: &[(Rank, crate::dataflow::reading::worker_pages::Capture)], sources: &[String]) -> Table {
+    Table::new([
+        ("doc_id", ids(crawl, rows, |row| row.0)),
+        ("url", texts(rows, |(_, page)| page.url.clone())),
+        ("surt", texts(rows, |(_, page)| surt_key(&page.url))),
+        ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
+        ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
+        ("status", u32s(rows, |(_, page)| u32::from(page.status))),
+        ("mime", texts(rows, |(_, page)| page.mime.clone())),
+        ("body_bytes", u64s(rows, |(_, page)| page.body_bytes)),
+        ("body", u64s(rows, |(_, page)| page.body)),
+        ("text_bytes", u64s(rows, |(_, page)| page.text_bytes)),
+        ("chunks", u32s(rows, |(_, page)| page.chunks)),
+        ("exact", u64s(rows, |(_, page)| page.exact)),
+        ("simhash", Column::OptionalU64(rows.iter().map(|(_, page)| page.simhash).collect())),
+        ("source", texts(rows, |(_, page)| sources[page.source as usize].clone())),
+        ("offset", u64s(rows, |(_, page)| page.offset)),
+        ("length", u64s(rows, |(_, page)| page.length)),
+    ])
+}
+
+/// SURT key of a canonical URL.
+fn surt_key(url: &str) -> String {
+    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
+}
+
+fn links(crawl: &Crawl, rows: &[(Rank, Rank)]) -> Table {
+    Table::new([("src", ids(crawl, rows, |row| row.0)), ("dst", ids(crawl, rows, |row| row.1))])
+}
+
+fn pair_table(crawl: &Crawl, rows: &[(Rank, Rank, &str, u32)]) -> Table {
+    Table::new([
+        ("a", ids(crawl, rows, |row| row.0)),
+        ("b", ids(crawl, rows, |row| row.1)),
+        ("measure", texts(rows, |row| row.2.to_string())),
+        ("value", u32s(rows, |row| row.3)),
+    ])
+}
+
+fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> Table {
+    Table::new([
+        ("cluster", ids(crawl, rows, |row| row.cluster)),
+        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("role", texts(rows, |row| row.why.map_or("keep", |why| why.word()).to_string())),
+    ])
+}
+
+fn link_summary(crawl: &Crawl, rows: &[crate::clusters::link_summary::LinkSummary]) -> Table {
+    Table::new([
+        ("src_cluster", ids(crawl, rows, |row| row.src_cluster)),
+        ("dst_cluster", ids(crawl, rows, |row| row.dst_cluster)),
+        ("a", u32s(rows, |row| row.a)),
+        ("b", u32s(rows, |row| row.b)),
+        ("s", u32s(rows, |row| row.s)),
+        ("d", u32s(rows, |row| row.d)),
+    ])
+}
+
+fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::CollectionRow]) -> Table {
+    Table::new([
+        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster)),
+        ("collection", ids(crawl, rows, |row| row.collection)),
+        ("cardinality", u32s(rows, |row| row.cardinality)),
+        ("size", u32s(rows, |row| row.size)),
+        ("host", texts(rows, |row| host(&row.root_url).to_string())),
+        ("root", ids(crawl, rows, |row| row.root)),
+        ("root_url", texts(rows, |row| row.root_url.clone())),
+        ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
+    ])
+}
+
+fn members(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::MemberRow]) -> Table {
+    let doc_id = |cluster| (cluster != ATTACHED).then(|| crawl.directory.doc_ids[cluster as usize]);
+    Table::new([
+        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster)),
+        ("collection", ids(crawl, rows, |row| row.collection)),
+        ("cluster", Column::OptionalU64(rows.iter().map(|row| doc_id(row.cluster)).collect())),
+        ("doc_id", ids(crawl, rows, |row| row.page)),
+    ])
+}
+
+fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table {
+    Table::new([
+        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("url", texts(rows, |row| crawl.page(row.page).url.clone())),
+        ("keep_doc_id", u64s(rows, |row| row.keep_doc_id)),
+        ("keep_url", texts(rows, |row| row.keep_url.clone())),
+        ("why", texts(rows, |row| row.why.word().to_string())),
+    ])
+}
+
+pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
+    Table::new([
+        ("source", texts(rows, |row| sources[row.source as usize].clone())),
+        ("offset", u64s(rows, |row| row.offset)),
+        ("reason", texts(rows, |row| row.reason.word().to_string())),
+        ("detail", texts(rows, |row| row.detail.clone())),
+    ])
+}

@@ -1,0 +1,236 @@
+//! Writes a run: tables and exports by their owners, `summary.json`, then the manifest, which makes it a result.
+
+use std::collections::BTreeMap;
+
+use crate::applications::exports::exports;
+use crate::dataflow::find::Found;
+use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
+use crate::engine::Net;
+use crate::error::Result;
+use crate::job::{Digest, Job};
+use crate::pages::url::{CanonicalUrl, surt_prefix};
+use crate::storage::location::Location;
+use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::output::{Attempt, random_id};
+use crate::storage::table::{Table, encode};
+
+/// The files of a run before it is committed.
+pub struct Staged {
+    pub(crate) attempt: Attempt,
+    /// By path.
+    pub(crate) files: Vec<FileEntry>,
+}
+
+/// Stages everything but the manifest; all workers learn of all files.
+///
+/// One exchange to bring the rejected records to their owners. Each file is held in memory while it is encoded.
+pub fn result(
+    net: &mut Net<'_>,
+    folder: &Location,
+    found: &mut Found,
+    sources: &[String],
+    rejections: Vec<Rejection>,
+    partitions: usize,
+) -> Result<Staged> {
+    let mut parts = parts(found, sources);
+    parts.append(&mut rejected(net, rejections, sources, partitions)?);
+    parts.append(&mut found.more_tables);
+    with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let mut files = written(net, tables(net, &attempt, parts)?)?;
+        let rest = if net.index() == 0 { rest(&attempt, found, &files)? } else { Vec::new() };
+        files.extend(written(net, rest)?);
+        files.sort_unstable();
+        Ok(files)
+    })?;
+    Ok(Staged { attempt, files })
+}
+
+/// A new attempt to make `folder` a result, the same on all workers.
+pub(crate) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
+    let id = random_id()?;
+    Attempt::new(folder, &net.all_gather("attempts", id)?[0])
+}
+
+/// Stages files; when that fails for any worker, what was staged goes.
+pub(crate) fn or_discard<T>(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    stage: impl FnOnce(&mut Net<'_>) -> Result<T>,
+) -> Result<T> {
+    let staged = stage(net);
+    if staged.is_err() && net.index() == 0 {
+        attempt.discard();
+    }
+    staged
+}
+
+/// The files of all workers, by path.
+fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
+    let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// This worker's parts of `rejected`. One exchange, to bring the records to their owners.
+pub(crate) fn rejected(
+    net: &mut Net<'_>,
+    rejections: Vec<Rejection>,
+    sources: &[String],
+    partitions: usize,
+) -> Result<Vec<Part>> {
+    let peers = net.peers();
+    let owner = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions) % peers;
+    let rows = rejections.into_iter().map(|row| (owner(&row), row));
+    let mut rejected = net.exchange_rows("rejected", rows)?;
+    rejected.sort_unstable();
+    Ok(rejected_parts(&rejected, sources, partitions))
+}
+
+/// Gives worker 0 an empty part of each table that no worker has rows of.
+pub(crate) fn with_empty(
+    net: &mut Net<'_>,
+    parts: &mut Vec<Part>,
+    names: &[&'static str],
+    empty: impl Fn(&str) -> Table,
+) -> Result<()> {
+    let mine: Vec<String> = parts.iter().map(|part| part.0.to_string()).collect();
+    let all = net.all_gather("tables with rows", mine)?;
+    if net.index() == 0 {
+        let without_rows = names.iter().filter(|name| !all.iter().flatten().any(|other| other == *name));
+        parts.extend(without_rows.map(|&name| (name, 0, empty(name))));
+    }
+    Ok(())
+}
+
+/// Stages the parts of tables, `summary.json` and `views.sql`; all workers learn of all files.
+pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let mine = tables(net, &attempt, parts)?;
+        put_summary(net, &attempt, mine, summary)
+    })?;
+    Ok(Staged { attempt, files })
+}
+
+/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; all
+/// workers learn of all files, by path.
+pub(crate) fn put_summary(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    mine: Vec<FileEntry>,
+    summary: &str,
+) -> Result<Vec<FileEntry>> {
+    let put = |path: &str, text: &str| -> Result<FileEntry> {
+        attempt.put(path, text.as_bytes())?;
+        Ok(FileEntry::of(path, None, text.as_bytes()))
+    };
+    let mut files = written(net, mine)?;
+    let rest = if net.index() == 0 {
+        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
+    } else {
+        Vec::new()
+    };
+    files.extend(written(net, rest)?);
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Commits a run: worker 0 writes the manifest, which names all files.
+///
+/// # Errors
+/// As [`Manifest::commit`], the same on all workers.
+pub fn commit(
+    net: &mut Net<'_>,
+    job: &Job,
+    counts: &[(&str, u64)],
+    recipes: &[(&str, String)],
+    seconds: BTreeMap<String, f64>,
+    staged: Staged,
+) -> Result<()> {
+    let Staged { attempt, files } = staged;
+    if net.index() == 0 {
+        manifest(net, job, counts, recipes, seconds, files, attempt.id()).commit(&attempt)?;
+    }
+    Ok(())
+}
+
+fn manifest(
+    net: &Net<'_>,
+    job: &Job,
+    counts: &[(&str, u64)],
+    recipes: &[(&str, String)],
+    seconds: BTreeMap<String, f64>,
+    files: Vec<FileEntry>,
+    attempt: &str,
+) -> Manifest {
+    Manifest {
+        format: FORMAT,
+        attempt: attempt.into(),
+        digest: Digest::of(job).hex(),
+        job: serde_json::to_value(job).expect("a job is plain values"),
+        recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
+        build: crate::build::version().into(),
+        workers: net.peers() as u64,
+        seconds,
+        counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
+        peak_memory_bytes: crate::build::peak_memory_bytes(),
+        files,
+    }
+}
+
+fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
+    let mut files = Vec::new();
+    for part in parts {
+        net.check()?;
+        files.push(put_part(attempt, &part)?);
+    }
+    Ok(files)
+}
+
+/// Stages a part of a table.
+pub(crate) fn put_part(attempt: &Attempt, (name, partition, table): &Part) -> Result<FileEntry> {
+    let bytes = encode(table)?;
+    let path = format!("{name}/part-{partition:05}.parquet");
+    attempt.put(&path, &bytes)?;
+    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
+}
+
+/// Exports, summary and views: the files that only worker 0 writes.
+fn rest(attempt: &Attempt, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+    let mut files = Vec::new();
+    let mut put = |path: String, text: &str| -> Result<()> {
+        attempt.put(&path, text.as_bytes())?;
+        files.push(FileEntry::of(&path, None, text.as_bytes()));
+        Ok(())
+    };
+    let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
+    for (name, text) in exports(&found.prefixes, surt_of) {
+        // Readers of Parquet folders pass over names that begin with an underscore.
+        put(format!("avoid/_exports/{name}"), &text)?;
+    }
+    put(
+        "summary.json".into(),
+        &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
+    )?;
+    put("views.sql".into(), &views(tables))?;
+    Ok(files)
+}
+
+/// Opens every table in DuckDB, from within the result's folder.
+fn views(tables: &[FileEntry]) -> String {
+    let table = |file: &FileEntry| file.path.split('/').next().unwrap_or_default().to_string();
+    tables
+        .chunk_by(|x, y| table(x) == table(y))
+        .map(|files| {
+            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.path)).collect();
+            format!(
+                "CREATE OR REPLACE VIEW {} AS SELECT * FROM read_parquet([{}]);\n",
+                table(&files[0]),
+                names.join(", ")
+            )
+        })
+        .collect()
+}
