@@ -33,7 +33,7 @@ pub fn doc_id(canonical_url: &str) -> DocId {
 }
 
 /// Spreads a key over all 64 bits (the finaliser of SplitMix64), for routing keys that are not hashes themselves.
-pub fn mix(key: u64) -> u64 {
+pub fn splitmix64(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

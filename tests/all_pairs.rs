@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use webtwin::dataflow::pairs::overlap_join::{Pages, Work, similar_pairs};
-use webtwin::dataflow::shuffle::memory_budget::{Bounds, Room};
+use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::Rank;
@@ -8,7 +8,7 @@ use webtwin::job::{Guard, Overlap};
 use webtwin::overlap::coarse_count::Layout;
 use webtwin::overlap::planner::Method;
 use webtwin::overlap::prune::PageSet;
-use webtwin::overlap::rows::{Narrow, Row, Wide};
+use webtwin::overlap::rows::{Row, Row32, Row64};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::synth::tables::{Chunking, Table, TableParams};
 
@@ -18,8 +18,8 @@ fn paper(min_shared: u32) -> Overlap {
     Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
 }
 
-fn room(memory_bytes: u64, method: Option<Method>) -> Room {
-    Room { memory_bytes, spill: std::env::temp_dir(), disk_bytes: 0, method, bounds: Bounds::default() }
+fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
+    MemoryBudget { memory_bytes, spill: std::env::temp_dir(), disk_bytes: 0, method, bounds: Bounds::default() }
 }
 
 /// A table of pages 0 to 59, and what else is known of them.
@@ -85,8 +85,8 @@ proptest! {
     #[test]
     fn all_pairs_equal_the_sort_based_table(small in small(), workers in 1usize..4, method in methods()) {
         let want = reference(&small);
-        prop_assert_eq!(&of_small::<Narrow>(&small, &Cluster::local(workers), method), &want);
-        prop_assert_eq!(&of_small::<Wide>(&small, &Cluster::local(workers), method), &want);
+        prop_assert_eq!(&of_small::<Row32>(&small, &Cluster::local(workers), method), &want);
+        prop_assert_eq!(&of_small::<Row64>(&small, &Cluster::local(workers), method), &want);
     }
 }
 
@@ -95,12 +95,12 @@ proptest! {
 
     #[test]
     fn all_pairs_of_two_processes_equal_the_sort_based_table(small in small(), method in methods()) {
-        prop_assert_eq!(of_small::<Wide>(&small, &cluster(2, 2, "30s"), method), reference(&small));
+        prop_assert_eq!(of_small::<Row64>(&small, &cluster(2, 2, "30s"), method), reference(&small));
     }
 }
 
 /// Similar pairs of a made-up table, and what this worker did.
-fn of_table(net: &mut Net, table: &Table, room: &Room) -> Result<(Vec<SimilarPair>, Work)> {
+fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, Work)> {
     let mut mine = table.part(net.index(), net.peers());
     let rows = mine.len() as u64 * 24;
     let source = |send: &mut dyn FnMut(u64, Rank)| {
@@ -113,7 +113,7 @@ fn of_table(net: &mut Net, table: &Table, room: &Room) -> Result<(Vec<SimilarPai
     let copies = PageSet::new(table.pages() as usize, |_| false);
     let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
     let mut found = Vec::new();
-    let all = similar_pairs::<Narrow>(net, rows, source, &pages, &paper(25), room, |pair| found.push(pair))?;
+    let all = similar_pairs::<Row32>(net, rows, source, &pages, &paper(25), room, |pair| found.push(pair))?;
     Ok((found, all.work))
 }
 
@@ -150,7 +150,7 @@ fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
 fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
     let refused = run_all(&Cluster::local(1), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
-    let nowhere = Room { spill: "/nowhere/at/all".into(), ..room(needed_bytes, None) };
+    let nowhere = MemoryBudget { spill: "/nowhere/at/all".into(), ..room(needed_bytes, None) };
     let ended = run_all(&Cluster::local(1), move |net| of_table(net, &table(), &nowhere)).remove(0).unwrap_err();
     assert_eq!(ended.exit_code(), 8);
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
@@ -165,9 +165,9 @@ fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<
     let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..paper(1) };
     let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
-    let room = Room { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
+    let room = MemoryBudget { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
     let rows = u64::from(PAGES) / net.peers() as u64;
-    Ok(similar_pairs::<Narrow>(net, rows, source, &pages, &settings, &room, |_| {})?.work)
+    Ok(similar_pairs::<Row32>(net, rows, source, &pages, &settings, &room, |_| {})?.work)
 }
 
 fn needed(refused: &Error) -> u64 {

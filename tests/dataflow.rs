@@ -6,7 +6,7 @@ use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::{exact, overlap, signatures, simhash_pairs};
 use webtwin::dataflow::reading::captures::{Crawl, settle};
 use webtwin::dataflow::reading::idf;
-use webtwin::dataflow::reading::worker_pages::Shelf;
+use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::sinks::report::{ATTACHED, MemberRow};
@@ -32,7 +32,7 @@ fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T>
     run(&Cluster::local(workers), 0, [0; 32], program).unwrap()
 }
 
-fn crawl_of(net: &mut Net, shelf: &mut Shelf) -> Result<Crawl> {
+fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
     let partitions = Partitions::new(8, net.peers());
     settle(net, shelf, &[0], partitions)
 }

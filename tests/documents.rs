@@ -97,7 +97,7 @@ fn the_readme_fits_in_8_kb_and_links_to_every_page_of_the_docs() {
 fn the_docs_list_every_reason_and_every_export() {
     let input = std::fs::read_to_string("docs/input.md").unwrap();
     for reason in webtwin::pages::record::Reason::ALL {
-        assert!(input.contains(&format!("`{}`", reason.word())), "docs/input.md lacks {}", reason.word());
+        assert!(input.contains(&format!("`{}`", reason.as_str())), "docs/input.md lacks {}", reason.as_str());
     }
     let tables = std::fs::read_to_string("docs/tables.md").unwrap();
     for (file, _) in webtwin::applications::exports::exports(&[], str::to_string) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use webtwin::dataflow::hamming::self_join::close_pairs;
 use webtwin::engine::{Cluster, run};
 use webtwin::hamming::rows::{NearRuns, Run};
-use webtwin::ids::mix;
+use webtwin::ids::splitmix64;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
 use webtwin::storage::table::{Table, decode};
@@ -25,12 +25,12 @@ pub(crate) fn table(folder: &str, name: &str) -> Table {
 /// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are their places.
 fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
     let value = |at: u64| {
-        let random = mix(seed << 32 | at);
-        let flips = |from: u64, n: u64| (0..n).fold(from, |value, flip| value ^ 1 << (mix(random ^ flip) & 63));
+        let random = splitmix64(seed << 32 | at);
+        let flips = |from: u64, n: u64| (0..n).fold(from, |value, flip| value ^ 1 << (splitmix64(random ^ flip) & 63));
         match at % 10 {
             0..4 => random,
-            4 => mix(at / 50),
-            5 | 6 => flips(mix(at / 30), at % 7),
+            4 => splitmix64(at / 50),
+            5 | 6 => flips(splitmix64(at / 30), at % 7),
             7 => flips(0, at % 3),
             8 => 0xabcd_1234 << 32 | random & 0xffff_ffff,
             _ => random & 0xff,

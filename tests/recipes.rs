@@ -69,7 +69,7 @@ fn by_log_and_idf(text: &str) -> u64 {
     simhash(&counts(&phrases(text, 2)).into_iter().map(weight).collect::<Vec<_>>())
 }
 
-fn mix(x: u64) -> u64 {
+fn splitmix64(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -77,8 +77,9 @@ fn mix(x: u64) -> u64 {
 }
 
 fn projected(text: &str) -> Vec<i64> {
-    let entry =
-        |term: u64, d: u64| 2 * (mix(term ^ mix(1 + ((d / 4) << 32))) >> (16 * (d % 4)) & 0xffff) as i64 - 65_535;
+    let entry = |term: u64, d: u64| {
+        2 * (splitmix64(term ^ splitmix64(1 + ((d / 4) << 32))) >> (16 * (d % 4)) & 0xffff) as i64 - 65_535
+    };
     (0..DIMS).map(|d| terms(text).iter().map(|&term| 16 * entry(term, d)).sum()).collect()
 }
 

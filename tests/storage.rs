@@ -31,7 +31,7 @@ fn read(inputs: &[String], piece_bytes: u64) -> Result<Outcome> {
         work.read(item, &input, &mut |found| {
             match found {
                 Found::Page(_) => outcome.pages += 1,
-                Found::Refused(refused) => *outcome.refused.entry(refused.reason.word()).or_default() += 1,
+                Found::Refused(refused) => *outcome.refused.entry(refused.reason.as_str()).or_default() += 1,
             }
             Ok(())
         })?;

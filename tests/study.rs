@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::clusters::union_find::UnionFind;
-use webtwin::dataflow::reading::worker_pages::Shelf;
+use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
-use webtwin::ids::{Rank, mix};
+use webtwin::ids::{Rank, splitmix64};
 use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::matches::Match;
@@ -19,7 +19,7 @@ use crate::support::program::{fail, files, succeed};
 type Text = Vec<u64>;
 
 fn marks(text: &Text) -> Vec<u64> {
-    let mut marks: Vec<u64> = text.iter().map(|&name| mix(name)).collect();
+    let mut marks: Vec<u64> = text.iter().map(|&name| splitmix64(name)).collect();
     mark(&mut marks);
     marks
 }
@@ -43,7 +43,7 @@ proptest! {
         let given = (texts.clone(), links.clone());
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let mine = |rank: Rank| rank as usize % net.peers() == net.index();
-            let mut shelf = Shelf::default();
+            let mut shelf = WorkerPages::default();
             for (rank, text) in (0..).zip(&given.0).filter(|(rank, _)| mine(*rank)) {
                 let marks = marks(text);
                 shelf.exact.push(whole(&marks));

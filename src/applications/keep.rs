@@ -42,7 +42,7 @@ pub enum Why {
 
 impl Why {
     /// The word in the column `avoid.why`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Why::Exact => "exact",
             Why::Collection => "collection",

@@ -17,7 +17,7 @@ mod split;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::ids::{FPrint, mix};
+use crate::ids::{FPrint, splitmix64};
 use crate::job::{Chunks, Unit};
 
 /// How text is cut and hashed, as [`Chunks::recipe`] names it: equal names, equal fingerprints.
@@ -138,7 +138,7 @@ pub fn whole(text: &str) -> FPrint {
 
 /// Identifies a page with too little text: the fingerprint of its bytes, kept apart from fingerprints of texts.
 pub fn instead_of_text(body: FPrint) -> FPrint {
-    if body == 0 { 0 } else { mix(body).max(1) }
+    if body == 0 { 0 } else { splitmix64(body).max(1) }
 }
 
 /// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for an empty body.

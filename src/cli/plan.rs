@@ -7,11 +7,11 @@ use super::JobArgs;
 use crate::console::print;
 use crate::dataflow::reading::captures::host;
 use crate::dataflow::reading::ingest::{Queue, read};
-use crate::dataflow::reading::worker_pages::Shelf;
-use crate::dataflow::shuffle::memory_estimate::{Held, too_little};
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, mix};
+use crate::ids::{HostId, Rank, splitmix64};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::count_pairs::pair_key;
@@ -103,7 +103,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 
 /// What a run is expected to hold, extrapolated from a sample.
 struct Expected {
-    held: Held,
+    held: MemoryEstimate,
     /// Of a thousand pairs, those of pages that share T chunks.
     heavy_thousandths: u64,
     /// Share of the input that was read.
@@ -119,11 +119,11 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
     let shared = (Arc::new(job.clone()), queue);
     let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
         let shelf = read(net, &shared.1, &shared.0)?;
-        Ok((Held::on(&shelf), pairs(&shelf, &shared.0.overlap)))
+        Ok((MemoryEstimate::on(&shelf), pairs(&shelf, &shared.0.overlap)))
     })?;
     let (held, pairs) = read_alone.swap_remove(0);
     let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
-    let held = Held {
+    let held = MemoryEstimate {
         pages: scaled(held.pages),
         tuples: scaled(held.tuples),
         features: scaled(held.features),
@@ -149,11 +149,12 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize
     }
     let held = expected(work, job)?.held;
     let each = |n: u64| n / processes as u64;
-    let of_process = Held { tuples: each(held.tuples), features: each(held.features), links: each(held.links), ..held };
+    let of_process =
+        MemoryEstimate { tuples: each(held.tuples), features: each(held.features), links: each(held.links), ..held };
     hold_against_bound(&of_process, workers, job.effort.memory_bytes)
 }
 
-fn hold_against_bound(held: &Held, workers: usize, allowed_bytes: u64) -> Result<()> {
+fn hold_against_bound(held: &MemoryEstimate, workers: usize, allowed_bytes: u64) -> Result<()> {
     let needed_bytes = held.least_bytes(workers);
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
@@ -180,7 +181,7 @@ impl SamplePairs {
 
 /// Pairs of pages made by the chunks on a shelf, without furniture and exact copies; and how many of a thousand of them
 /// are pairs of pages that share T chunks, by a pilot sample.
-fn pairs(shelf: &Shelf, settings: &Overlap) -> SamplePairs {
+fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
     let mut numbers = BTreeMap::new();
     let hosts: Vec<HostId> = shelf
         .captures
@@ -216,7 +217,7 @@ fn pairs(shelf: &Shelf, settings: &Overlap) -> SamplePairs {
     let rate = pilot_rate(pairs);
     let mut sample = Vec::new();
     for docs in &runs {
-        for (at, &doc) in docs.iter().enumerate().filter(|(_, doc)| mix(u64::from(**doc)).is_multiple_of(rate)) {
+        for (at, &doc) in docs.iter().enumerate().filter(|(_, doc)| splitmix64(u64::from(**doc)).is_multiple_of(rate)) {
             sample.extend(docs[at + 1..].iter().map(|&other| pair_key(doc, other)));
         }
     }

@@ -13,9 +13,9 @@ use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, paper_tables, report, summary, tables};
 
 use super::reading::captures::Crawl;
-use super::reading::worker_pages::Shelf;
+use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::Partitions;
-use super::shuffle::memory_estimate::Held;
+use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use crate::applications::prefixes::Prefix;
@@ -29,7 +29,7 @@ use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 
 /// All that one worker owns of the answer, every list ascending by its key.
-pub struct Found {
+pub struct ReplicaTables {
     /// Pages.
     pub crawl: Crawl,
     /// Links, by source page.
@@ -63,9 +63,9 @@ pub struct Found {
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
 /// `floors[item]` is the offset from which the records of a work item are true.
-pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> Result<Found> {
+pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    memory_estimate::hold_against_bound(net, "pages and chunks", Held::on(shelf), job.effort.memory_bytes)?;
+    memory_estimate::hold_against_bound(net, "pages and chunks", MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
@@ -102,7 +102,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
 
     let room = memory_estimate::room(
         net,
-        Held { pages: crawl.pages.len() as u64, links: links.len() as u64, ..Held::default() },
+        MemoryEstimate { pages: crawl.pages.len() as u64, links: links.len() as u64, ..MemoryEstimate::default() },
         job,
     )?;
     let directory = Arc::clone(&crawl.directory);
@@ -142,7 +142,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut Shelf, floors: &[u64]) -> 
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
     let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
     link_summary.sort_unstable();
-    let mut found = Found {
+    let mut found = ReplicaTables {
         crawl,
         links,
         exact_pairs,
@@ -186,7 +186,7 @@ type Counts = (overlap::Counts, simhash_pairs::Counts, signatures::Counts);
 fn summarise(
     net: &mut Net<'_>,
     job: &Job,
-    found: &Found,
+    found: &ReplicaTables,
     counts: &Counts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
@@ -198,8 +198,8 @@ fn summarise(
     for (rank, page) in &found.crawl.pages {
         add("bytes", page.body_bytes);
         if let Some(row) = skipped.get(rank) {
-            add(&format!("skip pages {}", row.why.word()), 1);
-            add(&format!("skip bytes {}", row.why.word()), page.body_bytes);
+            add(&format!("skip pages {}", row.why.as_str()), 1);
+            add(&format!("skip bytes {}", row.why.as_str()), page.body_bytes);
         }
     }
     for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
@@ -238,7 +238,7 @@ fn summarise(
     use crate::applications::keep::Why;
     let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
         .map(|why| {
-            let of = |what: &str| get(&format!("skip {what} {}", why.word()));
+            let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));
             (why, Saving { pages: of("pages"), bytes: of("bytes") })
         })
         .into();

@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use crate::build::peak_memory_bytes;
 use crate::dataflow::pairs::overlap_join::{AllPairs, Pages, Work, similar_pairs};
-use crate::dataflow::shuffle::memory_budget::{Bounds, Room};
+use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Narrow, Row, Wide};
+use crate::overlap::rows::{Row, Row32, Row64};
 use crate::synth::peer_tuples;
 use crate::synth::tables::{Table, TableParams};
 
@@ -171,8 +171,13 @@ fn measure(
         0 => 0,
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
-    let room =
-        Room { memory_bytes, spill: means.spill.clone(), disk_bytes: 0, method: None, bounds: Bounds::default() };
+    let room = MemoryBudget {
+        memory_bytes,
+        spill: means.spill.clone(),
+        disk_bytes: 0,
+        method: None,
+        bounds: Bounds::default(),
+    };
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         let begun = Instant::now();
@@ -184,7 +189,7 @@ fn measure(
             let sum = u64::from(a) * 1_000_003 + u64::from(b) * 10_007 + u64::from(value);
             of_worker.checksum = of_worker.checksum.wrapping_add(sum);
         };
-        let all = if bits <= 32 { pairs::<Narrow> } else { pairs::<Wide> };
+        let all = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
         let AllPairs { mut work, .. } = all(net, rows, source, &pages, &settings, &room, Box::new(found))?;
         work.seconds.insert(0, ("exact copies", exact));
         of_worker.work = work;
@@ -228,7 +233,7 @@ fn pairs<R: Row>(
     source: Source,
     pages: &Pages<'_>,
     settings: &Overlap,
-    room: &Room,
+    room: &MemoryBudget,
     found: Box<dyn FnMut(SimilarPair) + '_>,
 ) -> Result<AllPairs> {
     similar_pairs::<R>(net, rows, source, pages, settings, room, found)

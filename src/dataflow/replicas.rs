@@ -5,7 +5,7 @@ use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use crate::dataflow::reading::progress::Laps;
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 /// # Errors
 /// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs;
 /// [`Error::Setting`] when they would cut them into different work items.
-pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Shelf, Vec<u64>)> {
+pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(WorkerPages, Vec<u64>)> {
     same_inputs(net, queue, job.effort.shard_bytes)?;
     let shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
@@ -73,7 +73,7 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
 }
 
 /// The offset from which the records of each work item are true, in every worker.
-fn floors(net: &mut Net<'_>, shelf: &Shelf, queue: &Queue) -> Result<Vec<u64>> {
+fn floors(net: &mut Net<'_>, shelf: &WorkerPages, queue: &Queue) -> Result<Vec<u64>> {
     let mut items: Vec<_> = net.all_gather("ends of items", shelf.items.clone())?.into_iter().flatten().collect();
     items.sort_unstable_by_key(|item| item.0);
     let ends: Vec<_> = items.into_iter().map(|item| item.1).collect();
@@ -106,7 +106,7 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()>
 }
 
 /// Fails when an input has too many bad records.
-fn bad_records(net: &mut Net<'_>, shelf: &Shelf, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
+fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut all = ByInput::new();
     for (input, (read, reasons)) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
         let sum = all.entry(input).or_default();
@@ -120,14 +120,14 @@ fn bad_records(net: &mut Net<'_>, shelf: &Shelf, floors: &[u64], queue: &Queue, 
 ///
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
-pub(super) fn account(net: &mut Net<'_>, shelf: &Shelf, crawl: &Crawl) -> Result<Records> {
+pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Records> {
     let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in &shelf.rejections {
-        *mine.rejected.entry(rejection.reason.word().into()).or_default() += 1;
+        *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
     }
     for reason in crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
-        *mine.mended.entry(reason.word().into()).or_default() += 1;
+        *mine.mended.entry(reason.as_str().into()).or_default() += 1;
     }
     let (mut records, mut read_twice) = (Records::default(), 0);
     for (part, overlapping) in net.all_gather("records", (mine, crawl.overlapping))? {

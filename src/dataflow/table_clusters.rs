@@ -8,13 +8,13 @@ use super::measure::Means;
 use crate::clusters::union_find::UnionFind;
 use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
 use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_budget::{Bounds, Room};
+use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank, mix};
+use crate::ids::{FPrint, Rank, splitmix64};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::Narrow;
+use crate::overlap::rows::Row32;
 use crate::synth::tables::{Table, TableParams};
 
 /// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
@@ -44,7 +44,7 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
     let table = Arc::new(Table::new(params)?);
     let mut overlap = crate::job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
-    let room = Room {
+    let room = MemoryBudget {
         memory_bytes: means.memory_bytes,
         spill: means.spill.clone(),
         disk_bytes: 0,
@@ -63,7 +63,7 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
     Ok(all)
 }
 
-fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &Room) -> Result<TableClusters> {
+fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryBudget) -> Result<TableClusters> {
     let (count, peers) = (table.pages() as usize, net.peers() as u64);
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
@@ -71,7 +71,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &Room) -
         let exact = table.exact(doc);
         [(exact >> 32) as u32, exact as u32, doc]
     });
-    let to = |row: &[u32; 3]| (mix(u64::from(row[0]) << 32 | u64::from(row[1])) % peers) as usize;
+    let to = |row: &[u32; 3]| (splitmix64(u64::from(row[0]) << 32 | u64::from(row[1])) % peers) as usize;
     let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);
@@ -99,7 +99,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &Room) -
     };
     let pages = Pages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;
-    let all = similar_pairs::<Narrow>(net, rows, source, &pages, overlap, room, |pair| {
+    let all = similar_pairs::<Row32>(net, rows, source, &pages, overlap, room, |pair| {
         sets.union(pair.a, pair.b);
     })?;
     let of = |stages: &[&str]| -> f64 {

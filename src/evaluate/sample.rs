@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use super::Comparison;
 use crate::explain::diff::{Piece, pieces};
-use crate::ids::{DocId, mix};
+use crate::ids::{DocId, splitmix64};
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
@@ -58,7 +58,7 @@ impl Draw {
     pub fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
         let drawn = self.strata.entry(stratum).or_default();
-        let hash = mix(a ^ mix(b));
+        let hash = splitmix64(a ^ splitmix64(b));
         if drawn.len() < self.of_each || drawn.peek().is_some_and(|last| hash < last.0) {
             drawn.push((hash, a, b));
             if drawn.len() > self.of_each {

@@ -106,7 +106,7 @@ mod tests {
             lengths in (0usize..20_000, 0usize..20_000), flips in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
             asked in prop::collection::vec((any::<bool>(), 0usize..21_000, 0usize..9000), 1..20)
         ) {
-            let bytes = |seed: u64, n: usize| (0..n as u64).map(|at| crate::ids::mix(seed << 32 | at) as u8).collect::<Vec<u8>>();
+            let bytes = |seed: u64, n: usize| (0..n as u64).map(|at| crate::ids::splitmix64(seed << 32 | at) as u8).collect::<Vec<u8>>();
             let (one, two) = (bytes(1, lengths.0), bytes(2, lengths.1));
             let checks = checks(&[&one, &two]);
             let (a, b) = (checks.len(), checks.len() + one.len());

@@ -429,7 +429,7 @@ pub(super) mod tests {
         prop::collection::btree_set(
             one.prop_map(|(kind, x, flips, centre)| match kind {
                 0 => x,
-                1 => crate::ids::mix(centre) ^ 1 << (x & 63) ^ 1 << (x >> 8 & 63) ^ 1 << (x >> 16 & 63),
+                1 => crate::ids::splitmix64(centre) ^ 1 << (x & 63) ^ 1 << (x >> 8 & 63) ^ 1 << (x >> 16 & 63),
                 2 => x & 0xffff_ffff | 0x1234_5678 << 32,
                 3 => flips & 0x0101_0101_0101_0101,
                 _ => x & 0x3ff,
@@ -477,7 +477,7 @@ pub(super) mod tests {
             let mut pairs = Vec::new();
             for (place, group) in groups.iter().enumerate() {
                 for worker in 0..workers {
-                    let owned = |value: &&u64| crate::ids::mix(*value & group.block) % workers == worker;
+                    let owned = |value: &&u64| crate::ids::splitmix64(*value & group.block) % workers == worker;
                     let mut items: Vec<u64> = values.iter().filter(owned).copied().collect();
                     let mut scratch = items.clone();
                     joiner.within_group(&groups, place, &mut items, &mut scratch, &mut |x, y, distance| {

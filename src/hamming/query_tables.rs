@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn every_width_of_line_equals_brute_force() {
         let random = |seed: u64, n: u64| {
-            let mut values: Vec<u64> = (0..n).map(|i| crate::ids::mix(seed << 32 | i)).collect();
+            let mut values: Vec<u64> = (0..n).map(|i| crate::ids::splitmix64(seed << 32 | i)).collect();
             values.sort_unstable();
             values
         };
@@ -342,7 +342,8 @@ mod tests {
             let mut fingerprints = random(2, 300);
             for flips in 0..7u64 {
                 let near = queries.iter().step_by(queries.len() / 40 + 1).enumerate().map(|(i, query)| {
-                    (0..flips).fold(*query, |value, flip| value ^ 1 << (crate::ids::mix(i as u64 * 8 + flip) & 63))
+                    (0..flips)
+                        .fold(*query, |value, flip| value ^ 1 << (crate::ids::splitmix64(i as u64 * 8 + flip) & 63))
                 });
                 fingerprints.extend(near);
             }

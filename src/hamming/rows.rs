@@ -125,7 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ids::mix;
+    use crate::ids::splitmix64;
 
     proptest! {
         #[test]
@@ -133,8 +133,8 @@ mod tests {
             kinds in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>()), 0..40), copies in 1u64..60
         ) {
             let row = |&(kind, x, y): &(u32, u64, u64), copy: u64| match kind {
-                0 => FingerprintRow { fingerprint: mix(x ^ copy), document: y },
-                1 => FingerprintRow { fingerprint: x, document: mix(y ^ copy) },
+                0 => FingerprintRow { fingerprint: splitmix64(x ^ copy), document: y },
+                1 => FingerprintRow { fingerprint: x, document: splitmix64(y ^ copy) },
                 2 => FingerprintRow { fingerprint: 7, document: y % 3 },
                 _ => FingerprintRow { fingerprint: copy & 0xff00, document: copy },
             };

@@ -5,7 +5,7 @@
 //! # Source
 //! \[MJS07\] section 4.2 for what clusters look like.
 
-use crate::ids::mix;
+use crate::ids::splitmix64;
 
 /// `count` sorted fingerprints, spread evenly over the values below 2^bits.
 ///
@@ -21,7 +21,7 @@ pub fn even(count: usize, bits: u32, seed: u64) -> Vec<u64> {
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     let fingerprint = |at: usize| {
         let value = random(seed, at as u64);
-        let centre = if at < count / 5 { mix(value % 1000) } else { 0 };
+        let centre = if at < count / 5 { splitmix64(value % 1000) } else { 0 };
         if at < count / 5 + count / 50 { flipped(centre, (value >> 32) as u32 % 13, value) } else { value }
     };
     let mut fingerprints: Vec<u64> = (0..count).map(fingerprint).collect();
@@ -34,14 +34,14 @@ pub fn queries(existing: &[u64], count: usize, seed: u64) -> Vec<u64> {
     let query = |at: u64| {
         let value = random(!seed, at);
         let known = at.is_multiple_of(2) && !existing.is_empty();
-        let base = if known { existing[value as usize % existing.len()] } else { mix(value) };
+        let base = if known { existing[value as usize % existing.len()] } else { splitmix64(value) };
         flipped(base, at as u32 % 7, value)
     };
     (0..count as u64).map(query).collect()
 }
 
 fn random(seed: u64, at: u64) -> u64 {
-    mix(mix(seed).wrapping_add(at))
+    splitmix64(splitmix64(seed).wrapping_add(at))
 }
 
 /// Flips up to `flips` bits; one that is drawn twice is flipped back.

@@ -18,7 +18,7 @@
 //! - If m counters do not fit in memory, another hash function splits the pairs into parts. The hashing scan is
 //!   repeated for each part, in the same memory; candidates are selected in one scan.
 
-use crate::ids::mix;
+use crate::ids::splitmix64;
 
 /// Counters in a line.
 const LINE: usize = 64;
@@ -45,7 +45,7 @@ struct Place {
 impl Layout {
     #[inline]
     fn place(&self, pair: u64) -> Place {
-        let hash = mix(pair);
+        let hash = splitmix64(pair);
         let scaled = u128::from(hash) * u128::from(self.parts);
         let line = (scaled as u64 as u128 * u128::from(self.lines)) >> 64;
         // The line takes the leading bits; the six-bit fields come from a product of all of them.

@@ -26,7 +26,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{HostId, Rank, mix};
+use crate::ids::{HostId, Rank, splitmix64};
 
 /// Link targets kept per page.
 pub const KEPT: usize = 4;
@@ -47,7 +47,7 @@ impl Linked {
     /// Makes a row from a page and all pages of its host that it links to.
     pub fn new(page: Rank, targets: impl Iterator<Item = Rank>) -> Linked {
         let mut kept: Vec<Rank> = targets.collect();
-        kept.sort_unstable_by_key(|&target| mix(u64::from(target)));
+        kept.sort_unstable_by_key(|&target| splitmix64(u64::from(target)));
         kept.dedup();
         kept.resize(KEPT, NONE);
         Linked { page, targets: std::array::from_fn(|at| kept[at]) }

@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn pages_that_wait_are_counted_like_the_others() {
         let mut shared = SharedChunks::new(200_000);
-        let docs: Vec<Rank> = (0..100_000u64).map(|n| (crate::ids::mix(n) % 200_000) as Rank).collect();
+        let docs: Vec<Rank> = (0..100_000u64).map(|n| (crate::ids::splitmix64(n) % 200_000) as Rank).collect();
         docs.chunks(7).for_each(|docs| shared.count(docs));
         let mut want = vec![0u8; 200_000];
         docs.iter().for_each(|&doc| want[doc as usize] += 1);

@@ -6,7 +6,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{FPrint, Rank, mix};
+use crate::ids::{FPrint, Rank, splitmix64};
 
 /// A row of `FPrint-DocID` of some width. Rows order by key, then page.
 pub trait Row: Pod + Ord + Send {
@@ -23,11 +23,11 @@ pub trait Row: Pod + Ord + Send {
 /// A row of a recipe with 32 bits: 8 bytes, as in \[SGM98\] section 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct Narrow(u64);
+pub struct Row32(u64);
 
-impl Row for Narrow {
-    fn new(fprint: FPrint, doc: Rank) -> Narrow {
-        Narrow(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
+impl Row for Row32 {
+    fn new(fprint: FPrint, doc: Rank) -> Row32 {
+        Row32(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
     }
 
     fn key(&self) -> u64 {
@@ -42,16 +42,16 @@ impl Row for Narrow {
 /// A row of a recipe with 64 bits: 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Wide {
+pub struct Row64 {
     high: u32,
     low: u32,
     doc: Rank,
 }
 
-impl Row for Wide {
-    fn new(fprint: FPrint, doc: Rank) -> Wide {
-        let key = mix(fprint);
-        Wide { high: (key >> 32) as u32, low: key as u32, doc }
+impl Row for Row64 {
+    fn new(fprint: FPrint, doc: Rank) -> Row64 {
+        let key = splitmix64(fprint);
+        Row64 { high: (key >> 32) as u32, low: key as u32, doc }
     }
 
     fn key(&self) -> u64 {
@@ -170,20 +170,20 @@ mod tests {
             distinct in 1u64..5_000, rows in 0usize..8_000, seed: u64, workers in 1usize..4, bits in 0u32..4, mixed: bool
         ) {
             let fprint = |n: usize| {
-                let number = mix(seed ^ n as u64) % distinct;
-                if mixed { mix(number) } else { number }
+                let number = splitmix64(seed ^ n as u64) % distinct;
+                if mixed { splitmix64(number) } else { number }
             };
             let fprints: Vec<u64> = (0..rows).map(fprint).collect();
-            sorts::<Wide>(&fprints, workers, bits);
+            sorts::<Row64>(&fprints, workers, bits);
             let narrow: Vec<u64> = fprints.iter().map(|fprint| fprint >> if mixed { 32 } else { 0 }).collect();
-            sorts::<Narrow>(&narrow, workers, bits);
+            sorts::<Row32>(&narrow, workers, bits);
         }
 
         #[test]
         fn keys_are_equal_only_for_equal_fingerprints(x: u64, y: u64) {
-            prop_assert_eq!(Wide::new(x, 0).key() == Wide::new(y, 0).key(), x == y);
+            prop_assert_eq!(Row64::new(x, 0).key() == Row64::new(y, 0).key(), x == y);
             let (x, y) = (x >> 32, y >> 32);
-            prop_assert_eq!(Narrow::new(x, 0).key() == Narrow::new(y, 0).key(), x == y);
+            prop_assert_eq!(Row32::new(x, 0).key() == Row32::new(y, 0).key(), x == y);
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         let shares = Shares::new(3, 4);
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {
-            for (kind, key) in [Narrow::new(fprint, 0).key(), Wide::new(fprint, 0).key()].into_iter().enumerate() {
+            for (kind, key) in [Row32::new(fprint, 0).key(), Row64::new(fprint, 0).key()].into_iter().enumerate() {
                 rows[shares.worker(key) * 16 + shares.bucket(key)][kind] += 1;
             }
         }

@@ -74,7 +74,7 @@ pub enum Kind {
 
 impl Kind {
     /// The word in the column `server_pairs.kind`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Kind::Alias => "alias",
             Kind::Mirror => "mirror",

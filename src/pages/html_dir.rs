@@ -138,7 +138,7 @@ mod tests {
             .into_iter()
             .map(|one| match one {
                 Found::Page(page) => page.url,
-                Found::Refused(refused) => format!("{} {}", refused.reason.word(), refused.detail),
+                Found::Refused(refused) => format!("{} {}", refused.reason.as_str(), refused.detail),
             })
             .collect();
         assert_eq!(

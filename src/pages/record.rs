@@ -73,7 +73,7 @@ macro_rules! reasons {
             pub const ALL: &'static [Reason] = &[$(Reason::$name),*];
 
             /// The word in the column `rejected.reason`.
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self { $(Reason::$name => $text),* }
             }
 

@@ -55,10 +55,10 @@ pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex
 mod tests {
     use super::*;
     use crate::hamming::design::TableDesign;
-    use crate::ids::{DocId, mix};
+    use crate::ids::{DocId, splitmix64};
 
     fn rows() -> Vec<(u64, DocId)> {
-        let mut rows: Vec<(u64, DocId)> = (0..3000).map(|at| (mix(at / 2), mix(at + 7))).collect();
+        let mut rows: Vec<(u64, DocId)> = (0..3000).map(|at| (splitmix64(at / 2), splitmix64(at + 7))).collect();
         rows.sort_unstable();
         rows
     }
@@ -85,7 +85,7 @@ mod tests {
         let list = folder.path().join(online::NAME);
         std::fs::write(&list, older(&std::fs::read_to_string(&list).unwrap())).unwrap();
         let index = open_index(&location, Residence::Loaded).unwrap();
-        assert_eq!(index.near(mix(5), 0).unwrap(), [online::Near { fingerprint: mix(5), distance: 0 }]);
+        assert_eq!(index.near(splitmix64(5), 0).unwrap(), [online::Near { fingerprint: splitmix64(5), distance: 0 }]);
         remove_index(&location).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -99,11 +99,11 @@ mod tests {
         write_index(&location, builder, doc_ids).unwrap();
         for residence in [Residence::Mapped, Residence::Loaded] {
             let index = open_index(&location, residence).unwrap();
-            let near = index.near(mix(5) ^ 0x8001, 3).unwrap();
-            assert_eq!(near, [online::Near { fingerprint: mix(5), distance: 2 }]);
-            let mut expected = [mix(17), mix(18)];
+            let near = index.near(splitmix64(5) ^ 0x8001, 3).unwrap();
+            assert_eq!(near, [online::Near { fingerprint: splitmix64(5), distance: 2 }]);
+            let mut expected = [splitmix64(17), splitmix64(18)];
             expected.sort_unstable();
-            assert!(index.doc_ids(mix(5)).unwrap().eq(expected));
+            assert!(index.doc_ids(splitmix64(5)).unwrap().eq(expected));
         }
         let table = folder.path().join("table-02.fptable");
         let mut bytes = std::fs::read(&table).unwrap();
@@ -114,12 +114,12 @@ mod tests {
         let refused = |query: u64| mapped.near(query, 3).err().map(|error| (error.exit_code(), error.to_string()));
         assert!(
             (0..)
-                .map(|at| refused(mix(at)))
+                .map(|at| refused(splitmix64(at)))
                 .take(1500)
                 .flatten()
                 .all(|(code, said)| code == 3 && said.contains("table-02.fptable"))
         );
-        assert!((0..1500).any(|at| refused(mix(at)).is_some()));
+        assert!((0..1500).any(|at| refused(splitmix64(at)).is_some()));
         assert_eq!(mapped.verify().unwrap_err().exit_code(), 3);
         std::fs::remove_file(table).unwrap();
         assert_eq!(open_index(&location, Residence::Mapped).unwrap_err().exit_code(), 3);

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ONE, RpSignature};
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Signatures;
 use crate::text::{Feature, Features, weigh};
 
@@ -18,7 +18,7 @@ const UNIT: i128 = 1 << 24;
 
 /// Π: a row of K entries for every possible term, none of them stored.
 ///
-/// Recipe `splitmix64-v1`: four entries of 16 bits each from `mix(term ^ mix(seed + 2^32 block))`; dimension d is in
+/// Recipe `splitmix64-v1`: four entries of 16 bits each from `splitmix64(term ^ splitmix64(seed + 2^32 block))`; dimension d is in
 /// block d / 4. An entry is uniform among the odd numbers from -65,535 to 65,535, which stand for \[-1,1\] in
 /// 65,535ths.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ pub struct Projection {
 impl Projection {
     /// Makes Π of `dims` dimensions; another seed is another Π.
     pub fn new(dims: usize, seed: u32) -> Projection {
-        let keys = (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| mix(u64::from(seed) + (block << 32))).collect();
+        let keys =
+            (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| splitmix64(u64::from(seed) + (block << 32))).collect();
         Projection { keys, dims }
     }
 
@@ -43,7 +44,7 @@ impl Projection {
         let mut sums = vec![0; self.dims];
         for (sums, key) in sums.chunks_mut(OF_ONE_HASH).zip(&self.keys) {
             for &Feature { hash, weight } in bag {
-                let mut entries = mix(hash ^ key);
+                let mut entries = splitmix64(hash ^ key);
                 for sum in &mut *sums {
                     *sum += i64::from(weight) * entry(entries as u16);
                     entries >>= 16;
@@ -174,7 +175,7 @@ mod tests {
         let projection = Projection::new(9, 0);
         let mut sums = vec![(0.0, 0.0); 9];
         for term in 0..20_000 {
-            let entries = projection.project(&[Feature { hash: mix(term), weight: 1 }]);
+            let entries = projection.project(&[Feature { hash: splitmix64(term), weight: 1 }]);
             for (sum, entry) in sums.iter_mut().zip(entries) {
                 let entry = entry as f64 / 65_535.0;
                 assert!((-1.0..=1.0).contains(&entry));

@@ -1,6 +1,6 @@
 //! Rows that do not fit in memory: kept in blocks and, beyond an allowance, written to the local disk.
 //!
-//! A [`Buckets`] takes rows in any order and returns them bucket by bucket; a [`Tape`] returns records in the order
+//! A [`Buckets`] takes rows in any order and returns them bucket by bucket; a [`RunLog`] returns records in the order
 //! they came. Both write sequentially, in pieces of a few hundred kilobytes, and read each piece once.
 //!
 //! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends.
@@ -295,7 +295,7 @@ impl<T: Pod> Buckets<T> {
 
 /// Records in the order they came, in memory and on disk.
 #[derive(Debug)]
-pub struct Tape<T> {
+pub struct RunLog<T> {
     pieces: Vec<Piece<T>>,
     open: Vec<T>,
     held_bytes: u64,
@@ -309,12 +309,12 @@ enum Piece<T> {
     Spilled(Extent),
 }
 
-impl<T: Pod> Tape<T> {
+impl<T: Pod> RunLog<T> {
     const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
 
     /// Makes an empty tape that holds up to `allowed_bytes`.
-    pub fn new(allowed_bytes: u64, disk: &Disk) -> Tape<T> {
-        Tape { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(disk) }
+    pub fn new(allowed_bytes: u64, disk: &Disk) -> RunLog<T> {
+        RunLog { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file: SpillFile::new(disk) }
     }
 
     /// Appends a record; its rows stay within one block.
@@ -430,7 +430,7 @@ mod tests {
         fn a_tape_gives_back_its_records_in_order(
             lengths in prop::collection::vec(0usize..200_000, 0..30), allowed in 0u64..8_000_000
         ) {
-            let mut tape = Tape::<u32>::new(allowed, &Disk::new(&std::env::temp_dir(), 0));
+            let mut tape = RunLog::<u32>::new(allowed, &Disk::new(&std::env::temp_dir(), 0));
             for (number, &length) in lengths.iter().enumerate() {
                 tape.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
             }
@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let mut tape = Tape::<u32>::new(0, &Disk::new(Path::new("/nowhere/at/all"), 0));
+        let mut tape = RunLog::<u32>::new(0, &Disk::new(Path::new("/nowhere/at/all"), 0));
         tape.push([1, 2].into_iter()).unwrap();
         assert!(tape.finish().unwrap_err().to_string().contains("/nowhere/at/all (effort.spill)"));
     }

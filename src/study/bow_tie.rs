@@ -146,7 +146,7 @@ pub enum Place {
 
 impl Place {
     /// Its word in tables.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Place::Core => "core",
             Place::In => "in",

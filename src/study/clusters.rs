@@ -131,7 +131,7 @@ mod tests {
     use super::super::paragraphs::mark;
     use super::super::steps::by_steps;
     use super::*;
-    use crate::ids::mix;
+    use crate::ids::splitmix64;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
@@ -140,7 +140,7 @@ mod tests {
             texts in prop::collection::vec((prop::collection::vec(0u64..4, 1..5), 0u8..4), 1..40), steps in 1u32..12
         ) {
             let marks = |text: &[u64]| {
-                let mut marks: Vec<u64> = text.iter().map(|&name| mix(name)).collect();
+                let mut marks: Vec<u64> = text.iter().map(|&name| splitmix64(name)).collect();
                 mark(&mut marks);
                 marks
             };

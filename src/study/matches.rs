@@ -13,7 +13,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::paragraphs::is_repeat;
-use crate::ids::{FPrint, Rank, mix};
+use crate::ids::{FPrint, Rank, splitmix64};
 
 /// A document whose shingle paragraphs are all found in another one of as many. Orders by document, then the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -63,7 +63,7 @@ pub struct Probes(Vec<(u32, u32)>);
 
 /// A paragraph in documents of one length.
 fn key(mark: FPrint, all: usize) -> u64 {
-    mix(mix(mark) ^ all as u64)
+    splitmix64(splitmix64(mark) ^ all as u64)
 }
 
 impl Repeating {
@@ -169,7 +169,7 @@ mod tests {
                 let mut sorted = text.clone();
                 sorted.sort_unstable();
                 if seen.insert(sorted) {
-                    let mut marks: Vec<FPrint> = text.iter().map(|&name| mix(name)).collect();
+                    let mut marks: Vec<FPrint> = text.iter().map(|&name| splitmix64(name)).collect();
                     mark(&mut marks);
                     documents.push((documents.len() as Rank * 3, marks, text.clone()));
                 }

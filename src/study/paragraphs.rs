@@ -19,7 +19,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunks::{Document, Recipe};
-use crate::ids::{FPrint, mix};
+use crate::ids::{FPrint, splitmix64};
 use crate::job::{Chunks, Study};
 
 /// Sentences of a shingle paragraph.
@@ -62,7 +62,7 @@ pub fn mark(fprints: &mut [FPrint]) {
     fprints.sort_unstable();
     for same in fprints.chunk_by_mut(|x, y| x == y) {
         let first = same[0];
-        same[1..].iter_mut().zip(1..).for_each(|(again, number)| *again = mix(mix(first) ^ number) | 1);
+        same[1..].iter_mut().zip(1..).for_each(|(again, number)| *again = splitmix64(splitmix64(first) ^ number) | 1);
     }
     fprints.sort_unstable();
 }
@@ -118,7 +118,7 @@ mod tests {
         fn two_documents_share_as_many_marks_as_occurrences(
             left in prop::collection::vec(0u64..6, 0..12), right in prop::collection::vec(0u64..6, 0..12)
         ) {
-            let fprints = |names: &[u64]| names.iter().map(|&name| mix(name)).collect::<Vec<_>>();
+            let fprints = |names: &[u64]| names.iter().map(|&name| splitmix64(name)).collect::<Vec<_>>();
             let counts = |names: &[u64]| {
                 let mut counts = BTreeMap::new();
                 names.iter().for_each(|name| *counts.entry(*name).or_insert(0usize) += 1);

@@ -3,7 +3,7 @@
 //! Slots are assigned to groups one after another; a bijection maps pages to slots. Both directions are computed, not
 //! looked up, so a table of any size needs no memory.
 
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 
 /// An assignment of pages to groups.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Shuffle {
 
     /// A number below `bound` for a row or column.
     fn round(&self, from: u32, round: u64, bound: u32) -> u32 {
-        let random = mix(self.key ^ (u64::from(from) << 2) ^ round) >> 32;
+        let random = splitmix64(self.key ^ (u64::from(from) << 2) ^ round) >> 32;
         ((random * u64::from(bound)) >> 32) as u32
     }
 

@@ -15,7 +15,7 @@
 
 use super::groups::Groups;
 use super::random::{Stream, key};
-use crate::ids::{HostId, Rank, mix};
+use crate::ids::{HostId, Rank, splitmix64};
 
 /// Collections of one shape.
 #[derive(Debug, Clone, Copy)]
@@ -138,8 +138,8 @@ impl LinkGraph {
         let between = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
         links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
         // Copies of a page differ in their links to other hosts.
-        if mix(u64::from(slot)).is_multiple_of(8) {
-            let elsewhere = mix(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
+        if splitmix64(u64::from(slot)).is_multiple_of(8) {
+            let elsewhere = splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
             if self.host(elsewhere) != base {
                 links.push(elsewhere);
             }

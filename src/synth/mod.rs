@@ -221,7 +221,7 @@ impl Synth {
             Place::Hub(host) => of_no_target(host, String::new()),
         };
         let variant = match place {
-            Place::Copy { copy, .. } => self.plan.copies[copy as usize].kind.word(),
+            Place::Copy { copy, .. } => self.plan.copies[copy as usize].kind.as_str(),
             Place::Near { .. } => "near",
             Place::Hub(_) => "hub",
             _ => "single",

@@ -8,7 +8,7 @@
 //! logarithm; the digest in the test shows whether it is the same one.
 
 use super::random::Stream;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
@@ -41,7 +41,7 @@ pub fn rows(docs: Rank, mut row: impl FnMut(u32, Rank)) {
                     numbers.next() as u32
                 } else {
                     let u = uniform(numbers.next());
-                    mix((ranks * u * u) as u64 ^ 0x00ab_cdef) as u32
+                    splitmix64((ranks * u * u) as u64 ^ 0x00ab_cdef) as u32
                 });
             }
         }

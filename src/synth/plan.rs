@@ -32,7 +32,7 @@ impl Kind {
     const TURNS: [Kind; 6] = [Kind::Version, Kind::Exact, Kind::Dressed, Kind::Version, Kind::Renamed, Kind::Partial];
 
     /// The word in the truth table.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Kind::Primary => "primary",
             Kind::Version => "version",

@@ -3,11 +3,11 @@
 //! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: each thing has a key and
 //! draws from the stream of that key, and keys are derived from keys (crawl, manual, page, sentence).
 
-use crate::ids::mix;
+use crate::ids::splitmix64;
 
 /// Derives the key of the thing at `path` below the thing with key `above`.
 pub(super) fn key(above: u64, path: &[u64]) -> u64 {
-    path.iter().fold(above, |key, &step| mix(mix(key) ^ step))
+    path.iter().fold(above, |key, &step| splitmix64(splitmix64(key) ^ step))
 }
 
 /// The SplitMix64 sequence that starts at a key.
@@ -20,7 +20,7 @@ impl Stream {
     }
 
     pub(super) fn next(&mut self) -> u64 {
-        let number = mix(self.0);
+        let number = splitmix64(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         number
     }

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::groups::Groups;
 use super::random::key;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::overlap::SimilarPair;
 
 /// (Pages per cluster, pages of all such clusters per thousand).
@@ -47,7 +47,7 @@ impl PairTable {
             let place = self.groups.place(self.groups.slot(a));
             let slots = place.first..place.first + self.groups.size(place.class);
             slots.map(|slot| self.groups.doc(slot)).filter(move |&b| b > a).map(move |b| {
-                let value = 25 + mix(self.seed ^ u64::from(a) << 32 ^ u64::from(b)) as u32 % 32;
+                let value = 25 + splitmix64(self.seed ^ u64::from(a) << 32 ^ u64::from(b)) as u32 % 32;
                 SimilarPair { a, b, value }
             })
         })

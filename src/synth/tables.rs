@@ -28,7 +28,7 @@ use std::ops::Range;
 use super::groups::Groups;
 use super::random::{Stream, key};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank, mix};
+use crate::ids::{FPrint, Rank, splitmix64};
 use crate::overlap::FPrintDocId;
 
 /// The chunkings of \[SGM98\] section 3.
@@ -212,7 +212,7 @@ impl Table {
         } else {
             (1, self.scale)
         };
-        let rows = (least + minus_log2(mix(page)) * scale / (1 << 32)).min(least + 16 * (scale >> 16).max(1));
+        let rows = (least + minus_log2(splitmix64(page)) * scale / (1 << 32)).min(least + 16 * (scale >> 16).max(1));
         let narrow = 64 - self.params.bits;
         fprints.clear();
         let (mut chunks, mut own) = (Stream::new(page), Stream::new(edits));
@@ -226,7 +226,7 @@ impl Table {
             }
             if (chunk >> 8) % 256 < COMMON_IN_256 {
                 let square = ((chunk >> 32) * (chunk >> 32)) >> 32;
-                chunk = mix(vocabulary ^ ((square * self.vocabulary) >> 32));
+                chunk = splitmix64(vocabulary ^ ((square * self.vocabulary) >> 32));
             }
             // Low bits decided above, and narrow fingerprints must be uniform, so they are mixed once more.
             fprints.push(chunk.wrapping_mul(0xd6e8_feb8_6659_fd93) >> narrow);

@@ -59,11 +59,11 @@ fn read(file: &Bytes, range_bytes: u64) -> Vec<Found> {
 
 fn outcome(found: &[Found]) -> String {
     let word = |one: &Found| match one {
-        Found::Refused(refused) => format!("!{}", refused.reason.word()),
+        Found::Refused(refused) => format!("!{}", refused.reason.as_str()),
         Found::Page(page) => {
             let name = page.url.rsplit('/').next().unwrap();
             let other = if page.body == build::page(name) { "" } else { "~" };
-            let mended = page.mended.map_or(String::new(), |reason| format!("({})", reason.word()));
+            let mended = page.mended.map_or(String::new(), |reason| format!("({})", reason.as_str()));
             format!("{name}{other}{mended}")
         }
     };

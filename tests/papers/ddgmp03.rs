@@ -3,7 +3,7 @@
 //! Measured, not held: Figure 1 (`webtwin reproduce ddgmp03-figure1`).
 
 use proptest::prelude::*;
-use webtwin::ids::mix;
+use webtwin::ids::splitmix64;
 use webtwin::job::{Children, Job, Signatures, Weights};
 use webtwin::signatures::collide::{Points, collisions};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
@@ -21,7 +21,7 @@ fn settings(damping: f64, iterations: u32) -> Signatures {
 // Section 2.1: the random projection signature.
 
 fn bag(words: &[(u64, u32)]) -> Vec<Feature> {
-    words.iter().map(|&(word, weight)| Feature { hash: mix(word), weight }).collect()
+    words.iter().map(|&(word, weight)| Feature { hash: splitmix64(word), weight }).collect()
 }
 
 proptest! {

@@ -16,7 +16,7 @@ use webtwin::hamming::permutation::Permutation;
 use webtwin::hamming::query_tables::{QueryTables, Scratch};
 use webtwin::hamming::recipe::Recipe;
 use webtwin::hamming::simhash::Sums;
-use webtwin::ids::mix;
+use webtwin::ids::splitmix64;
 use webtwin::job::{Coder, Job};
 use webtwin::text::Feature;
 
@@ -56,7 +56,7 @@ proptest! {
 #[test]
 fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
     // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely apart.
-    let text = |seed: u64| (0..400).map(|n| format!("w{} ", mix(seed + n) % 5000)).collect::<String>();
+    let text = |seed: u64| (0..400).map(|n| format!("w{} ", splitmix64(seed + n) % 5000)).collect::<String>();
     let mut recipe = Recipe::new(&Job::default().simhash);
     let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
     let (document, other) = (text(0), text(1 << 32));
@@ -88,7 +88,9 @@ fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
 
 /// Fingerprints near each other and far apart, ascending, each once.
 fn fingerprints(count: u64) -> Vec<u64> {
-    let near = |at: u64| mix(at / 8) ^ (mix(at) & mix(at + 1000) & mix(at + 2000) & mix(at + 3000));
+    let near = |at: u64| {
+        splitmix64(at / 8) ^ (splitmix64(at) & splitmix64(at + 1000) & splitmix64(at + 2000) & splitmix64(at + 3000))
+    };
     let mut all: Vec<u64> = (0..count).map(near).collect();
     all.sort_unstable();
     all.dedup();
@@ -195,7 +197,7 @@ fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
 /// As many fingerprints as close to each other as 2^34 of 64 bits are.
 fn as_dense_as_2_34(count: u64) -> Vec<u64> {
     let bits = 64 - 34 + count.ilog2();
-    let mut all: Vec<u64> = (0..count).map(|at| mix(at) >> (64 - bits)).collect();
+    let mut all: Vec<u64> = (0..count).map(|at| splitmix64(at) >> (64 - bits)).collect();
     all.sort_unstable();
     all
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use webtwin::chunks::Recipe;
-use webtwin::ids::mix;
+use webtwin::ids::splitmix64;
 use webtwin::job::{Study, resolve};
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::bow_tie::Graph;
@@ -118,7 +118,7 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
 }
 
 fn mark_of(text: &str) -> Vec<u64> {
-    let mut marks: Vec<u64> = text.bytes().map(|letter| mix(u64::from(letter))).collect();
+    let mut marks: Vec<u64> = text.bytes().map(|letter| splitmix64(u64::from(letter))).collect();
     mark(&mut marks);
     marks
 }

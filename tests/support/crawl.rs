@@ -1,5 +1,5 @@
-use webtwin::dataflow::reading::worker_pages::{Capture, Shelf};
-use webtwin::ids::{doc_id, mix};
+use webtwin::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use webtwin::ids::{doc_id, splitmix64};
 use webtwin::text::Feature;
 
 /// A page of a made-up crawl, known by the numbers of its chunks.
@@ -29,7 +29,7 @@ impl Page {
 
     /// Its features: one for each chunk, the weightier the larger the chunk's number.
     pub(crate) fn features(&self) -> Vec<Feature> {
-        let of = |&fprint: &u64| Feature { hash: mix(fprint), weight: 16 * fprint as u32 };
+        let of = |&fprint: &u64| Feature { hash: splitmix64(fprint), weight: 16 * fprint as u32 };
         let mut features: Vec<Feature> = self.fprints.iter().map(of).collect();
         features.sort_unstable();
         features.dedup();
@@ -44,13 +44,13 @@ impl Page {
 }
 
 /// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
-pub(crate) fn shelf(pages: &[Page], me: usize, peers: usize) -> Shelf {
-    let mut shelf = Shelf::default();
+pub(crate) fn shelf(pages: &[Page], me: usize, peers: usize) -> WorkerPages {
+    let mut shelf = WorkerPages::default();
     for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
         let mut fprints = page.fprints.clone();
         fprints.sort_unstable();
         fprints.dedup();
-        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| mix(hash ^ fprint));
+        let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| splitmix64(hash ^ fprint));
         shelf.captures.push(Capture {
             doc_id: doc_id(&page.url),
             url: page.url.clone(),

@@ -12,11 +12,11 @@ use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::KeyShares;
-use crate::dataflow::shuffle::memory_budget::{Room, bucket_bits};
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::job::Clusters;
 use crate::overlap::prune::PageSet;
 
@@ -38,13 +38,13 @@ pub fn similar_clusters(
     (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
     edges: Vec<(Rank, Rank)>,
     settings: &Clusters,
-    room: &Room,
+    room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let component = components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
     let component_of = net.once(|| of_pages(&component, labels))?;
     drop(component);
     let component_of = |page: Rank| component_of[page as usize];
-    let key = |page: Rank| mix(u64::from(component_of(page)));
+    let key = |page: Rank| splitmix64(u64::from(component_of(page)));
 
     let room = room.parted(3);
     let [all] = net.sum("links", [links.len() as u64])?;
@@ -54,15 +54,15 @@ pub fn similar_clusters(
         .zip(from_elsewhere)
         .filter(|(page, _)| component_of(*page) != NONE)
         .map(|(page, &links)| [page, links]);
-    let mut pages = KeyShares::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
+    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
     let rows = links.filter(|&(src, dst)| {
         let component = component_of(src);
         component != NONE && component_of(dst) == component
     });
     let rows = rows.map(<[Rank; 2]>::from);
-    let mut inside = KeyShares::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
+    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
     let rows = edges.into_iter().map(<[Rank; 2]>::from);
-    let mut between = KeyShares::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
+    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
 
     let mut found = Vec::new();
     let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
 
 /// The rows of a share with the component of their first page, ascending and each once.
 fn by_component(
-    rows: &mut KeyShares<[u32; 2]>,
+    rows: &mut HashPartitions<[u32; 2]>,
     share: usize,
     component_of: impl Fn(Rank) -> Rank,
     some: &mut Vec<[u32; 2]>,

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::KeyShares;
-use crate::dataflow::shuffle::memory_budget::Room;
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{HostId, Rank, mix};
+use crate::ids::{HostId, Rank, splitmix64};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
 /// One exchange. Links that lead out of the crawl are dropped.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &Crawl) -> Result<Vec<(Rank, Rank)>> {
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Rank, Rank)>> {
     let directory = crawl.directory.clone();
     let mut slots = shelf.kept();
     let source = |send: &mut dyn FnMut([Rank; 2])| {
@@ -104,7 +104,7 @@ pub fn summary(
     hosts: &[HostId],
     (labels, sizes): (&[Rank], &[u32]),
     single_site: bool,
-    room: &Room,
+    room: &MemoryBudget,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]),
 ) -> Result<()> {
     let count = links.len() as u64;
@@ -114,9 +114,9 @@ pub fn summary(
         counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
     let clusters =
-        |&[src, dst]: &[Rank; 2]| mix(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
+        |&[src, dst]: &[Rank; 2]| splitmix64(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
     let rows = rows.map(<[Rank; 2]>::from);
-    let mut shares = KeyShares::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
+    let mut shares = HashPartitions::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());
     for number in 0..shares.count() {
         net.check()?;

@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{HostId, Rank, mix};
+use crate::ids::{HostId, Rank, splitmix64};
 use crate::job::Servers;
 use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
@@ -40,7 +40,7 @@ pub struct Counts {
 }
 
 /// Servers, and how they overlap.
-pub struct Found {
+pub struct ServerOverlap {
     /// For every host the smallest host of its server.
     pub server: Arc<Vec<HostId>>,
     /// Parts of the `server_pairs` table.
@@ -51,7 +51,7 @@ pub struct Found {
 
 /// A row of the `server_pairs` table. Orders by host ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Row {
+struct ServerPairRow {
     a: u64,
     b: u64,
     host_a: String,
@@ -71,7 +71,7 @@ pub fn overlap(
     sizes: &[u32],
     settings: &Servers,
     partitions: Partitions,
-) -> Result<Found> {
+) -> Result<ServerOverlap> {
     let (hosts, peers) = (&crawl.directory.hosts, net.peers() as u64);
     let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
     let mut mine = vec![0u32; count];
@@ -84,7 +84,7 @@ pub fn overlap(
         let row = || ServerPage::new(cluster, host, xxh3_64(path(&page.url).as_bytes()), page.exact);
         (sizes[cluster as usize] > 1).then(row)
     });
-    let to = |row: &ServerPage| (mix(u64::from(row.cluster)) % peers) as usize;
+    let to = |row: &ServerPage| (splitmix64(u64::from(row.cluster)) % peers) as usize;
     let mut pages = net.exchange_all("pages of clusters", rows, to)?;
     pages.sort_unstable();
 
@@ -95,7 +95,7 @@ pub fn overlap(
         cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
         Ok(cluster.is_some())
     };
-    let to = |pair: &ServerPair| (mix(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
+    let to = |pair: &ServerPair| (splitmix64(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
     net.exchange_from("pairs of servers", source, to, |pairs| {
         for pair in pairs {
             let sum = shared.entry((pair.a, pair.b)).or_default();
@@ -133,7 +133,7 @@ pub fn overlap(
         surplus: x.surplus + y.surplus,
     })?;
     let parts = named(net, crawl, pairs, &pages_of, partitions)?;
-    Ok(Found { server, parts, counts })
+    Ok(ServerOverlap { server, parts, counts })
 }
 
 /// Path and query of a canonical URL.
@@ -160,7 +160,7 @@ fn named(
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
     let row = |(pair, kind): (ServerPair, Kind)| {
-        let row = Row {
+        let row = ServerPairRow {
             a: u64::from(pair.a),
             b: u64::from(pair.b),
             host_a: String::new(),
@@ -193,10 +193,11 @@ pub fn empty() -> Table {
     table(&[])
 }
 
-fn table(rows: &[Row]) -> Table {
-    let u64s = |value: fn(&Row) -> u64| Column::U64(rows.iter().map(value).collect());
-    let u32s = |value: fn(&Row) -> u32| Column::U32(rows.iter().map(value).collect());
-    let texts = |value: fn(&Row) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
+fn table(rows: &[ServerPairRow]) -> Table {
+    let u64s = |value: fn(&ServerPairRow) -> u64| Column::U64(rows.iter().map(value).collect());
+    let u32s = |value: fn(&ServerPairRow) -> u32| Column::U32(rows.iter().map(value).collect());
+    let texts =
+        |value: fn(&ServerPairRow) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
     Table::new([
         ("a", u64s(|row| row.a)),
         ("b", u64s(|row| row.b)),
@@ -206,7 +207,7 @@ fn table(rows: &[Row]) -> Table {
         ("pages_a", u32s(|row| row.pages_a)),
         ("pages_b", u32s(|row| row.pages_b)),
         ("same_path", u32s(|row| row.same_path)),
-        ("kind", texts(|row| row.kind.word())),
+        ("kind", texts(|row| row.kind.as_str())),
     ])
 }
 

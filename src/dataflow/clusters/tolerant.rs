@@ -2,7 +2,7 @@
 //!
 //! Links that merge, then all links within hosts, go to the owner of their host, who grows and joins pieces; pages and
 //! links of pieces to the owner of their similar cluster, who checks it; links within hosts once more to the owner of the host,
-//! who looks for nearby pages. Each step lays rows in shares ([`KeyShares`]). What pieces and mirrors there are, every
+//! who looks for nearby pages. Each step lays rows in shares ([`HashPartitions`]). What pieces and mirrors there are, every
 //! process is told by union-find ([`components`]).
 //!
 //! # Memory
@@ -20,11 +20,11 @@ use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified
 use crate::clusters::union_find::sizes;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::KeyShares;
-use crate::dataflow::shuffle::memory_budget::{Room, bucket_bits};
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::job::{Attach, Clusters};
 
 /// What every process knows of the pages.
@@ -59,7 +59,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Rank, Rank)>>(
     merging: Vec<(Rank, Rank)>,
     (links, from_elsewhere): (impl Fn() -> I, &[u32]),
     settings: &Clusters,
-    room: &Room,
+    room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let web = Web { directory, labels, cluster_sizes };
     let merging = merging.into_iter();
@@ -104,14 +104,14 @@ impl Web<'_> {
         net: &mut Net<'_>,
         name: &str,
         links: impl ExactSizeIterator<Item = (Rank, Rank)>,
-        room: &Room,
+        room: &MemoryBudget,
         mut each: impl FnMut(&[(Rank, Rank)]) -> Vec<(Rank, Rank)>,
     ) -> Result<Vec<(Rank, Rank)>> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
         let rows = links.filter(|&link| self.on_one_host(link)).map(<[Rank; 2]>::from);
-        let key = |row: &[Rank; 2]| mix(u64::from(hosts[row[0] as usize]));
-        let mut shares = KeyShares::laid_down(net, name, count, rows, key, room)?;
+        let key = |row: &[Rank; 2]| splitmix64(u64::from(hosts[row[0] as usize]));
+        let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
         let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..shares.count() {
             net.check()?;
@@ -157,7 +157,7 @@ impl Web<'_> {
         pieces: &Pieces,
         (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
         settings: &Clusters,
-        room: &Room,
+        room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
         let piece = |page: Rank| pieces.of[page as usize];
         let similar_cluster = |page: Rank| pieces.similar_cluster[piece(page) as usize];
@@ -168,16 +168,16 @@ impl Web<'_> {
             many
         })?;
         let mirrored = |page: Rank| self.has_copies(page) && many[similar_cluster(page) as usize];
-        let key = |row: &[u32; 2]| mix(u64::from(similar_cluster(row[0])));
+        let key = |row: &[u32; 2]| splitmix64(u64::from(similar_cluster(row[0])));
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;
         let bits = bucket_bits(all / net.peers() as u64 * 8);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
         let rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
-        let mut pages = KeyShares::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
+        let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
         let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
         let rows = rows.map(<[Rank; 2]>::from);
-        let mut within = KeyShares::with_bits(net, "links of pieces", bits, rows, key, &room)?;
+        let mut within = HashPartitions::with_bits(net, "links of pieces", bits, rows, key, &room)?;
 
         let mut found = Vec::new();
         let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
@@ -218,7 +218,7 @@ impl Web<'_> {
         found: &mut [SimilarCluster],
         links: impl ExactSizeIterator<Item = (Rank, Rank)>,
         attach: Attach,
-        room: &Room,
+        room: &MemoryBudget,
     ) -> Result<()> {
         let rows: Vec<[Rank; 2]> = found
             .iter()

@@ -30,7 +30,7 @@ use super::tally::Tally;
 use crate::engine::{Failures, Fallible, Net, Position, Rows};
 use crate::error::Result;
 use crate::hamming::rows::FingerprintRow;
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Job;
 use crate::results::fingerprints::Piece;
 
@@ -90,7 +90,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Out
             Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
         };
         let pairs = failures.divert(probe(ready, &batch, &merged, pairs_of));
-        merge_and_write(pairs.exchange(|pair| mix(pair.id())).probe_with(&merged), output, failures);
+        merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())).probe_with(&merged), output, failures);
     })?;
     Ok(counted)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::chunks::{self, Made};
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::progress::Progress;
-use crate::dataflow::reading::work_queue::Turns;
+use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::Capture;
 use crate::dataflow::reading::{captures, idf};
 use crate::dataflow::replicas::read_crawl;
@@ -25,7 +25,7 @@ use crate::storage::location::Location;
 pub struct Ready {
     /// Where they are.
     pub sources: Sources,
-    turns: Turns,
+    turns: WorkQueue,
     /// For people who watch.
     pub progress: Arc<Progress>,
 }
@@ -38,7 +38,7 @@ impl Ready {
     pub fn find(job: &Job) -> Result<Ready> {
         let sources = Sources::find(&job.fingerprints.from)?;
         let progress = Arc::new(Progress::new(sources.items.len() as u64));
-        Ok(Ready { sources, turns: Turns::default(), progress })
+        Ok(Ready { sources, turns: WorkQueue::default(), progress })
     }
 }
 

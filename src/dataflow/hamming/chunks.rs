@@ -9,7 +9,7 @@
 //! 16 bytes a row in buckets, over all workers, which go to disk beyond half of `effort.memory_bytes`; and 36 a row of the
 //! range that a worker writes.
 
-use crate::dataflow::shuffle::memory_estimate::{Held, hold_bytes_against_bound, room};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, chunk};
@@ -86,7 +86,7 @@ pub(super) fn write(
     attempt: &Attempt,
 ) -> Result<Vec<Chunk>> {
     let space = Space { f: made.f, peers: net.peers() };
-    let room = room(net, Held::default(), job)?;
+    let room = room(net, MemoryEstimate::default(), job)?;
     let allowed = match room.memory_bytes {
         0 => u64::MAX,
         bytes => bytes / 2 / net.workers_per_process() as u64,

@@ -14,7 +14,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::rows::NearRuns;
-use crate::ids::{DocId, mix};
+use crate::ids::{DocId, splitmix64};
 
 /// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
 ///
@@ -74,7 +74,8 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &Work, near: &[NearRuns]) -> Resul
             of_labels.extend(of_run.iter().map(|&document| [u64::from(labels[place as usize]), document]));
         }
     }
-    let mut of_labels = net.exchange_all("members by label", of_labels, |row| (mix(row[0]) % peers as u64) as usize)?;
+    let mut of_labels =
+        net.exchange_all("members by label", of_labels, |row| (splitmix64(row[0]) % peers as u64) as usize)?;
     of_labels.sort_unstable();
     of_labels.dedup();
     let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);

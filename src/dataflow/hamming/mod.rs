@@ -25,13 +25,13 @@ use timely::dataflow::operators::vec::ToStream;
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
 use crate::dataflow::reading::progress::{Laps, Progress};
-use crate::dataflow::reading::work_queue::Turns;
+use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::sinks::tables::Part;
 use crate::dataflow::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::design::k_below;
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Job;
 use crate::results::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
@@ -44,8 +44,8 @@ pub struct Work {
     pub set: FingerprintSet,
     /// Q, which may have no rows; none when F is joined with itself.
     pub queries: Option<Sources>,
-    queries_read: Turns,
-    pieces_read: Turns,
+    queries_read: WorkQueue,
+    pieces_read: WorkQueue,
     /// For people who watch.
     pub progress: Arc<Progress>,
 }
@@ -78,7 +78,7 @@ impl Work {
             _ => {}
         }
         let progress = Arc::new(Progress::new(set.manifest.count));
-        Ok(Work { set, queries, queries_read: Turns::default(), pieces_read: Turns::default(), progress })
+        Ok(Work { set, queries, queries_read: WorkQueue::default(), pieces_read: WorkQueue::default(), progress })
     }
 }
 
@@ -176,7 +176,7 @@ fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
 fn write_groups(net: &mut Net<'_>, members: Vec<Member>, output: &Output) -> Result<()> {
     net.dataflow(|scope, failures| {
         let members = members.to_stream(scope);
-        merge_and_write(members.exchange(|member| mix(member.id())), output, failures);
+        merge_and_write(members.exchange(|member| splitmix64(member.id())), output, failures);
     })
 }
 

@@ -38,7 +38,7 @@ use crate::hamming::design::width_mask;
 use crate::hamming::kernels::Level;
 use crate::hamming::postings::distinct;
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Job;
 
 /// How long a worker waits for the others to end a pass, before it looks again.
@@ -81,7 +81,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Out
     net.dataflow(|scope, failures| {
         let runs = failures.divert(read_f(scope, work, rows, (at.process, at.processes)));
         let pairs = near_documents(near_runs(runs, &passes), work, &tally, failures);
-        merge_and_write(pairs.exchange(|pair| mix(pair.id())), output, failures);
+        merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())), output, failures);
     })?;
     Ok(tally)
 }
@@ -235,7 +235,7 @@ fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) 
                 return;
             }
             let (block, end) = (passes.block(pass), all.len().min(given + BATCH));
-            let some = all[given..end].iter().map(|run: &Run| (mix(run.fingerprint() & block), *run));
+            let some = all[given..end].iter().map(|run: &Run| (splitmix64(run.fingerprint() & block), *run));
             output.session(&*capability).give_iterator(some);
             (given, pass) = if end == all.len() { (0, pass + 1) } else { (end, pass) };
             again.activate();

@@ -4,34 +4,34 @@
 use std::sync::Arc;
 
 use crate::dataflow::pairs::overlap_join::Work;
-use crate::dataflow::shuffle::memory_budget::{Allowance, bucket_bits};
+use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use crate::overlap::count_pairs::pair_key;
 use crate::overlap::planner::{self, Load};
 use crate::overlap::runs::Runs;
-use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, Tape};
+use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, RunLog};
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
 
 /// Step 4, first: of a thousand pairs, those of pairs that occur T times, by the pages of a sample.
-pub(crate) fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: u32) -> Result<u64> {
+pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u64, min_shared: u32) -> Result<u64> {
     let (mut words, mut mine) = (Vec::new(), Vec::new());
     for block in 0..tape.blocks() {
         net.check()?;
         tape.read(block, &mut words)?;
         for docs in Runs(&words) {
-            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| mix(u64::from(a)).is_multiple_of(rate)) {
+            for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| splitmix64(u64::from(a)).is_multiple_of(rate)) {
                 mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
             }
         }
     }
     let peers = net.peers() as u64;
-    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (mix(pair) % peers) as usize)?;
+    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (splitmix64(pair) % peers) as usize)?;
     let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
     let [heavy, pairs] = net.sum("heavy pairs", [heavy, pairs.len() as u64])?;
     Ok(heavy / u64::max(pairs, 1))
@@ -40,7 +40,7 @@ pub(crate) fn pilot(net: &mut Net<'_>, tape: &Tape<u32>, rate: u64, min_shared: 
 /// Step 4: the heavy buckets of all pairs, one copy a process.
 pub(crate) fn heavy_buckets(
     net: &mut Net<'_>,
-    tape: &Tape<u32>,
+    tape: &RunLog<u32>,
     layout: Layout,
     min_shared: u32,
 ) -> Result<Arc<HeavyBuckets>> {
@@ -65,19 +65,19 @@ pub(crate) fn heavy_buckets(
 
 /// Who owns which pages as the smaller ones of pairs: stripes of a power of two, dealt out to the workers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stripes {
+pub(crate) struct PageStripes {
     shift: u32,
     peers: u32,
     count: usize,
 }
 
-impl Stripes {
-    pub(crate) fn new(pages: usize, peers: usize, load: &Load) -> Stripes {
+impl PageStripes {
+    pub(crate) fn new(pages: usize, peers: usize, load: &Load) -> PageStripes {
         // Open blocks take a quarter of what there is at most.
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
         let wanted = peers << bucket_bits(load.pairs / load.workers * 8).min(most);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
-        Stripes { shift, peers: peers as u32, count: (pages >> shift) / peers + 1 }
+        PageStripes { shift, peers: peers as u32, count: (pages >> shift) / peers + 1 }
     }
 
     #[inline]
@@ -101,10 +101,10 @@ impl Stripes {
 /// Step 5: every pair that the runs make (or every candidate) as often as they do, with its owner.
 pub(crate) fn by_pair(
     net: &mut Net<'_>,
-    tape: &Tape<u32>,
+    tape: &RunLog<u32>,
     heavy: Option<&HeavyBuckets>,
-    stripes: Stripes,
-    allowance: &Allowance,
+    stripes: PageStripes,
+    allowance: &WorkerBudget,
     disk: &Disk,
     work: &mut Work,
 ) -> Result<Buckets<u64>> {

@@ -3,7 +3,7 @@
 
 use crate::dataflow::pairs::counts::Counts;
 use crate::dataflow::pairs::overlap_join::Pages;
-use crate::dataflow::shuffle::memory_budget::{Allowance, BUCKET_BYTES, bucket_bits};
+use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Rank};
@@ -12,14 +12,14 @@ use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::prune::{PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
-use crate::storage::spill::{Buckets, Disk, Tape};
+use crate::storage::spill::{Buckets, Disk, RunLog};
 
 /// Step 1: rows with the owners of their fingerprints, in buckets.
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     row_bytes: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
-    allowance: &Allowance,
+    allowance: &WorkerBudget,
     disk: &Disk,
 ) -> Result<Buckets<R>> {
     let bits = bucket_bits(row_bytes);
@@ -35,8 +35,8 @@ pub(crate) fn laid_down<R: Row>(
 }
 
 /// What grouping writes.
-pub(crate) struct Runner {
-    pub(crate) tape: Tape<u32>,
+pub(crate) struct RunBuilder {
+    pub(crate) tape: RunLog<u32>,
     pub(crate) shared: SharedChunks,
     /// Chunks that count of each page, where they matter.
     pub(crate) chunks: Vec<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Runner {
 fn make_room_for<R: Row>(
     table: &mut Buckets<R>,
     bucket: usize,
-    allowance: &Allowance,
+    allowance: &WorkerBudget,
     settings: &Overlap,
 ) -> Result<()> {
     // The rows, twice; their pages, and hosts.
@@ -77,8 +77,8 @@ pub(crate) fn group<R: Row>(
     shares: Shares,
     pages: &Pages<'_>,
     settings: &Overlap,
-    allowance: &Allowance,
-    into: &mut Runner,
+    allowance: &WorkerBudget,
+    into: &mut RunBuilder,
 ) -> Result<()> {
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let counts = &mut into.counts;
@@ -124,7 +124,7 @@ pub(crate) fn group<R: Row>(
 
 /// A tape with its rows and the pairs they make.
 pub(crate) struct Pruned {
-    pub(crate) tape: Tape<u32>,
+    pub(crate) tape: RunLog<u32>,
     pub(crate) rows: u64,
     pub(crate) pairs: u64,
     /// Pages of the most frequent chunk.
@@ -133,14 +133,14 @@ pub(crate) struct Pruned {
 
 /// Step 3, one round: the runs of a tape without the pages that are not in the core; `shared` is counted anew.
 pub(crate) fn pruned(
-    from: &mut Tape<u32>,
+    from: &mut RunLog<u32>,
     core: &PageSet,
     shared: &mut SharedChunks,
     allowed_bytes: u64,
     disk: &Disk,
 ) -> Result<Pruned> {
     shared.clear();
-    let mut into = Pruned { tape: Tape::new(allowed_bytes, disk), rows: 0, pairs: 0, longest: 0 };
+    let mut into = Pruned { tape: RunLog::new(allowed_bytes, disk), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;

@@ -2,10 +2,10 @@
 //!
 //! One exchange: whole-document fingerprints to their owner.
 
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::overlap::SimilarPair;
 
 /// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
@@ -20,13 +20,13 @@ struct Whole {
 /// Finds the centres and returns (centre, copy) for every other copy, ascending.
 ///
 /// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint.
-pub fn fold(net: &mut Net<'_>, shelf: &Shelf) -> Result<Vec<SimilarPair>> {
+pub fn fold(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<Vec<SimilarPair>> {
     let peers = net.peers() as u64;
     let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
         let fprint = shelf.exact[slot];
         Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
     });
-    let to = |row: &Whole| (mix(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
+    let to = |row: &Whole| (splitmix64(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
     let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, to)?;
     owned.sort_unstable();
     let mut pairs = Vec::new();

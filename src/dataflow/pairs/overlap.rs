@@ -6,12 +6,12 @@ use crate::clusters::union_find::sizes;
 pub use crate::dataflow::pairs::counts::Counts;
 use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
 use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_estimate::{Held, room};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank, mix};
+use crate::ids::{FPrint, HostId, Rank, splitmix64};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
@@ -19,7 +19,7 @@ use crate::overlap::count_pairs::pair_key;
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Narrow, Wide};
+use crate::overlap::rows::{Row32, Row64};
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
 /// `links` those from its pages, ascending.
@@ -33,7 +33,7 @@ use crate::overlap::rows::{Narrow, Wide};
 /// As [`overlap_join::similar_pairs`].
 pub fn similar_pairs(
     net: &mut Net<'_>,
-    shelf: &Shelf,
+    shelf: &WorkerPages,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
     links: &[(Rank, Rank)],
@@ -47,8 +47,8 @@ pub fn similar_pairs(
         is_copy
     })?;
     drop(copies);
-    let held = Held::on(shelf);
-    let room = room(net, Held { links: held.links + links.len() as u64, ..held }, job)?;
+    let held = MemoryEstimate::on(shelf);
+    let room = room(net, MemoryEstimate { links: held.links + links.len() as u64, ..held }, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut slots = shelf.kept();
@@ -68,9 +68,9 @@ pub fn similar_pairs(
     let mut pairs = Vec::new();
     let found = |pair| pairs.push(pair);
     let all = if job.chunks.bits <= 32 {
-        overlap_join::similar_pairs::<Narrow>(net, rows, source, &pages, &job.overlap, &room, found)?
+        overlap_join::similar_pairs::<Row32>(net, rows, source, &pages, &job.overlap, &room, found)?
     } else {
-        overlap_join::similar_pairs::<Wide>(net, rows, source, &pages, &job.overlap, &room, found)?
+        overlap_join::similar_pairs::<Row64>(net, rows, source, &pages, &job.overlap, &room, found)?
     };
     let mut counts = all.work.counts.clone();
     let similar = pairs.len() as u64;
@@ -186,7 +186,7 @@ fn part_neighbours(
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Rank| labels[page as usize];
     let peers = net.peers() as u64;
-    let to = |page: Rank| (mix(u64::from(component(page))) % peers) as usize;
+    let to = |page: Rank| (splitmix64(u64::from(component(page))) % peers) as usize;
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;

@@ -12,10 +12,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::dataflow::pairs::candidates::{Stripes, by_pair, heavy_buckets, pilot};
-use crate::dataflow::pairs::chunk_runs::{Pruned, Runner, group, laid_down, pruned};
+use crate::dataflow::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
+use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::dataflow::pairs::counts::Counts;
-use crate::dataflow::shuffle::memory_budget::{Allowance, Room};
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
@@ -26,7 +26,7 @@ use crate::overlap::planner::{self, Load, Method};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
 use crate::overlap::{SimilarPair, is_pairwise_similar};
-use crate::storage::spill::{Buckets, Tape};
+use crate::storage::spill::{Buckets, RunLog};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
@@ -72,7 +72,7 @@ pub struct AllPairs {
     pub work: Work,
     /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
     pub chunks: Arc<Vec<u32>>,
-    stripes: Stripes,
+    stripes: PageStripes,
 }
 
 impl AllPairs {
@@ -105,7 +105,7 @@ pub fn similar_pairs<R: Row>(
     source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
     pages: &Pages<'_>,
     settings: &Overlap,
-    room: &Room,
+    room: &MemoryBudget,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
@@ -119,8 +119,8 @@ pub fn similar_pairs<R: Row>(
     let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, &disk)?;
     clock.stage(&mut work, "exchange rows");
     let shares = Shares::new(net.peers(), table.count().trailing_zeros());
-    let mut runs = Runner {
-        tape: Tape::new(allowance.tape, &disk),
+    let mut runs = RunBuilder {
+        tape: RunLog::new(allowance.tape, &disk),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: Counts::default(),
@@ -130,7 +130,7 @@ pub fn similar_pairs<R: Row>(
     drop(table);
     clock.stage(&mut work, "sort rows");
 
-    let Runner { mut tape, mut shared, chunks, counts } = runs;
+    let RunBuilder { mut tape, mut shared, chunks, counts } = runs;
     work.counts = counts;
     let chunks = sum(net, "chunks a page", &chunks)?;
     let chunks_of = |page: usize| if with_chunks { chunks[page] } else { 0 };
@@ -157,10 +157,10 @@ pub fn similar_pairs<R: Row>(
     // Pairs may have half of what the tape does not need; the other half is for those that are similar, which are handed on while
     // the others are still there.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
-    let allowance = Allowance { buckets: allowance.buckets.saturating_add(spare), ..allowance };
+    let allowance = WorkerBudget { buckets: allowance.buckets.saturating_add(spare), ..allowance };
     let mut load = load(net, work.counts.left, settings, &allowance, room)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
-        load.heavy_thousandths = pilot(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
+        load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
     let (method, why) = match room.method {
         Some(method) => (method, "as asked for".to_string()),
@@ -181,7 +181,7 @@ pub fn similar_pairs<R: Row>(
     };
     clock.stage(&mut work, "coarse count");
 
-    let stripes = Stripes::new(pages.count, net.peers(), &load);
+    let stripes = PageStripes::new(pages.count, net.peers(), &load);
     let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, &disk, &mut work)?;
     work.spilled_bytes += tape.spilled_bytes();
     drop((tape, heavy));
@@ -214,7 +214,13 @@ impl Clock {
     }
 }
 
-fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, room: &Room) -> Result<Load> {
+fn load(
+    net: &mut Net<'_>,
+    pairs: u64,
+    settings: &Overlap,
+    allowance: &WorkerBudget,
+    room: &MemoryBudget,
+) -> Result<Load> {
     // The least of all workers' bytes, so that all choose alike.
     let mine = (pairs, allowance.buckets);
     let (pairs, worker_bytes) = net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;

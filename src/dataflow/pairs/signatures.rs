@@ -43,7 +43,7 @@ pub struct Counts {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct SignaturePairs {
     /// Pairs that collide, ascending, with the owner of the smaller page. The value is the distance of their RP signatures, in
     /// billionths.
     pub pairs: Vec<SimilarPair>,
@@ -65,7 +65,7 @@ pub fn similar_pairs(
     links: &[(Rank, Rank)],
     exact_pairs: &[SimilarPair],
     job: &Job,
-) -> Result<Found> {
+) -> Result<SignaturePairs> {
     let settings = &job.signatures;
     let dims = settings.dims as usize;
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
@@ -107,7 +107,7 @@ pub fn similar_pairs(
     if counts.signatures == 0 && net.index() == 0 {
         parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));
     }
-    Ok(Found { pairs, counts, parts })
+    Ok(SignaturePairs { pairs, counts, parts })
 }
 
 /// RP signatures of this worker's pages, one after the other; 0 for pages without.

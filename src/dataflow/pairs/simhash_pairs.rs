@@ -16,7 +16,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
@@ -88,7 +88,7 @@ pub fn similar_pairs(
     copies.sort_unstable();
     let centres = crawl.pages.iter().filter(|(rank, _)| copies.binary_search(rank).is_err());
     let rows = centres.filter_map(|(rank, page)| Some(SimhashDocId::new(page.simhash?, *rank)));
-    let to = |row: &SimhashDocId| (mix(row.simhash()) % peers) as usize;
+    let to = |row: &SimhashDocId| (splitmix64(row.simhash()) % peers) as usize;
     let mut rows = net.exchange_all("simhashes of centres", rows, to)?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();

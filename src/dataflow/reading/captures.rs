@@ -6,11 +6,11 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, Shelf};
+use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, WorkerPages};
 use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, mix};
+use crate::ids::{Rank, splitmix64};
 use crate::pages::record::Reason;
 
 /// The pages of the run, settled.
@@ -39,7 +39,7 @@ impl Crawl {
 }
 
 /// Settles the captures on all shelves. `floors[item]` is the offset from which the records of a work item are true.
-pub fn settle(net: &mut Net<'_>, shelf: &mut Shelf, floors: &[u64], partitions: Partitions) -> Result<Crawl> {
+pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partitions: Partitions) -> Result<Crawl> {
     let before = shelf.rejections.len();
     shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize]);
     let mut overlapping = (before - shelf.rejections.len()) as u64;
@@ -103,7 +103,7 @@ fn directory(net: &mut Net<'_>, pages: &[(Rank, Capture)], partitions: Partition
     mine.sort_unstable();
     mine.dedup();
     let peers = net.peers() as u64;
-    let mut owned = net.exchange_all("hosts", mine, |key| (mix(*key) % peers) as usize)?;
+    let mut owned = net.exchange_all("hosts", mine, |key| (splitmix64(*key) % peers) as usize)?;
     owned.sort_unstable();
     owned.dedup();
     let hosts = net.share("all hosts", owned)?;

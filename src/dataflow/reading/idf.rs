@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::hamming::simhash::Sums;
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::text::{Feature, inverse_document_frequency};
 
 /// A hash is its own hash.
@@ -40,7 +40,7 @@ impl Hasher for Hashed {
 type Frequencies = HashMap<u64, u32, BuildHasherDefault<Hashed>>;
 
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
-pub fn simhashes(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &mut Crawl, bits: u32) -> Result<()> {
+pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, bits: u32) -> Result<()> {
     let mine = shelf.kept().filter(|&(slot, _)| !shelf.features.get(slot).0.is_empty()).count() as u64;
     let [pages] = net.sum("pages with features", [mine])?;
     let frequencies = document_frequencies(net, shelf)?;
@@ -67,7 +67,7 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut Shelf, crawl: &mut Crawl, bits: 
 }
 
 /// The features on two pages or more with their numbers of pages, once in each process.
-fn document_frequencies(net: &mut Net<'_>, shelf: &Shelf) -> Result<std::sync::Arc<Frequencies>> {
+fn document_frequencies(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<std::sync::Arc<Frequencies>> {
     let mut mine = Frequencies::default();
     for (slot, _) in shelf.kept() {
         shelf.features.get(slot).0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
@@ -75,7 +75,7 @@ fn document_frequencies(net: &mut Net<'_>, shelf: &Shelf) -> Result<std::sync::A
     let peers = net.peers() as u64;
     let rows = mine.into_iter().map(|(hash, pages)| [(hash >> 32) as u32, hash as u32, pages]);
     let hash = |row: &[u32; 3]| u64::from(row[0]) << 32 | u64::from(row[1]);
-    let mut owned = net.exchange_all("document frequencies", rows, |row| (mix(hash(row)) % peers) as usize)?;
+    let mut owned = net.exchange_all("document frequencies", rows, |row| (splitmix64(hash(row)) % peers) as usize)?;
     owned.sort_unstable();
     let sums =
         owned.chunk_by(|x, y| hash(x) == hash(y)).map(|run| [run[0][0], run[0][1], run.iter().map(|row| row[2]).sum()]);

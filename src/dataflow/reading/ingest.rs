@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
-use crate::dataflow::reading::work_queue::Turns;
-use crate::dataflow::reading::worker_pages::{Capture, Rejection, Shelf};
-use crate::dataflow::shuffle::memory_estimate::{Held, too_little};
+use crate::dataflow::reading::work_queue::WorkQueue;
+use crate::dataflow::reading::worker_pages::{Capture, Rejection, WorkerPages};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
@@ -30,7 +30,7 @@ use crate::study::paragraphs::Paragraphs;
 pub struct Queue {
     /// Inputs and the items they are cut in.
     pub work: Work,
-    turns: Turns,
+    turns: WorkQueue,
     /// What has been read so far, for people who watch.
     pub progress: Arc<Progress>,
     /// Records of finished items, where a run may be taken up again.
@@ -46,7 +46,7 @@ impl Queue {
     /// A queue of all items, some of which an earlier run may have recorded.
     pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
-        Arc::new(Queue { work, turns: Turns::default(), progress, resume })
+        Arc::new(Queue { work, turns: WorkQueue::default(), progress, resume })
     }
 }
 
@@ -55,7 +55,7 @@ impl Queue {
 /// # Errors
 /// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
 /// recorded, where anything is.
-pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<Shelf> {
+pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
     let mut reader = Reader::new(job, net.index() as u32);
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
     let result = read_items(net, queue, job, &mut reader, &mut recorder);
@@ -97,8 +97,14 @@ fn read_items(
 }
 
 /// Refuses to read on when the shelves of a process would outgrow its memory, as far as the items read so far tell.
-fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: usize, allowed_bytes: u64) -> Result<()> {
-    let (held, workers) = (Held::on(shelf), net.workers_per_process());
+fn hold_shelf_against_bound(
+    net: &Net<'_>,
+    shelf: &WorkerPages,
+    done: usize,
+    items: usize,
+    allowed_bytes: u64,
+) -> Result<()> {
+    let (held, workers) = (MemoryEstimate::on(shelf), net.workers_per_process());
     if allowed_bytes == 0 || held.peak_bytes_of(workers) <= allowed_bytes {
         return Ok(());
     }
@@ -108,7 +114,7 @@ fn hold_shelf_against_bound(net: &Net<'_>, shelf: &Shelf, done: usize, items: us
 
 /// Turns what is found in the input into what lies on the shelf.
 struct Reader {
-    shelf: Shelf,
+    shelf: WorkerPages,
     extractor: Extractor,
     recipe: Recipe,
     min_text: usize,
@@ -128,7 +134,7 @@ impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
         let study = job.kind == Kind::Study;
         Reader {
-            shelf: Shelf::default(),
+            shelf: WorkerPages::default(),
             extractor: Extractor::new(&job.input.limits),
             recipe: Recipe::new(&job.chunks),
             min_text: job.chunks.min_text as usize,
@@ -239,7 +245,7 @@ impl Reader {
 pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
 
 /// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
-pub fn by_input(shelf: &Shelf, floors: &[u64]) -> ByInput {
+pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
     let mut counts = ByInput::new();
     for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
         counts.entry(capture.source).or_default().0 += 1;
@@ -264,7 +270,7 @@ pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64)
         let bad: u64 = reasons.values().sum();
         let one_among_good = bad == 1 && *read > 1 && max_bad > 0.0;
         if bad as f64 > max_bad * *read as f64 && !one_among_good {
-            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.word())).collect();
+            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
             commonest.sort_unstable_by(|x, y| y.cmp(x));
             let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
             return Err(Error::TooManyBad {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::worker_pages::{Capture, Rejection, Shelf};
+use crate::dataflow::reading::worker_pages::{Capture, Rejection, WorkerPages};
 use crate::ids::{DocId, FPrint, doc_id};
 use crate::pages::warc::RangeEnd;
 use crate::storage::records::Records;
@@ -44,7 +44,7 @@ impl Resume {
     }
 
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
-    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut Shelf) -> bool {
+    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> bool {
         let Some(record) = self.records.read(number) else { return false };
         let put = decode(&record, (number as u32, input), worker, shelf).is_some();
         let counter = if put { &self.taken_up } else { &self.records.ignored.damaged };
@@ -71,7 +71,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Notes that an item is on the shelf, and writes what has come together if it is time.
-    pub fn note(&mut self, number: usize, part: Part, shelf: &Shelf) {
+    pub fn note(&mut self, number: usize, part: Part, shelf: &WorkerPages) {
         self.unwritten_bytes += part.bytes(shelf);
         self.unwritten.push((number, part));
         let often = OFTEN.max(self.began.elapsed() / 100);
@@ -81,7 +81,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Writes what has come together.
-    pub fn write(&mut self, shelf: &Shelf) {
+    pub fn write(&mut self, shelf: &WorkerPages) {
         if !self.unwritten.is_empty() && !self.resume.gave_up.load(Ordering::Relaxed) {
             let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();
             let mut parts = self.unwritten.iter().map(|item| &item.1);
@@ -109,7 +109,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn bytes(&self, shelf: &Shelf) -> u64 {
+    fn bytes(&self, shelf: &WorkerPages) -> u64 {
         let slots = || self.slots.clone();
         let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
         let features = shelf.features.span(slots()).0.len();
@@ -147,7 +147,7 @@ fn codec() -> impl Options {
 }
 
 /// Appends the record of an item; its captures must still be on the shelf.
-fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
+fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) {
     let slots = || part.slots.clone();
     let of = RecordOf {
         captures: &shelf.captures[slots()],
@@ -161,7 +161,7 @@ fn encode(part: &Part, shelf: &Shelf, record: &mut Vec<u8>) {
 }
 
 /// Puts a record on the shelf as item `(number, input)`; `None`, and the shelf as it was, when it is no such record.
-fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Shelf) -> Option<()> {
+fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Option<()> {
     let Record { captures, rejections, fprints, links, features, end } = codec().deserialize(record).ok()?;
     let pages = captures.len();
     let features = features.unwrap_or_default();
@@ -194,7 +194,7 @@ mod tests {
     use crate::text::Feature;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
-    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut Shelf) -> Part {
+    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
         let (slots, rejections) = (first.exact.len(), first.rejections.len());
         for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
             let url = format!("http://a.example/{text}");
@@ -246,20 +246,20 @@ mod tests {
         fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
             before in pages(), pages in pages(), with_features: bool
         ) {
-            let mut from = Shelf::default();
+            let mut from = WorkerPages::default();
             shelf(&before, with_features, 4, &mut from);
             let part = shelf(&pages, with_features, 5, &mut from);
             let mut record = Vec::new();
             encode(&part, &from, &mut record);
 
             // The same two items with the same numbers, one of them out of its record, are the same shelf.
-            let mut to = Shelf::default();
+            let mut to = WorkerPages::default();
             shelf(&before, with_features, 4, &mut to);
             prop_assert!(decode(&record, (5, 3), 1, &mut to).is_some());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
             // Other numbers go into rows only.
-            let mut other = Shelf::default();
+            let mut other = WorkerPages::default();
             decode(&record, (8, 6), 2, &mut other).unwrap();
             prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
             prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
@@ -268,18 +268,18 @@ mod tests {
 
         #[test]
         fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
-            let mut from = Shelf::default();
+            let mut from = WorkerPages::default();
             let part = shelf(&pages, true, 5, &mut from);
             let mut record = Vec::new();
             encode(&part, &from, &mut record);
-            let mut other = Shelf::default();
+            let mut other = WorkerPages::default();
             prop_assert!(decode(&record[..cut % record.len()], (5, 3), 1, &mut other).is_none());
             prop_assert!(decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).is_none());
-            prop_assert_eq!(format!("{other:?}"), format!("{:?}", Shelf::default()));
+            prop_assert_eq!(format!("{other:?}"), format!("{:?}", WorkerPages::default()));
             let at = at % record.len();
             record[at] = to;
             if decode(&record, (5, 3), 1, &mut other).is_none() {
-                prop_assert_eq!(format!("{other:?}"), format!("{:?}", Shelf::default()));
+                prop_assert_eq!(format!("{other:?}"), format!("{:?}", WorkerPages::default()));
             }
         }
     }

@@ -6,9 +6,9 @@ use crate::engine::Net;
 
 /// The next turn of a process; its workers share it.
 #[derive(Debug, Default)]
-pub struct Turns(AtomicUsize);
+pub struct WorkQueue(AtomicUsize);
 
-impl Turns {
+impl WorkQueue {
     /// Takes the number of the next item of this process; there may be fewer items.
     pub fn next(&self, net: &Net<'_>) -> usize {
         self.next_of(net.process(), net.processes())

@@ -168,7 +168,7 @@ pub const NOT_KEPT: Rank = Rank::MAX;
 
 /// What one worker has read. Slots number its pages in the order of reading.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct WorkerPages {
     /// Rows that have not been sent to their owners yet.
     pub captures: Vec<Capture>,
     /// Whole-document fingerprint of each slot.
@@ -187,7 +187,7 @@ pub struct Shelf {
     pub items: Vec<(u32, RangeEnd)>,
 }
 
-impl Shelf {
+impl WorkerPages {
     /// Slots of the pages that are kept, with their ranks.
     pub fn kept(&self) -> impl Iterator<Item = (usize, Rank)> + '_ {
         self.ranks.iter().copied().enumerate().filter(|&(_, rank)| rank != NOT_KEPT)

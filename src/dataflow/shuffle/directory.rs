@@ -164,14 +164,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ids::mix;
+    use crate::ids::splitmix64;
 
     proptest! {
         #[test]
         fn a_rank_is_found_for_every_page_and_for_no_other(
             keys in prop::collection::btree_set(0u64..500, 0..300), bits in 0u32..6, skewed: bool
         ) {
-            let id = |key: u64| if skewed { key } else { mix(key) };
+            let id = |key: u64| if skewed { key } else { splitmix64(key) };
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
             let entries: Vec<_> =

@@ -2,18 +2,18 @@
 
 use bytemuck::Pod;
 
-use crate::dataflow::shuffle::memory_budget::{Room, bucket_bits};
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::overlap::rows::Shares;
 use crate::storage::spill::Buckets;
 
 /// The rows whose keys this worker owns, by share: all rows of a key are in one.
-pub struct KeyShares<T> {
+pub struct HashPartitions<T> {
     buckets: Buckets<T>,
 }
 
-impl<T: Pod + Send> KeyShares<T> {
+impl<T: Pod + Send> HashPartitions<T> {
     /// Sends rows to the owners of their keys, who lay them down in shares.
     ///
     /// `count` is about how many there are here; `key` gives well mixed numbers. One exchange.
@@ -27,25 +27,25 @@ impl<T: Pod + Send> KeyShares<T> {
         count: u64,
         rows: impl IntoIterator<Item = T>,
         key: impl Fn(&T) -> u64,
-        room: &Room,
-    ) -> Result<KeyShares<T>> {
+        room: &MemoryBudget,
+    ) -> Result<HashPartitions<T>> {
         let [all] = net.sum(name, [count])?;
         let bits = bucket_bits(all / net.peers() as u64 * size_of::<T>() as u64);
-        KeyShares::with_bits(net, name, bits, rows, key, room)
+        HashPartitions::with_bits(net, name, bits, rows, key, room)
     }
 
     /// The same in `2^bits` shares: rows of several kinds that have keys in common meet in shares of the same number.
     ///
     /// # Errors
-    /// As [`KeyShares::laid_down`].
+    /// As [`HashPartitions::laid_down`].
     pub fn with_bits(
         net: &mut Net<'_>,
         name: &str,
         bits: u32,
         rows: impl IntoIterator<Item = T>,
         key: impl Fn(&T) -> u64,
-        room: &Room,
-    ) -> Result<KeyShares<T>> {
+        room: &MemoryBudget,
+    ) -> Result<HashPartitions<T>> {
         let shares = Shares::new(net.peers(), bits);
         let mut buckets = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
         net.exchange(
@@ -54,7 +54,7 @@ impl<T: Pod + Send> KeyShares<T> {
             |row| shares.worker(key(row)),
             |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(key(row)), *row)),
         )?;
-        Ok(KeyShares { buckets })
+        Ok(HashPartitions { buckets })
     }
 
     /// Number of shares.

@@ -22,7 +22,7 @@ const LEAST_BYTES: u64 = 64 << 20;
 
 /// What may be used.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub struct MemoryBudget {
     /// Memory of a process beyond what it holds already; 0 sets no bound.
     pub memory_bytes: u64,
     /// Folder for what does not fit.
@@ -47,7 +47,7 @@ pub struct Bounds {
 }
 
 /// Bytes that one worker may fill with rows, a tape and pairs.
-pub(crate) struct Allowance {
+pub(crate) struct WorkerBudget {
     /// For rows, and later for pairs.
     pub(crate) buckets: u64,
     /// For a tape.
@@ -59,7 +59,7 @@ pub(crate) struct Allowance {
     pub(crate) of_process: u64,
 }
 
-impl Allowance {
+impl WorkerBudget {
     /// The refusal for want of so many bytes of buckets in one worker; it tells what the process would need.
     pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
         // Seven tenths of a worker's share are for buckets.
@@ -82,7 +82,7 @@ pub fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bo
     fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
 }
 
-impl Room {
+impl MemoryBudget {
     /// A worker's share of the disk.
     pub fn disk(&self, net: &Net<'_>) -> Disk {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
@@ -97,9 +97,9 @@ impl Room {
     }
 
     /// One of equal parts.
-    pub fn parted(&self, parts: u64) -> Room {
+    pub fn parted(&self, parts: u64) -> MemoryBudget {
         let part = |bytes: u64| if bytes == 0 { 0 } else { (bytes / parts).max(1) };
-        Room { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
+        MemoryBudget { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
     }
 
     /// What each worker may fill, or the refusal that names the need.
@@ -109,9 +109,9 @@ impl Room {
         pages: usize,
         row_bytes: u64,
         with_chunks: bool,
-    ) -> Result<Allowance> {
+    ) -> Result<WorkerBudget> {
         if self.memory_bytes == 0 {
-            return Ok(Allowance { buckets: u64::MAX, tape: u64::MAX, fixed: 0, workers: 1, of_process: 0 });
+            return Ok(WorkerBudget { buckets: u64::MAX, tape: u64::MAX, fixed: 0, workers: 1, of_process: 0 });
         }
         let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
         let least = least_bytes(pages, workers, row_bytes, with_chunks);
@@ -122,7 +122,7 @@ impl Room {
             return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
         }
         let each = (self.memory_bytes - fixed) / workers as u64;
-        let allowance = Allowance {
+        let allowance = WorkerBudget {
             buckets: each / 10 * 7,
             tape: each / 10 * 3,
             fixed: held + fixed,
@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn a_refusal_counts_what_the_process_holds_already() {
         let bounds = Bounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
-        let room = Room { memory_bytes: 12_000_000, spill: "/spill".into(), disk_bytes: 500, method: None, bounds };
+        let room =
+            MemoryBudget { memory_bytes: 12_000_000, spill: "/spill".into(), disk_bytes: 500, method: None, bounds };
         let least = least_bytes(1_000_000, 2, 1 << 20, true);
         assert!(least > room.memory_bytes);
         let Err(refused) = room.allowance(2, 1_000_000, 1 << 20, true) else { panic!() };
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
         assert_eq!(setting, "effort.memory_bytes");
         // With that number the room has what it takes; and of the disk the whole bound is named, not a part of it.
-        let enough = Room { memory_bytes: least, disk_bytes: 0, ..room.clone() };
+        let enough = MemoryBudget { memory_bytes: least, disk_bytes: 0, ..room.clone() };
         assert!(enough.allowance(2, 1_000_000, 1 << 20, true).is_ok());
         let refused = room.too_much_to_spill("rows", 4096);
         assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4096, allowed_bytes: 1000, .. }), "{refused}");

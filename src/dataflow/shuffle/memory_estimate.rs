@@ -5,12 +5,12 @@
 
 use serde::Serialize;
 
-use crate::dataflow::reading::worker_pages::Shelf;
-use crate::dataflow::shuffle::memory_budget::{self, Bounds, Room};
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::overlap::rows::{Narrow, Wide};
+use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::free_bytes;
 
 /// Bytes of a page's row, its strings, ranks and directory entry.
@@ -27,12 +27,12 @@ const A_PAIR: u64 = 8;
 
 /// Bytes of a row of `FPrint-DocID` on its way to be grouped.
 fn row_bytes(job: &Job) -> u64 {
-    if job.chunks.bits <= 32 { size_of::<Narrow>() as u64 } else { size_of::<Wide>() as u64 }
+    if job.chunks.bits <= 32 { size_of::<Row32>() as u64 } else { size_of::<Row64>() as u64 }
 }
 
 /// Numbers of what a process holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Held {
+pub struct MemoryEstimate {
     /// Pages.
     pub pages: u64,
     /// Rows of `FPrint-DocID`: distinct chunks of pages.
@@ -45,7 +45,7 @@ pub struct Held {
     pub pairs: u64,
 }
 
-impl Held {
+impl MemoryEstimate {
     /// Bytes at the peak where no bound is set, all in memory: what is on the shelves, the rows of the table, their tape
     /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
     pub fn most_bytes(&self, job: &Job) -> u64 {
@@ -55,7 +55,7 @@ impl Held {
 
     /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
     pub fn least_bytes(&self, workers: usize) -> u64 {
-        let rows = size_of::<Wide>() as u64 * self.tuples / workers as u64;
+        let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         AT_REST + self.shelf_bytes() + memory_budget::least_bytes(self.pages as usize, workers, rows, true)
     }
 
@@ -77,10 +77,16 @@ impl Held {
     }
 
     /// What `all` work items hold when `done` of them hold this.
-    pub fn times(&self, all: usize, done: usize) -> Held {
+    pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
         let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
-        let Held { pages, tuples, features, links, pairs } = *self;
-        Held { pages: of(pages), tuples: of(tuples), features: of(features), links: of(links), pairs: of(pairs) }
+        let MemoryEstimate { pages, tuples, features, links, pairs } = *self;
+        MemoryEstimate {
+            pages: of(pages),
+            tuples: of(tuples),
+            features: of(features),
+            links: of(links),
+            pairs: of(pairs),
+        }
     }
 
     fn shelf_bytes(&self) -> u64 {
@@ -88,9 +94,15 @@ impl Held {
     }
 
     /// What is on a shelf.
-    pub fn on(shelf: &Shelf) -> Held {
+    pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
         let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
-        Held { pages, tuples, features: shelf.features.items() as u64, links: shelf.links.items() as u64, pairs: 0 }
+        MemoryEstimate {
+            pages,
+            tuples,
+            features: shelf.features.items() as u64,
+            links: shelf.links.items() as u64,
+            pairs: 0,
+        }
     }
 }
 
@@ -98,7 +110,7 @@ impl Held {
 ///
 /// # Errors
 /// Only when the run has ended.
-pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
+pub fn held_bytes(net: &mut Net<'_>, mine: MemoryEstimate) -> Result<u64> {
     let workers = net.workers_per_process();
     let all: Vec<u64> = net.all_gather("memory", mine.shelf_bytes())?;
     Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
@@ -108,7 +120,7 @@ pub fn held_bytes(net: &mut Net<'_>, mine: Held) -> Result<u64> {
 ///
 /// # Errors
 /// Only when the run has ended.
-pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
+pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
     let held = held_bytes(net, mine)?;
     let memory_bytes = match job.effort.memory_bytes {
         0 => 0,
@@ -124,14 +136,14 @@ pub fn room(net: &mut Net<'_>, mine: Held, job: &Job) -> Result<Room> {
         allowed => allowed,
     };
     let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
-    Ok(Room { memory_bytes, spill, disk_bytes, method: None, bounds })
+    Ok(MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds })
 }
 
 /// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers, with the number that would fit.
-pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: Held, allowed_bytes: u64) -> Result<()> {
+pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: MemoryEstimate, allowed_bytes: u64) -> Result<()> {
     hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
 }
 
@@ -173,8 +185,8 @@ mod tests {
 
     #[test]
     fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
-        assert_eq!(Held::default().peak_bytes_of(64), AT_REST);
-        let held = Held { pages: 1000, tuples: 5000, links: 700, ..Held::default() };
+        assert_eq!(MemoryEstimate::default().peak_bytes_of(64), AT_REST);
+        let held = MemoryEstimate { pages: 1000, tuples: 5000, links: 700, ..MemoryEstimate::default() };
         assert_eq!(held.peak_bytes_of(1), held.peak_bytes());
         assert_eq!(held.peak_bytes_of(3), AT_REST + 3 * (held.peak_bytes() - AT_REST));
         let all = held.times(30, 3);

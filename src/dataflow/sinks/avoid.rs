@@ -13,7 +13,7 @@ use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{DocId, Rank, mix};
+use crate::ids::{DocId, Rank, splitmix64};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec
         let avoid = to_skip.next_if_eq(rank).is_some();
         let host = crawl.directory.hosts[*rank as usize];
         let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
-        ((mix(u64::from(host)) % peers) as usize, visited)
+        ((splitmix64(u64::from(host)) % peers) as usize, visited)
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;
     visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));

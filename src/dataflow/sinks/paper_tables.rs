@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::sinks::avoid::Avoid;
 use crate::dataflow::sinks::tables::Part;
@@ -78,7 +78,7 @@ fn host_table(rows: &[HostRow]) -> Table {
 /// `bits` is the width of a fingerprint: partitions are ranges of it.
 pub fn fprint_docid(
     net: &mut Net<'_>,
-    shelf: &Shelf,
+    shelf: &WorkerPages,
     crawl: &Crawl,
     partitions: Partitions,
     bits: u32,

@@ -4,7 +4,7 @@
 //! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
 //! part, so that readers find its columns.
 
-use crate::dataflow::find::Found;
+use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::report::ATTACHED;
@@ -30,7 +30,7 @@ pub const NAMES: [&str; 10] = [
 ];
 
 /// All parts that this worker owns, but for `rejected`. `sources` are the names of the inputs.
-pub fn parts(found: &Found, sources: &[String]) -> Vec<Part> {
+pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     let crawl = &found.crawl;
     let mut parts = Vec::new();
     split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
@@ -165,7 +165,7 @@ fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> T
     Table::new([
         ("cluster", ids(crawl, rows, |row| row.cluster)),
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("role", texts(rows, |row| row.why.map_or("keep", |why| why.word()).to_string())),
+        ("role", texts(rows, |row| row.why.map_or("keep", |why| why.as_str()).to_string())),
     ])
 }
 
@@ -209,7 +209,7 @@ fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table 
         ("url", texts(rows, |row| crawl.page(row.page).url.clone())),
         ("keep_doc_id", u64s(rows, |row| row.keep_doc_id)),
         ("keep_url", texts(rows, |row| row.keep_url.clone())),
-        ("why", texts(rows, |row| row.why.word().to_string())),
+        ("why", texts(rows, |row| row.why.as_str().to_string())),
     ])
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
         ("source", texts(rows, |row| sources[row.source as usize].clone())),
         ("offset", u64s(rows, |row| row.offset)),
-        ("reason", texts(rows, |row| row.reason.word().to_string())),
+        ("reason", texts(rows, |row| row.reason.as_str().to_string())),
         ("detail", texts(rows, |row| row.detail.clone())),
     ])
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::applications::exports::exports;
-use crate::dataflow::find::Found;
+use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
 use crate::engine::Net;
@@ -28,7 +28,7 @@ pub struct Staged {
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
-    found: &mut Found,
+    found: &mut ReplicaTables,
     sources: &[String],
     rejections: Vec<Rejection>,
     partitions: usize,
@@ -199,7 +199,7 @@ pub(crate) fn put_part(attempt: &Attempt, (name, partition, table): &Part) -> Re
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.
-fn rest(attempt: &Attempt, found: &Found, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     let mut put = |path: String, text: &str| -> Result<()> {
         attempt.put(&path, text.as_bytes())?;

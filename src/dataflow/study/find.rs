@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{matches, near, web};
 use crate::dataflow::pairs::exact;
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_estimate::{Held, room};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::study::clusters::Clusters;
 use crate::study::report::{self, Near, Tables, tables};
 
 /// What a study found.
-pub struct Found {
+pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
     /// For every page the smallest of its multiset of shingle paragraphs.
@@ -44,11 +44,11 @@ pub struct Found {
 pub fn find(
     net: &mut Net<'_>,
     job: &Job,
-    shelf: &Shelf,
+    shelf: &WorkerPages,
     pages: usize,
     links: Vec<(Rank, Rank)>,
     seed: Option<Rank>,
-) -> Result<Found> {
+) -> Result<StudyFindings> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, rank)| rank).collect();
     let ranks = net.share("documents", mine)?;
     let documents = net.once(|| {
@@ -85,7 +85,7 @@ pub fn find(
     let mut lengths = vec![0u32; pages];
     shelf.kept().for_each(|(slot, rank)| lengths[rank as usize] = shelf.fprints.get(slot).len() as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    let room = room(net, Held::on(shelf), job)?;
+    let room = room(net, MemoryEstimate::on(shelf), job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;
-    Ok(Found { documents, same, tables, clustered, near, web })
+    Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
@@ -17,7 +17,7 @@ use crate::study::matches::{Match, Repeating, push_repeating};
 ///
 /// # Cost
 /// Each process holds the shingle paragraphs of the documents in which some repeat; two passes over the shelf.
-pub(super) fn matches(net: &mut Net<'_>, shelf: &Shelf, same: &[Rank]) -> Result<Arc<Vec<Match>>> {
+pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Rank]) -> Result<Arc<Vec<Match>>> {
     let centres = || shelf.kept().filter(|&(slot, rank)| shelf.exact[slot] != 0 && same[rank as usize] == rank);
     let mut list = Vec::new();
     centres().for_each(|(slot, rank)| push_repeating(rank, shelf.fprints.get(slot), &mut list));

@@ -20,7 +20,7 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::progress::Laps;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::memory_estimate::{Held, hold_against_bound};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_against_bound};
 use crate::dataflow::sinks::summary::Records;
 use crate::dataflow::sinks::tables::{Part, rejected_table, split};
 use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
@@ -36,7 +36,7 @@ use crate::study::bow_tie::Place;
 use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
-pub use find::{Found, find};
+pub use find::{StudyFindings, find};
 pub use of_table::{Studied, of_table};
 
 /// The web of a study: its links, and what a crawl reaches.
@@ -85,7 +85,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    hold_against_bound(net, "pages and shingle paragraphs", Held::on(&shelf), job.effort.memory_bytes)?;
+    hold_against_bound(net, "pages and shingle paragraphs", MemoryEstimate::on(&shelf), job.effort.memory_bytes)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
@@ -178,7 +178,7 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Rank>) -> Result<String
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
 }
 
-fn parts(crawl: &Crawl, found: &Found) -> Vec<Part> {
+fn parts(crawl: &Crawl, found: &StudyFindings) -> Vec<Part> {
     let mut parts = Vec::new();
     let mine: Vec<Rank> = crawl.pages.iter().map(|row| row.0).filter(|&page| found.documents.contains(page)).collect();
     split("duplicates", crawl, &mine, |&page| page, |rows| table(crawl, found, rows), &mut parts);
@@ -186,7 +186,7 @@ fn parts(crawl: &Crawl, found: &Found) -> Vec<Part> {
 }
 
 /// The rows of some documents.
-fn table(crawl: &Crawl, found: &Found, rows: &[Rank]) -> Table {
+fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Rank]) -> Table {
     let (_, clusters) = &*found.tables;
     let id = |page: Rank| crawl.directory.doc_ids[page as usize];
     let ids = |of: &dyn Fn(Rank) -> Rank| Column::U64(rows.iter().map(|&page| id(of(page))).collect());
@@ -209,6 +209,6 @@ fn table(crawl: &Crawl, found: &Found, rows: &[Rank]) -> Table {
         ("near_70", near(1)),
         ("near_50", near(2)),
         ("connected", bools(&|page| found.web.reached.contains(page))),
-        ("place", words(&|page| found.web.places[page as usize].word().into())),
+        ("place", words(&|page| found.web.places[page as usize].as_str().into())),
     ])
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::clusters::union_find::UnionFind;
 use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_budget::Room;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Rank};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::Wide;
+use crate::overlap::rows::Row64;
 use crate::study::report::{NEAR, Near, near as row, nearness};
 
 /// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages,
@@ -23,11 +23,11 @@ use crate::study::report::{NEAR, Near, near as row, nearness};
 /// As [`similar_pairs`].
 pub(super) fn near(
     net: &mut Net<'_>,
-    shelf: &Shelf,
+    shelf: &WorkerPages,
     lengths: &[u32],
     (same, clusters): (&[Rank], &[Rank]),
     documents: &PageSet,
-    room: &Room,
+    room: &MemoryBudget,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
     let pages = same.len();
     let copies = net.once(|| PageSet::new(pages, |page| same[page] as usize != page))?;
@@ -63,7 +63,7 @@ pub(super) fn near(
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a, b));
     };
     let given = Pages { count: pages, hosts: &[], copies: &copies };
-    similar_pairs::<Wide>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
+    similar_pairs::<Row64>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
         let labels = components(net, "near-duplicates", pages, sets.forest())?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Summary, find};
-use crate::dataflow::reading::worker_pages::Shelf;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -32,7 +32,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
     let mut parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
         let (collection, job) = (&given.0, &given.1);
         let begun = Instant::now();
-        let (mut shelf, mut links) = (Shelf::default(), Vec::new());
+        let (mut shelf, mut links) = (WorkerPages::default(), Vec::new());
         let (mut marks, mut targets) = (Vec::new(), Vec::new());
         for document in collection.part(net.index(), net.peers()) {
             collection.marks(document, &mut marks);
@@ -59,7 +59,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
     Ok(Studied { making, studying, ..parts.swap_remove(0) })
 }
 
-fn held_against_truth(collection: &Collection, found: &super::Found) -> Result<()> {
+fn held_against_truth(collection: &Collection, found: &super::StudyFindings) -> Result<()> {
     let mut smallest = vec![u32::MAX; found.same.len()];
     for (document, &same) in (0..).zip(found.same.iter()) {
         let planted = &mut smallest[collection.cluster(document) as usize];

@@ -118,7 +118,7 @@ fn the_papers_code_by_hand() {
 #[test]
 fn at_the_papers_density_a_fingerprint_takes_about_half() {
     // 2^17 of 2^48 values: gaps as in a set of 2^33.
-    let mut sorted: Vec<u64> = (0..1u64 << 17).map(|at| crate::ids::mix(at) >> 16).collect();
+    let mut sorted: Vec<u64> = (0..1u64 << 17).map(|at| crate::ids::splitmix64(at) >> 16).collect();
     sorted.sort_unstable();
     let bits = |coder| encode(coder, 64, &sorted).bits_a_row();
     assert!((33.0..33.2).contains(&bits(Coder::EliasFano)), "{}", bits(Coder::EliasFano));

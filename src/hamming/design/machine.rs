@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use super::super::scan::scan;
-use crate::ids::mix;
+use crate::ids::splitmix64;
 
 /// Numbers that are read at random: 64 MB, more than caches hold.
 const NUMBERS: usize = 1 << 23;
@@ -33,7 +33,7 @@ impl Costs {
     /// # Cost
     /// 64 MB, and about 100 ms.
     pub fn measure() -> Costs {
-        let numbers: Vec<u64> = (0..NUMBERS as u64).map(mix).collect();
+        let numbers: Vec<u64> = (0..NUMBERS as u64).map(splitmix64).collect();
         let smallest = |measure: &dyn Fn(u64) -> f64| (0..ROUNDS).map(measure).fold(f64::MAX, f64::min);
         let read_ns = smallest(&|round| {
             // Each read says where the next one is.
@@ -46,7 +46,7 @@ impl Costs {
             let mut near = Vec::new();
             timed(RUN << 10, || {
                 for at in 0..1 << 10 {
-                    let row = mix(round << 10 | at) as usize % (bytes.len() / WIDTH - RUN);
+                    let row = splitmix64(round << 10 | at) as usize % (bytes.len() / WIDTH - RUN);
                     scan(bytes, WIDTH, row..row + RUN, at, 3, &mut near);
                 }
                 near.len() as u64

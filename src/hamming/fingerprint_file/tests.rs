@@ -14,7 +14,7 @@ fn open(bytes: &[u8]) -> Result<FingerprintFile> {
 }
 
 fn doc_ids(sorted: &[u64]) -> Vec<u64> {
-    (0..sorted.len() as u64).map(crate::ids::mix).collect()
+    (0..sorted.len() as u64).map(crate::ids::splitmix64).collect()
 }
 
 fn all(file: &FingerprintFile) -> Result<Vec<u64>> {

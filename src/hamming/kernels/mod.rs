@@ -60,7 +60,7 @@ impl Level {
     }
 
     /// The level's name, for people.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Level::Portable => "portable",
             Level::Avx2 => "avx2",
@@ -219,7 +219,7 @@ mod tests {
             let mut lines = vec![0u16; lanes.count() << SIBLING_BITS];
             let flag = |slot: usize| slot % lanes.count() == lanes.count() - 1;
             for (slot, lane) in lines.iter_mut().enumerate() {
-                let random = crate::ids::mix(seed ^ slot as u64);
+                let random = crate::ids::splitmix64(seed ^ slot as u64);
                 // Few distinct bits, so that some lanes are near.
                 *lane = if flag(slot) { if random.is_multiple_of(9) { 0 } else { u16::MAX } } else { random as u16 & 0x0f03 };
             }

@@ -57,7 +57,7 @@ proptest! {
     ) {
         for (f, sorted) in [(64, &wide), (32, &narrow), (37, &odd)] {
             let design = design(f, k, k + more);
-            let ids: Vec<u64> = (0..sorted.len() as u64).map(crate::ids::mix).collect();
+            let ids: Vec<u64> = (0..sorted.len() as u64).map(crate::ids::splitmix64).collect();
             let index = index(&design, sorted, Some(&ids));
             for (from, flips) in &flips {
                 let base = if sorted.is_empty() { 0 } else { sorted[from.index(sorted.len())] };
@@ -81,8 +81,9 @@ proptest! {
 fn prefixes_longer_and_shorter_than_a_byte_and_keys_longer_than_them_are_searched() {
     // With 2^18 rows and more prefixes have up to 16 bits, so keys of 16, 21, 25 and 32 bits end with the prefix or are
     // searched for; many of the rows are in one cluster.
-    let mut sorted: Vec<u64> = (0..1u64 << 18).map(crate::ids::mix).collect();
-    let near_one = |at: u64| 0x1234_5678_9abc_def0 ^ (crate::ids::mix(at) & crate::ids::mix(at + 1) & 0xff0f_f0ff);
+    let mut sorted: Vec<u64> = (0..1u64 << 18).map(crate::ids::splitmix64).collect();
+    let near_one =
+        |at: u64| 0x1234_5678_9abc_def0 ^ (crate::ids::splitmix64(at) & crate::ids::splitmix64(at + 1) & 0xff0f_f0ff);
     sorted.extend((0..1 << 17).map(near_one));
     sorted.sort_unstable();
     for (k, blocks) in [(3, 4), (3, 5), (2, 3), (2, 4)] {
@@ -123,7 +124,7 @@ fn a_million_copies_are_one_row() {
 
 #[test]
 fn any_byte_that_is_changed_is_noticed_before_it_changes_an_answer() {
-    let mut sorted: Vec<u64> = (0..40).map(|at| crate::ids::mix(at / 2) >> 40).collect();
+    let mut sorted: Vec<u64> = (0..40).map(|at| crate::ids::splitmix64(at / 2) >> 40).collect();
     sorted.sort_unstable();
     let ids: Vec<u64> = (100..140).collect();
     let (manifest, files) = built(&design(24, 1, 2), &sorted, Some(&ids)).unwrap();

@@ -150,12 +150,14 @@ impl Curves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::mix;
+    use crate::ids::splitmix64;
 
     #[test]
     fn every_cell_equals_what_its_tolerances_return() {
         let near = |seed: u64, dim: u64| {
-            400_000_000_000 + mix(seed % 20 * 7 + dim) % 100_000_000_000 + mix(seed * 3 + dim) % 40_000_000
+            400_000_000_000
+                + splitmix64(seed % 20 * 7 + dim) % 100_000_000_000
+                + splitmix64(seed * 3 + dim) % 40_000_000
         };
         let pages: Vec<Page> = (0..60)
             .map(|seed| Page {

@@ -10,7 +10,7 @@ use crate::dataflow::hamming::{Work, run as join};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, NAME, chunk};
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Coder;
 use crate::job::{Digest, Job, Kind};
 use crate::storage::location::Location;
@@ -31,7 +31,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let (made, planted) = seconds(|| make(options, &folder, rows, chunks));
     let (planted, bytes) = planted?;
     let queries: Vec<u64> = (0..QUERIES)
-        .map(|query| planted.get(query).map_or_else(|| mix(!(query as u64)), |planted| planted.query))
+        .map(|query| planted.get(query).map_or_else(|| splitmix64(!(query as u64)), |planted| planted.query))
         .collect();
     let raw: Vec<u8> = queries.iter().flat_map(|query| query.to_le_bytes()).collect();
     Location::parse(&at("q.u64"))?.put(&raw)?;
@@ -110,9 +110,9 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
             let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &bytes);
             folder.join(&entry.name)?.put(&bytes)?;
             let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
-                let random = mix(plant as u64 ^ 0xf1a7);
+                let random = splitmix64(plant as u64 ^ 0xf1a7);
                 let at = random as usize % count;
-                let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (mix(random ^ flip) & 63));
+                let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));
                 let query = fingerprints[at] ^ flips;
                 // If fingerprints are equal any row will do, because the job reports all.
                 Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
@@ -141,9 +141,9 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
 
 /// `count` random fingerprints of the range of a chunk, ascending: uniform order statistics, by exponential gaps.
 fn even(number: u64, count: usize) -> Vec<u64> {
-    let seed = mix(number ^ 0xe4e4);
+    let seed = splitmix64(number ^ 0xe4e4);
     let gap = |at: u64| {
-        let unit = (mix(seed.wrapping_add(at)) >> 11) as f64 / (1u64 << 53) as f64;
+        let unit = (splitmix64(seed.wrapping_add(at)) >> 11) as f64 / (1u64 << 53) as f64;
         -(1.0 - unit).ln()
     };
     let mut sum = 0.0;

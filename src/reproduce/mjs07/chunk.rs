@@ -13,7 +13,7 @@ use crate::hamming::kernels::{Level, cross};
 use crate::hamming::postings::{Postings, distinct};
 use crate::hamming::query_tables::{Hit, QueryTables, Scratch};
 use crate::hamming::sample;
-use crate::ids::mix;
+use crate::ids::splitmix64;
 use crate::job::Coder;
 use crate::storage::location::Location;
 use crate::storage::open::open;
@@ -38,12 +38,12 @@ fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     let count = options.scale as usize;
     let fingerprints = sample::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
     let query = |at: u64| {
-        let random = mix(at ^ 0x51);
+        let random = splitmix64(at ^ 0x51);
         if at >= NEAR || fingerprints.is_empty() {
             return random;
         }
         let near = fingerprints[random as usize % fingerprints.len()];
-        (0..at % 6).fold(near, |value, flip| value ^ 1 << (mix(random ^ flip) & 63))
+        (0..at % 6).fold(near, |value, flip| value ^ 1 << (splitmix64(random ^ flip) & 63))
     };
     let mut queries: Vec<u64> = (0..QUERIES as u64).map(query).collect();
     queries.sort_unstable();
@@ -126,7 +126,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         figure("two workers, by the slower one's processor time", two, "million fingerprints a second"),
         figure("two workers against one, likewise", two / one, "times").at_least(1.7),
         figure("two workers against one, by the clock", median(by_the_clock), "times").at_least(1.7),
-        figure(&format!("brute force ({})", Level::best().word()), brute, "million fingerprints a second"),
+        figure(&format!("brute force ({})", Level::best().as_str()), brute, "million fingerprints a second"),
         figure("against brute force", one / brute, "times").at_least(5000.0),
         figure("memory scan, one core", scan, "million fingerprints a second"),
         figure("of the memory scan", one / scan, "share").at_least(0.02),

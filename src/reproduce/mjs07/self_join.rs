@@ -7,19 +7,21 @@ use crate::error::{Error, Result};
 use crate::hamming::close_pairs::Joiner;
 use crate::hamming::huge::HugeArray;
 use crate::hamming::kernels::{Level, within};
-use crate::ids::mix;
+use crate::ids::splitmix64;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     // One in a hundred is an earlier one with 0 to 5 flips.
-    let near = |at: u64| (0..at / 100 % 6).fold(mix(at - 50), |value, flip| value ^ 1 << (mix(at ^ flip << 40) & 63));
-    let value = |at: u64| if at % 100 == 99 { near(at) } else { mix(at) };
+    let near = |at: u64| {
+        (0..at / 100 % 6).fold(splitmix64(at - 50), |value, flip| value ^ 1 << (splitmix64(at ^ flip << 40) & 63))
+    };
+    let value = |at: u64| if at % 100 == 99 { near(at) } else { splitmix64(at) };
     let mut sorted: Vec<u64> = (0..count as u64).map(value).collect();
     sorted.sort_unstable();
     sorted.dedup();
     let planted: Vec<(u64, u64)> = (0..count as u64)
         .filter(|at| at % 100 == 99)
-        .map(|at| (near(at), mix(at - 50)))
+        .map(|at| (near(at), splitmix64(at - 50)))
         .filter(|(x, y)| x != y && (x ^ y).count_ones() <= K)
         .map(|(x, y)| (x.min(y), x.max(y)))
         .collect();

@@ -12,7 +12,7 @@ use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::dataflow::clusters::{growth, links, tolerant};
 use crate::dataflow::shuffle::directory::{Directory, Partitions};
-use crate::dataflow::shuffle::memory_budget::{Bounds, Room};
+use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
 use crate::ids::Rank;
@@ -73,8 +73,13 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
     let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
-    let room =
-        Room { memory_bytes, spill: options.work.clone(), disk_bytes: 0, method: None, bounds: Bounds::default() };
+    let room = MemoryBudget {
+        memory_bytes,
+        spill: options.work.clone(),
+        disk_bytes: 0,
+        method: None,
+        bounds: Bounds::default(),
+    };
     let truth = Planted::of(&graph);
     forget_peak_memory();
     let before = processor_seconds();
@@ -112,7 +117,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
 }
 
 /// One worker: its links, then from them to similar clusters.
-fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &Room) -> Result<Done> {
+fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &MemoryBudget) -> Result<Done> {
     let begun = Instant::now();
     let out = LinksOut::of(graph, web.directory.owned(net.index()));
     let mut done = Done { links: out.targets.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
