@@ -12,6 +12,8 @@ pub mod pbz06;
 pub mod scale;
 pub mod sgm98;
 mod source;
+mod table_clusters;
+mod table_overlap;
 
 use std::path::PathBuf;
 

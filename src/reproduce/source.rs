@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::table_clusters::{Groups, TableClusters, of_table};
+use super::table_overlap::Means;
 use super::{Options, Row};
 use crate::dataflow::ingest::Queue;
-use crate::dataflow::measure::Means;
 use crate::dataflow::replicas;
 use crate::dataflow::summary::{Bar, Summary, bars};
-use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::evaluate::TruthRow;

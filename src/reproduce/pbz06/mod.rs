@@ -5,6 +5,7 @@
 //! estimates, and how clusters are divided. With `--input` all rows are those of a real crawl's study.
 
 mod figures;
+mod of_table;
 mod tables;
 mod time;
 
@@ -12,10 +13,11 @@ use std::sync::Arc;
 
 use super::source::not_ours;
 use super::{Entry, Options, Row, beside, figure};
-use crate::dataflow::study::{Summary, of_table, read_summary};
+use crate::dataflow::study::{Summary, read_summary};
 use crate::error::{Error, Result};
 use crate::job::{Job, resolve};
 use crate::synth::duplicates::{Collection, Year};
+use of_table::of_table;
 
 /// The paper's tables and figures, and the time of a study.
 pub fn entries() -> Vec<Entry> {

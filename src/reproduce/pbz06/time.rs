@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
+use super::of_table::of_table;
 use crate::build::peak_memory_bytes;
 use crate::dataflow::ingest::Queue;
-use crate::dataflow::study::{self, Summary, of_table};
+use crate::dataflow::study::{self, Summary};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::job::{Digest, resolve};

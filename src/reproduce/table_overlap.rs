@@ -1,4 +1,4 @@
-//! Overlap on tables made for it, measured: what the reproductions of the papers' times and of other programs' call.
+//! Overlap on tables made for it, measured: for the papers' times and other programs'.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::all_pairs::{AllPairs, Pages, Work, similar_pairs};
-use super::room::{Bounds, Room};
 use crate::build::peak_memory_bytes;
+use crate::dataflow::all_pairs::{AllPairs, Pages, Work, similar_pairs};
+use crate::dataflow::room::{Bounds, Room};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank};

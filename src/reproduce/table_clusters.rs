@@ -1,14 +1,14 @@
-//! Trivial clusters of a made-up `FPrint-DocID` table: what the reproductions of the papers' histograms and times call.
+//! Trivial clusters of a made-up `FPrint-DocID` table: for the papers' histograms and times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::all_pairs::{Pages, similar_pairs};
-use super::components::components;
-use super::measure::Means;
-use super::room::{Bounds, Room};
+use super::table_overlap::Means;
 use crate::clusters::union_find::UnionFind;
+use crate::dataflow::all_pairs::{Pages, similar_pairs};
+use crate::dataflow::components::components;
+use crate::dataflow::room::{Bounds, Room};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, mix};
