@@ -37,6 +37,7 @@ use text::Language;
 pub mod duplicates;
 pub mod link_graph;
 pub mod peer_tuples;
+pub mod random;
 pub mod similar_pairs;
 pub mod tables;
 
@@ -44,7 +45,6 @@ mod groups;
 mod html;
 mod outline;
 mod plan;
-mod random;
 mod text;
 mod warc;
 

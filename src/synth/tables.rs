@@ -217,9 +217,9 @@ impl Table {
         fprints.clear();
         let (mut chunks, mut own) = (Stream::new(page), Stream::new(edits));
         for _ in 0..rows {
-            let mut chunk = chunks.next();
+            let mut chunk = chunks.draw();
             if edited {
-                let other = own.next();
+                let other = own.draw();
                 if other % 16 < EDITED_IN_16 {
                     chunk = other;
                 }
