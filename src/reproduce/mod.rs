@@ -6,6 +6,7 @@
 pub mod csg00;
 pub mod ddgmp03;
 pub mod draw;
+pub mod made;
 mod measure;
 pub mod mjs07;
 pub mod pbz06;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::made::tables::{Table, TableParams};
 use super::table_overlap::Means;
 use crate::clusters::union_find::UnionFind;
 use crate::dataflow::all_pairs::{Pages, similar_pairs};
@@ -15,7 +16,6 @@ use crate::ids::{FPrint, Rank, mix};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Narrow;
-use crate::synth::tables::{Table, TableParams};
 
 /// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
 pub type Groups = BTreeMap<u64, u64>;

@@ -10,6 +10,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::made::peer_tuples;
+use super::made::tables::{Table, TableParams};
 use crate::build::peak_memory_bytes;
 use crate::dataflow::all_pairs::{AllPairs, Pages, Work, similar_pairs};
 use crate::dataflow::room::{Bounds, Room};
@@ -20,8 +22,6 @@ use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::{Narrow, Row, Wide};
-use crate::synth::peer_tuples;
-use crate::synth::tables::{Table, TableParams};
 
 /// Bytes that a process holds whatever it does, and what its allocator does not give back.
 const AT_REST: u64 = 64 << 20;

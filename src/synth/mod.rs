@@ -34,14 +34,8 @@ use plan::{Host, Kind, Place, Plan};
 use random::key;
 use text::Language;
 
-pub mod duplicates;
-pub mod link_graph;
-pub mod peer_tuples;
 pub mod random;
-pub mod similar_pairs;
-pub mod tables;
 
-mod groups;
 mod html;
 mod outline;
 mod plan;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::super::made::duplicates::Collection;
 use crate::dataflow::shelf::Shelf;
 use crate::dataflow::study::{Found, Summary, find};
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::study::paragraphs::whole;
-use crate::synth::duplicates::Collection;
 
 /// A studied collection.
 #[derive(Debug, Clone, Default)]

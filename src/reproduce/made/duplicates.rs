@@ -29,10 +29,10 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use super::random::{Stream, key};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank};
 use crate::study::paragraphs::mark;
+use crate::synth::random::{Stream, key};
 
 /// One of the paper's collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,10 +26,10 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use super::random::{Stream, key};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, mix};
 use crate::overlap::FPrintDocId;
+use crate::synth::random::{Stream, key};
 
 /// The chunkings of \[SGM98\] section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 //! One sequence of numbers generates the whole table, so it cannot be made in parts. Lengths use the platform's
 //! logarithm; the digest in the test shows whether it is the same one.
 
-use super::random::Stream;
 use crate::ids::{Rank, mix};
+use crate::synth::random::Stream;
 
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
