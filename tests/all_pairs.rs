@@ -10,7 +10,7 @@ use webtwin::overlap::planner::Method;
 use webtwin::overlap::prune::PageSet;
 use webtwin::overlap::rows::{Row, Row32, Row64};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
-use webtwin::synth::tables::{Chunking, Table, TableParams};
+use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
 

@@ -11,12 +11,12 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Rank};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
-use crate::overlap::count_pairs::pair_key;
-use crate::overlap::filter::{Verdict, judge};
-use crate::overlap::planner::{Load, choose, heavy_thousandths, pilot_rate};
+use crate::overlap::planner::{Load, choose};
+use crate::overlap::prune::PageSet;
+use crate::overlap::sample::{SamplePairs, sample_pairs};
 use crate::pages::work_items::Work;
 
 /// Work items read for a sample.
@@ -162,25 +162,7 @@ fn hold_against_bound(held: &MemoryEstimate, workers: usize, allowed_bytes: u64)
     Err(too_little("the run, by a sample of its input".into(), needed_bytes, allowed_bytes))
 }
 
-/// Numbers of pairs of pages that the chunks of a sample make.
-struct SamplePairs {
-    /// Pairs of two pages of one work item.
-    within: u64,
-    /// Pairs of two pages of different work items.
-    across: u64,
-    heavy_thousandths: u64,
-}
-
-impl SamplePairs {
-    /// Extrapolates pairs across items: any two of all items make as many as any two of the sample.
-    fn across_all(&self, sampled: usize, items: usize) -> u64 {
-        let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
-        (u128::from(self.across) * twos(items) / twos(sampled)) as u64
-    }
-}
-
-/// Pairs of pages made by the chunks on a shelf, without furniture and exact copies; and how many of a thousand of them
-/// are pairs of pages that share T chunks, by a pilot sample.
+/// Pairs of pages made by the chunks on the shelf of a sample.
 fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
     let mut numbers = BTreeMap::new();
     let hosts: Vec<HostId> = shelf
@@ -192,35 +174,13 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
         })
         .collect();
     let mut seen = BTreeSet::new();
-    let is_copy: Vec<bool> = shelf.exact.iter().map(|&exact| !seen.insert(exact)).collect();
-    let slots = 0..shelf.exact.len();
+    let mut copies = PageSet::new(shelf.exact.len(), |_| false);
+    (0..).zip(&shelf.exact).filter(|&(_, exact)| !seen.insert(exact)).for_each(|(slot, _)| copies.insert(slot));
     let of_slot =
         |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Rank));
-    let mut table: Vec<FPrintDocId> = slots.flat_map(of_slot).collect();
+    let mut table: Vec<FPrintDocId> = (0..shelf.exact.len()).flat_map(of_slot).collect();
     table.sort_unstable_by_key(FPrintDocId::key);
-    let (mut docs, mut scratch, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-    for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
-        docs.clear();
-        docs.extend(run.iter().map(|row| row.doc));
-        if judge(&docs, &hosts, settings, &mut scratch) == Verdict::Counts {
-            docs.retain(|&doc| !is_copy[doc as usize]);
-            runs.extend((docs.len() > 1).then(|| docs.clone()));
-        }
-    }
-    let twos = |n: usize| n as u64 * (n as u64 - 1) / 2;
-    let pairs: u64 = runs.iter().map(|docs| twos(docs.len())).sum();
     // Slots are in the order of reading, item by item.
-    let item = |doc: Rank| shelf.captures[doc as usize].item;
-    let within =
-        runs.iter().flat_map(|docs| docs.chunk_by(|x, y| item(*x) == item(*y))).map(|of_item| twos(of_item.len()));
-    let within = within.sum();
-    let rate = pilot_rate(pairs);
-    let mut sample = Vec::new();
-    for docs in &runs {
-        for (at, &doc) in docs.iter().enumerate().filter(|(_, doc)| splitmix64(u64::from(**doc)).is_multiple_of(rate)) {
-            sample.extend(docs[at + 1..].iter().map(|&other| pair_key(doc, other)));
-        }
-    }
-    let heavy_thousandths = heavy_thousandths(&mut sample, settings.min_shared);
-    SamplePairs { within, across: pairs - within, heavy_thousandths }
+    let item = |slot: Rank| shelf.captures[slot as usize].item;
+    sample_pairs(&table, &hosts, &copies, item, settings)
 }

@@ -22,7 +22,3 @@ pub mod sinks;
 
 // and what all of them stand on.
 pub mod shuffle;
-
-// Tables made for measurements.
-pub mod measure;
-pub mod table_clusters;

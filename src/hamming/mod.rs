@@ -20,7 +20,6 @@ pub mod postings;
 pub mod query_tables;
 pub mod recipe;
 pub mod rows;
-pub mod sample;
 pub mod scan;
 pub mod sections;
 pub mod simhash;

@@ -26,6 +26,7 @@ pub mod planner;
 pub mod prune;
 pub mod rows;
 pub mod runs;
+pub mod sample;
 pub mod servers;
 pub mod sort_based;
 

@@ -21,7 +21,7 @@ pub fn similar_pairs(
 ) -> Vec<SimilarPair> {
     let chunks = counting_chunks(fprint_docid, hosts, settings);
     let mut shared = BTreeMap::new();
-    for mut run in counting_runs(fprint_docid, hosts, settings) {
+    for mut run in counting_runs(&sorted(fprint_docid), hosts, settings) {
         run.retain(|page| !copies.contains(page));
         for (at, &left) in run.iter().enumerate() {
             run[at + 1..].iter().for_each(|&right| *shared.entry((left, right)).or_insert(0u32) += 1);
@@ -71,18 +71,26 @@ pub fn similar_pairs(
     }
 }
 
-/// The pages of each chunk that counts.
-fn counting_runs(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<Vec<Rank>> {
+fn sorted(fprint_docid: &[FPrintDocId]) -> Vec<FPrintDocId> {
     let mut table = fprint_docid.to_vec();
     table.sort_unstable_by_key(FPrintDocId::key);
+    table
+}
+
+/// The pages of each chunk of an ascending table that counts.
+pub(super) fn counting_runs(
+    table: &[FPrintDocId],
+    hosts: &[HostId],
+    settings: &Overlap,
+) -> impl Iterator<Item = Vec<Rank>> {
     let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
-    runs.filter(|run: &Vec<Rank>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts).collect()
+    runs.filter(|run: &Vec<Rank>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
 }
 
 /// Chunks that count, by page.
 pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
     let mut chunks = vec![0; hosts.len()];
-    counting_runs(fprint_docid, hosts, settings).iter().flatten().for_each(|&page| chunks[page as usize] += 1);
+    counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page as usize] += 1);
     chunks
 }
 

@@ -6,12 +6,15 @@
 pub mod csg00;
 pub mod ddgmp03;
 pub mod draw;
+pub mod made;
 mod measure;
 pub mod mjs07;
 pub mod pbz06;
 pub mod scale;
 pub mod sgm98;
 mod source;
+mod table_clusters;
+mod table_overlap;
 
 use std::path::PathBuf;
 

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::made::tables::{Chunking, TableParams};
+use super::table_clusters::{Groups, TableClusters, of_table};
+use super::table_overlap::Means;
 use super::{Options, Row};
-use crate::dataflow::measure::Means;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::replicas;
 use crate::dataflow::sinks::summary::{Bar, Summary, bars};
-use crate::dataflow::table_clusters::{Groups, TableClusters, of_table};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::evaluate::TruthRow;
@@ -16,7 +17,6 @@ use crate::job::{Digest, Job, Kind, resolve};
 use crate::pages::work_items::Work;
 use crate::results::{self, compared};
 use crate::storage::location::Location;
-use crate::synth::tables::{Chunking, TableParams};
 
 /// How pages are compared: a column of the papers' Table 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -33,7 +33,7 @@ impl Synth {
                             html,
                             "<a href=\"/{}\">{}</a>",
                             self.single_path(host, other),
-                            self.language.name(stream.next())
+                            self.language.name(stream.draw())
                         );
                     }
                     if stream.chance(20) {
@@ -193,7 +193,7 @@ impl Synth {
     /// Makes the home page of a host: a text, links to its collections, and links to other hosts.
     fn hub(&self, host: Host) -> String {
         let name = self.host_name(host);
-        let this = Stream::new(key(self.plan.seed, &[34])).next() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
+        let this = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
         let mut stream = Stream::new(this);
         let mut html = String::with_capacity(4 << 10);
         head(&mut html, &name);

@@ -34,17 +34,11 @@ use plan::{Host, Kind, Place, Plan};
 use random::key;
 use text::Language;
 
-pub mod duplicates;
-pub mod link_graph;
-pub mod peer_tuples;
-pub mod similar_pairs;
-pub mod tables;
+pub mod random;
 
-mod groups;
 mod html;
 mod outline;
 mod plan;
-mod random;
 mod text;
 mod warc;
 

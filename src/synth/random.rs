@@ -6,38 +6,40 @@
 use crate::ids::splitmix64;
 
 /// Derives the key of the thing at `path` below the thing with key `above`.
-pub(super) fn key(above: u64, path: &[u64]) -> u64 {
+pub fn key(above: u64, path: &[u64]) -> u64 {
     path.iter().fold(above, |key, &step| splitmix64(splitmix64(key) ^ step))
 }
 
 /// The SplitMix64 sequence that starts at a key.
 #[derive(Debug, Clone)]
-pub(super) struct Stream(u64);
+pub struct Stream(u64);
 
 impl Stream {
-    pub(super) fn new(key: u64) -> Stream {
+    /// The sequence of the thing with a key.
+    pub fn new(key: u64) -> Stream {
         Stream(key)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// Draws from all numbers of 64 bits.
+    pub fn draw(&mut self) -> u64 {
         let number = splitmix64(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         number
     }
 
     /// Draws from `0..bound`; `bound` is at least 1.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Draws from `0..bound` with small numbers much likelier: a third of the draws fall into the first ninth.
-    pub(super) fn skewed(&mut self, bound: u64) -> u64 {
-        let square = (u128::from(self.next() >> 32) * u128::from(bound)) >> 32;
-        ((u128::from(self.next() >> 32) * (square + 1)) >> 32) as u64
+    pub fn skewed(&mut self, bound: u64) -> u64 {
+        let square = (u128::from(self.draw() >> 32) * u128::from(bound)) >> 32;
+        ((u128::from(self.draw() >> 32) * (square + 1)) >> 32) as u64
     }
 
     /// True with a probability of `percent` per cent.
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }

@@ -52,7 +52,7 @@ impl Language {
 
     /// The writer for a topic: half of the rare words come from the general topic, half from the particular one.
     pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
-        let deal = |topic| Stream::new(key(topic, &[2])).next() as u16 & (WORDS as u16 - COMMON);
+        let deal = |topic| Stream::new(key(topic, &[2])).draw() as u16 & (WORDS as u16 - COMMON);
         Writer { language: self, deals: [deal(general), deal(particular)] }
     }
 }
@@ -82,7 +82,7 @@ pub(super) struct Writer<'a> {
 
 impl Writer<'_> {
     fn word(&self, stream: &mut Stream) -> &str {
-        let draw = stream.next();
+        let draw = stream.draw();
         let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
         // Whole blocks of 64 ranks are swapped, so a topic's rare words keep their Zipf frequencies.
         let dealt = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };

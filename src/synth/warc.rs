@@ -41,7 +41,7 @@ impl Synth {
 
     fn record(&self, out: &mut dyn Write, head: &str, number: u64, time: i64, block: &[&[u8]]) -> std::io::Result<()> {
         let mut id = Stream::new(key(self.plan.seed, &[50, number]));
-        let (high, low) = (id.next(), id.next());
+        let (high, low) = (id.draw(), id.draw());
         let length: usize = block.iter().map(|part| part.len()).sum();
         let mut member = GzEncoder::new(out, Compression::default());
         // The version bits of a version-4 UUID, although the digits are a hash's.

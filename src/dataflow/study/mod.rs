@@ -6,7 +6,6 @@
 mod find;
 mod matches;
 mod near;
-mod of_table;
 mod web;
 
 use std::collections::BTreeMap;
@@ -37,7 +36,6 @@ use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
 pub use find::{StudyFindings, find};
-pub use of_table::{Studied, of_table};
 
 /// The web of a study: its links, and what a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

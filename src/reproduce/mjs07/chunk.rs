@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::super::made::fingerprints;
 use super::super::measure::{core_seconds, forget_peak_memory, median, memory_scan, seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{K, QUERIES};
@@ -12,7 +13,6 @@ use crate::hamming::fingerprint_file::{FingerprintFile, chunk};
 use crate::hamming::kernels::{Level, cross};
 use crate::hamming::postings::{Postings, distinct};
 use crate::hamming::query_tables::{Hit, QueryTables, Scratch};
-use crate::hamming::sample;
 use crate::ids::splitmix64;
 use crate::job::Coder;
 use crate::storage::location::Location;
@@ -36,7 +36,7 @@ const NEAR: u64 = 100;
 /// fingerprint.
 fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     let count = options.scale as usize;
-    let fingerprints = sample::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
+    let fingerprints = fingerprints::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
     let query = |at: u64| {
         let random = splitmix64(at ^ 0x51);
         if at >= NEAR || fingerprints.is_empty() {
@@ -143,8 +143,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 
 /// Clustered fingerprints: cost per reported pair, with all documents of equal fingerprints reported.
 pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
-    let rows = sample::clustered(options.scale as usize, 1);
-    let queries = Postings::new(sample::clustered(QUERIES, 2).into_iter().zip(0..).collect());
+    let rows = fingerprints::clustered(options.scale as usize, 1);
+    let queries = Postings::new(fingerprints::clustered(QUERIES, 2).into_iter().zip(0..).collect());
     let tables = QueryTables::new(queries.fingerprints(), K, Level::best())?;
     let (mut scratch, mut fingerprints, mut ends) = (Scratch::new(K, Level::best()), Vec::new(), Vec::new());
     let (mut times, mut near, mut pairs) = (Vec::new(), 0u64, 0u64);

@@ -1,10 +1,10 @@
 //! Section 3.2: how small a chunk of F becomes, and how fast it is decoded.
 
+use super::super::made::fingerprints;
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
 use crate::error::{Error, Result};
 use crate::hamming::coding::{Decoder, encode};
-use crate::hamming::sample;
 use crate::job::Coder;
 
 /// Number of passes; the median counts.
@@ -14,7 +14,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     // Of 2^33 fingerprints, 2^23 share their ten leading bits.
     let bits = 54.min(31 + options.scale.max(2).ilog2());
-    let sorted = sample::even(count, bits, 1);
+    let sorted = fingerprints::even(count, bits, 1);
     let bound = f64::from(bits) - (count as f64).log2() + 1.443;
     let mut rows = vec![figure("information bound", bound / 64.0, "of raw")];
     for coder in Coder::ALL {

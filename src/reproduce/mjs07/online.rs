@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::made::fingerprints;
 use super::super::measure::seconds;
 use super::super::{Options, Row, figure};
 use super::K;
@@ -9,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::hamming::design::TableDesign;
 use crate::hamming::design::covering::block_designs;
 use crate::hamming::online::Builder;
-use crate::hamming::sample;
 use crate::results::online_index::{open_index, write_index};
 use crate::storage::location::Location;
 use crate::storage::mapped::Residence;
@@ -19,8 +19,8 @@ const TIMED: usize = 40_000;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
-    let existing = sample::even(count, 64, 1);
-    let queries = sample::queries(&existing, TIMED, 2);
+    let existing = fingerprints::even(count, 64, 1);
+    let queries = fingerprints::queries(&existing, TIMED, 2);
     // Planted pairs: every other query is a fingerprint with 0 to 6 flips.
     let tables = if count > 50_000_000 { 5 } else { 6 };
     let blocks = block_designs(K).into_iter().find(|blocks| blocks.keys.len() >= tables);

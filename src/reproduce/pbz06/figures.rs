@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::super::draw;
+use super::super::made::duplicates::Year;
 use super::super::source::{not_ours, put};
 use super::super::{Options, Row, beside, figure};
 use super::{Study, YEARS, name, rows, studies};
@@ -12,7 +13,6 @@ use crate::error::Result;
 use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::percent;
-use crate::synth::duplicates::Year;
 
 pub(super) fn figure_2(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure2.toml"), Year::Y2003, "pbz06-figure2")

@@ -1,21 +1,23 @@
 //! \[PBZ06\]: where and how duplicates occur.
 //!
-//! Made-up collections ([`crate::synth::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so
+//! Made-up collections ([`super::made::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so
 //! rows named as planted only show that the study finds them again. Its findings are the growth over the steps, the
 //! estimates, and how clusters are divided. With `--input` all rows are those of a real crawl's study.
 
 mod figures;
+mod of_table;
 mod tables;
 mod time;
 
 use std::sync::Arc;
 
+use super::made::duplicates::{Collection, Year};
 use super::source::not_ours;
 use super::{Entry, Options, Row, beside, figure};
-use crate::dataflow::study::{Summary, of_table, read_summary};
+use crate::dataflow::study::{Summary, read_summary};
 use crate::error::{Error, Result};
 use crate::job::{Job, resolve};
-use crate::synth::duplicates::{Collection, Year};
+use of_table::of_table;
 
 /// The paper's tables and figures, and the time of a study.
 pub fn entries() -> Vec<Entry> {

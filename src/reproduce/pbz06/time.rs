@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use super::super::made::duplicates::{Collection, Year};
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
+use super::of_table::of_table;
 use crate::build::peak_memory_bytes;
 use crate::dataflow::reading::ingest::Queue;
-use crate::dataflow::study::{self, Summary, of_table};
+use crate::dataflow::study::{self, Summary};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::job::{Digest, resolve};
 use crate::pages::work_items::Work;
 use crate::storage::location::Location;
-use crate::synth::duplicates::{Collection, Year};
 
 /// Documents to be studied in ten minutes.
 const DOCUMENTS: f64 = 2e6;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::made::similar_pairs::PairTable;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
 use super::{of_the_machine, scaled};
@@ -10,7 +11,6 @@ use crate::dataflow::shuffle::components::components;
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
 use crate::overlap::SimilarPair;
-use crate::synth::similar_pairs::PairTable;
 
 /// Stripes of pages dealt out to workers.
 const STRIPES: usize = 1024;

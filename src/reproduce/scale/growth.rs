@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::super::made::link_graph::LinkGraph;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{of_the_machine, scaled};
@@ -17,7 +18,6 @@ use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
 use crate::ids::Rank;
 use crate::job::{Clusters, Job, MergeCondition};
-use crate::synth::link_graph::LinkGraph;
 
 /// Bytes that a process needs at any number of pages.
 const WHATEVER: u64 = 256 << 20;

@@ -1,6 +1,6 @@
 //! The pipeline from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and \[CSG00\]: 24 million pages.
 //!
-//! Inputs are made by [`crate::synth`], because the papers' crawls are not published. Targets are given for 24 million
+//! Inputs are made by [`super::made`], because the papers' crawls are not published. Targets are given for 24 million
 //! pages, and scaled linearly for fewer.
 
 mod components;

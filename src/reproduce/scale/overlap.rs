@@ -1,11 +1,11 @@
 //! All-pairs overlap on made-up tables: time, memory, workers, growth.
 
+use super::super::made::tables::{Chunking, TableParams};
 use super::super::measure::{forget_peak_memory, median, processor_seconds};
+use super::super::table_overlap::{Means, Measured, overlap_of_table};
 use super::super::{Options, Row, beside, figure};
 use super::{PAGES, of_the_machine, scaled};
-use crate::dataflow::measure::{Means, Measured, overlap_of_table};
 use crate::error::{Error, Result};
-use crate::synth::tables::{Chunking, TableParams};
 
 /// Rounds of a comparison of times; each runs all variants.
 const ROUNDS: usize = 3;

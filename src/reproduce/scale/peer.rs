@@ -6,9 +6,9 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::table_overlap::{Means, overlap_of_peer_table, write_peer_table};
 use super::super::{Options, Row, figure};
 use super::of_the_machine;
-use crate::dataflow::measure::{Means, overlap_of_peer_table, write_peer_table};
 use crate::error::{Error, Result};
 
 /// T of four-line chunks, with which the peers were measured.

@@ -1,10 +1,10 @@
 //! Table 1: storage and time costs for computing Overlap.
 
+use super::super::made::tables::Chunking;
 use super::super::source::{By, Run, made_up, not_ours};
 use super::super::{Options, Row, beside, figure};
 use super::PAGES;
 use crate::error::Result;
-use crate::synth::tables::Chunking;
 
 /// A column of Table 1, section 3: megabytes of fingerprints, minutes to sort and to compute all-pairs overlap.
 ///

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use super::super::made::tables::Chunking;
 use super::super::source::{By, Run, made_up, put, replication};
+use super::super::table_clusters::Groups;
 use super::super::{Options, Row, draw, figure};
 use crate::error::Result;
-use crate::synth::tables::Chunking;
 
 /// What the text says about Figure 1 (section 3; \[CSG00\] section 5.1 says the same about its Figure 11): "about 64%
 /// [...] have one exact replica (itself); about 18% of pages have an additional replica", "about 5% of pages have
@@ -78,9 +79,7 @@ pub(super) fn savings(options: &Options) -> Result<Vec<Row>> {
         rows.push(row(run.by(), summary.skip_share_of_bytes, "bytes"));
         return Ok(rows);
     }
-    let saved = |groups: &crate::dataflow::table_clusters::Groups| {
-        1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64
-    };
+    let saved = |groups: &Groups| 1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64;
     let (four, two) = (made_up(options, Chunking::FourLines)?, made_up(options, Chunking::TwoLines)?);
     Ok(vec![
         figure("pages", options.scale as f64, "pages"),

@@ -12,9 +12,9 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use super::random::key;
 use crate::ids::{Rank, splitmix64};
 use crate::overlap::SimilarPair;
+use crate::synth::random::key;
 
 /// (Pages per cluster, pages of all such clusters per thousand).
 const CLASSES: [(u32, u32); 6] = [(1, 520), (2, 150), (5, 100), (20, 130), (100, 60), (200, 40)];

@@ -29,10 +29,10 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use super::random::{Stream, key};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank};
 use crate::study::paragraphs::mark;
+use crate::synth::random::{Stream, key};
 
 /// One of the paper's collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,10 +243,10 @@ impl Collection {
         let mut numbers = Stream::new(key(self.seed, &[4, u64::from(first)]));
         let count = 3 + numbers.below(6) + numbers.below(6) + numbers.below(6);
         paragraphs.clear();
-        paragraphs.extend((0..count).map(|_| numbers.next()));
+        paragraphs.extend((0..count).map(|_| numbers.draw()));
         if numbers.below(10) < 4 {
             let vocabulary = u64::from(self.documents()) / 100;
-            let draw = numbers.next() >> 32;
+            let draw = numbers.draw() >> 32;
             paragraphs[0] = key(self.seed, &[5, (((draw * draw) >> 32) * vocabulary) >> 32]);
         }
     }
@@ -278,7 +278,7 @@ impl Collection {
         let count = paragraphs.len();
         // The first paragraph may be furniture.
         let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
-        paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.next());
+        paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.draw());
     }
 
     /// Writes the documents that a document links to into `links`, ascending, each once, without itself.

@@ -1,4 +1,4 @@
-//! Overlap on tables made for it, measured: what the reproductions of the papers' times and of other programs' call.
+//! Overlap on tables made for it, measured: for the papers' times and other programs'.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,6 +10,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::made::peer_tuples;
+use super::made::tables::{Table, TableParams};
 use crate::build::peak_memory_bytes;
 use crate::dataflow::pairs::overlap_join::{AllPairs, Pages, Work, similar_pairs};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
@@ -20,8 +22,6 @@ use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::{Row, Row32, Row64};
-use crate::synth::peer_tuples;
-use crate::synth::tables::{Table, TableParams};
 
 /// Bytes that a process holds whatever it does, and what its allocator does not give back.
 const AT_REST: u64 = 64 << 20;

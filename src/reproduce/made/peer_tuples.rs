@@ -7,8 +7,8 @@
 //! One sequence of numbers generates the whole table, so it cannot be made in parts. Lengths use the platform's
 //! logarithm; the digest in the test shows whether it is the same one.
 
-use super::random::Stream;
 use crate::ids::{Rank, splitmix64};
+use crate::synth::random::Stream;
 
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
@@ -21,9 +21,9 @@ pub fn rows(docs: Rank, mut row: impl FnMut(u32, Rank)) {
     let mut of_doc = Vec::new();
     for doc in 0..docs {
         of_doc.clear();
-        let original = if doc > 0 && uniform(numbers.next()) < 0.02 {
+        let original = if doc > 0 && uniform(numbers.draw()) < 0.02 {
             (0..8).find_map(|_| {
-                let earlier = (numbers.next() % u64::from(doc)) as usize;
+                let earlier = (numbers.draw() % u64::from(doc)) as usize;
                 (ends[earlier + 1] - ends[earlier] >= 20).then_some(earlier)
             })
         } else {
@@ -31,16 +31,16 @@ pub fn rows(docs: Rank, mut row: impl FnMut(u32, Rank)) {
         };
         if let Some(earlier) = original {
             for &fprint in &fprints[ends[earlier] as usize..ends[earlier + 1] as usize] {
-                let kept = uniform(numbers.next()) < 0.95;
-                of_doc.push(if kept { fprint } else { numbers.next() as u32 });
+                let kept = uniform(numbers.draw()) < 0.95;
+                of_doc.push(if kept { fprint } else { numbers.draw() as u32 });
             }
         } else {
-            let length = (4 + (-8.0 * uniform(numbers.next()).ln()) as usize).min(200);
+            let length = (4 + (-8.0 * uniform(numbers.draw()).ln()) as usize).min(200);
             for _ in 0..length {
-                of_doc.push(if uniform(numbers.next()) < 0.7 {
-                    numbers.next() as u32
+                of_doc.push(if uniform(numbers.draw()) < 0.7 {
+                    numbers.draw() as u32
                 } else {
-                    let u = uniform(numbers.next());
+                    let u = uniform(numbers.draw());
                     splitmix64((ranks * u * u) as u64 ^ 0x00ab_cdef) as u32
                 });
             }

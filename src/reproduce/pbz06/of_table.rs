@@ -1,15 +1,15 @@
-//! A study of a made-up collection: what the reproductions of \[PBZ06\] and the measurement of a study call.
+//! A study of a made-up collection, without reading and writing.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Summary, find};
+use super::super::made::duplicates::Collection;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::study::{StudyFindings, Summary, find};
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::study::paragraphs::whole;
-use crate::synth::duplicates::Collection;
 
 /// A studied collection.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
     Ok(Studied { making, studying, ..parts.swap_remove(0) })
 }
 
-fn held_against_truth(collection: &Collection, found: &super::StudyFindings) -> Result<()> {
+fn held_against_truth(collection: &Collection, found: &StudyFindings) -> Result<()> {
     let mut smallest = vec![u32::MAX; found.same.len()];
     for (document, &same) in (0..).zip(found.same.iter()) {
         let planted = &mut smallest[collection.cluster(document) as usize];

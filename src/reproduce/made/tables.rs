@@ -26,10 +26,10 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use super::random::{Stream, key};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Rank, splitmix64};
 use crate::overlap::FPrintDocId;
+use crate::synth::random::{Stream, key};
 
 /// The chunkings of \[SGM98\] section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,9 +217,9 @@ impl Table {
         fprints.clear();
         let (mut chunks, mut own) = (Stream::new(page), Stream::new(edits));
         for _ in 0..rows {
-            let mut chunk = chunks.next();
+            let mut chunk = chunks.draw();
             if edited {
-                let other = own.next();
+                let other = own.draw();
                 if other % 16 < EDITED_IN_16 {
                     chunk = other;
                 }

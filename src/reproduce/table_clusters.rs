@@ -1,10 +1,11 @@
-//! Trivial clusters of a made-up `FPrint-DocID` table: what the reproductions of the papers' histograms and times call.
+//! Trivial clusters of a made-up `FPrint-DocID` table: for the papers' histograms and times.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::measure::Means;
+use super::made::tables::{Table, TableParams};
+use super::table_overlap::Means;
 use crate::clusters::union_find::UnionFind;
 use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
 use crate::dataflow::shuffle::components::components;
@@ -15,7 +16,6 @@ use crate::ids::{FPrint, Rank, splitmix64};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row32;
-use crate::synth::tables::{Table, TableParams};
 
 /// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
 pub type Groups = BTreeMap<u64, u64>;

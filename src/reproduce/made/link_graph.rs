@@ -14,8 +14,8 @@
 //! - A graph of fewer than four million pages does not have the five, which would be a quarter of it.
 
 use super::groups::Groups;
-use super::random::{Stream, key};
 use crate::ids::{HostId, Rank, splitmix64};
+use crate::synth::random::{Stream, key};
 
 /// Collections of one shape.
 #[derive(Debug, Clone, Copy)]
