@@ -239,7 +239,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         permuted.unbounded_shr(self.low_bits()) as usize
     }
 
-    /// Asks for the directory's entry of a permuted fingerprint, which [`PermutedTable::with_prefix`] will read.
+    /// Asks for the directory's entry of a permuted fingerprint, which `PermutedTable::with_prefix` will read.
     pub fn prefetch_directory(&self, permuted: u64) {
         prefetch(self.directory(), 4 * self.prefix(permuted));
     }

@@ -78,7 +78,7 @@ const BYTES: u32 = 16;
 /// Sorts rows; `scratch` is grown to as many.
 ///
 /// # Cost
-/// For each row a copy there and back for each byte that it takes to leave [`FEW`] rows together: two for ten thousand even
+/// For each row a copy there and back for each byte that it takes to leave `FEW` rows together: two for ten thousand even
 /// fingerprints.
 pub fn sort(rows: &mut [FingerprintRow], scratch: &mut Vec<FingerprintRow>) {
     if scratch.len() < rows.len() {

@@ -52,9 +52,9 @@ pub struct Fingerprints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coder {
-    /// Low bits in place, high bits in unary ([`crate::hamming::coding::elias_fano`]).
+    /// Low bits in place, high bits in unary (`hamming::coding::elias_fano`).
     EliasFano,
-    /// Position of the first differing bit in a Huffman code, then the bits below it ([`crate::hamming::coding::huffman`]).
+    /// Position of the first differing bit in a Huffman code, then the bits below it (`hamming::coding::huffman`).
     Huffman,
     /// Eight bytes each.
     Raw,
@@ -371,7 +371,7 @@ pub enum MergeCondition {
     Tolerant,
 }
 
-/// What is attached to tolerant collections beyond the pages that have copies ([`crate::clusters::nearby`]).
+/// What is attached to tolerant collections beyond the pages that have copies (`clusters::nearby`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attach {

@@ -1,5 +1,5 @@
 //! Makes F: from the pages of a crawl, or from ready-made fingerprints, which are read item by item and sent as they are read,
-//! to chunks and their list ([`super::chunks`]).
+//! to chunks and their list (`chunks`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
