@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip};
-use crate::support::program::succeed;
+use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
 /// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
 fn wget_crawl(pages: &[&str]) -> Vec<u8> {
@@ -54,4 +54,95 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
         pages.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()["url"].to_string()).collect();
     urls.sort_unstable();
     assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
+}
+
+/// Puts beside a crawl what crawlers and this program put there; in the order of names, `archive/site.cdx` is first.
+fn put_side_files(crawl: &Path) -> usize {
+    let side_files: [(&str, &[u8]); 9] = [
+        ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),
+        ("archive/site.warc.gz.open", &wget_crawl(&["a"])),
+        ("archive/site.warc.gz.sha256", b"00ff  site.warc.gz\n"),
+        ("crawl.log", b"2026-01-01T00:00:00.000Z 200 700 http://h.example/a - - text/html\n"),
+        ("indexes/index.cdxj", b"example,h)/a 20260101000000 {\"url\": \"http://h.example/a\"}\n"),
+        ("logs/crawl.log", b"{\"timestamp\":\"2026-01-01T00:00:00Z\",\"logLevel\":\"info\",\"message\":\"x\"}\n"),
+        ("pages/pages.jsonl", b"{\"format\":\"json-pages-1.0\"}\n{\"id\":\"1\",\"url\":\"http://h.example/a\"}\n"),
+        ("site.wacz", b"PK\x03\x04"),
+        ("stats.json", b"{\n  \"crawled\": 3\n}\n"),
+    ];
+    for (name, bytes) in side_files {
+        std::fs::create_dir_all(crawl.join(name).parent().unwrap()).unwrap();
+        std::fs::write(crawl.join(name), bytes).unwrap();
+    }
+    side_files.len()
+}
+
+#[test]
+fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir_all(at("crawl/archive")).unwrap();
+    std::fs::write(at("crawl/archive/site.warc.gz"), wget_crawl(&["a", "b", "c"])).unwrap();
+    succeed(&["run", "--input", &at("crawl/"), "--output", &at("bare")]);
+    let bare = files(&folder.path().join("bare"));
+
+    let side_files = put_side_files(&folder.path().join("crawl"));
+    let told = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
+    for (input, workers) in [("crawl/", "1"), ("crawl/", "2"), ("crawl/", "3"), ("crawl/**/*", "4")] {
+        let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
+        let said = said(&webtwin(&run).output().unwrap());
+        assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{input}: {said}");
+        let mut found = files(&folder.path().join(workers));
+        if input.contains('*') {
+            // It has the digest of the job, which names the input.
+            found.insert("summary.json".into(), bare["summary.json"].clone());
+        }
+        assert!(found == bare, "{input} {workers}");
+    }
+    let cluster = cluster_file(folder.path(), 2, &free_addresses::<2>());
+    let processes = ["0", "1"].map(|process| {
+        let at_process = ["run", "--cluster", &cluster, "--process", process];
+        webtwin(&[&at_process[..], &["--input", &at("crawl/"), "--output", &at("2x2")]].concat()).spawn().unwrap()
+    });
+    let said: String = processes.map(|process| said(&process.wait_with_output().unwrap())).concat();
+    assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{said}");
+    assert!(files(&folder.path().join("2x2")) == bare);
+}
+
+#[test]
+fn what_synth_writes_is_read_as_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "200", "--seed", "7", "--output", &at("crawl")]);
+    let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
+    assert!(
+        output.status.success() && said(&output).contains("passed over 1 file that is no crawl"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(records(&at("out")).0, 200);
+}
+
+#[test]
+fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let side_files = put_side_files(&folder.path().join("crawl"));
+    std::fs::create_dir(at("lost")).unwrap();
+    std::fs::write(at("lost/a.warc.gz"), wget_crawl(&["a"])).unwrap();
+    std::fs::write(at("lost/b.warc.gz"), "<html>404</html>").unwrap();
+    std::fs::write(at("list"), "crawl/archive/site.cdx\n").unwrap();
+    let (sound, list) = (at("lost/a.warc.gz"), format!("@{}", at("list")));
+    for (input, words) in [
+        (at("crawl/"), format!("input {}: {side_files} files found, and each is no crawl; first", at("crawl/"))),
+        (at("crawl/*.wacz"), "the only file found is no crawl; first".to_string()),
+        (at("crawl/archive/site.cdx"), "site.cdx: not_warc".to_string()),
+        (list, "site.cdx: not_warc".to_string()),
+        (at("lost"), "b.warc.gz: not_warc: an HTML page".to_string()),
+    ] {
+        let message = fail(&["run", "--input", &sound, "--input", &input, "--output", &at("out")], 3);
+        assert!(message.contains(&words) && message.lines().count() == 1, "{input}: {message}");
+    }
+    // Named once and found twice, it is named.
+    let named = ["run", "--input", &at("crawl"), "--input", &at("crawl/crawl.log"), "--output", &at("out")];
+    assert!(fail(&named, 3).contains("crawl.log: not_warc"));
 }
