@@ -15,6 +15,9 @@ mod compare;
 // Streams that nobody reads, and those that cannot be written.
 mod console;
 
+// Crawls as crawlers leave them: what they write beside the pages stops nobody.
+mod crawl_folders;
+
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 

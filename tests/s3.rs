@@ -2,6 +2,7 @@
 //!
 //! Needs `moto[server]` for Python 3; where it is not installed the test says so and ends.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -204,7 +205,9 @@ fn storage_works_the_same_on_s3() {
     // Globs, folders and lists.
     let names = |inputs: &[&str]| -> Result<Vec<String>, webtwin::error::Error> {
         let inputs: Vec<String> = inputs.iter().map(|input| input.to_string()).collect();
-        Ok(expand_with(&inputs, is_html, &stores)?.iter().map(|location| location.name().to_string()).collect())
+        let expanded = expand_with(&inputs, is_html, &stores)?;
+        let found: BTreeSet<Location> = expanded.into_iter().flat_map(|one| one.locations).collect();
+        Ok(found.iter().map(|location| location.name().to_string()).collect())
     };
     assert_eq!(names(&["s3://crawls/in/*.jsonl"]).unwrap().len(), 5);
     assert_eq!(names(&["s3://crawls/in/**/*.jsonl"]).unwrap().len(), 6);

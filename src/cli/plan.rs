@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
-use crate::console::print;
+use crate::console::{print, tell};
 use crate::dataflow::reading::captures::host;
 use crate::dataflow::reading::ingest::{Queue, read};
 use crate::dataflow::reading::worker_pages::WorkerPages;
@@ -41,6 +41,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
     let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    if let Some(told) = work.side_files.told() {
+        tell(told);
+    }
     let (items, inputs) = (work.items.len(), work.inputs.len());
     let Expected { held, heavy_thousandths, share } = expected(work, &job)?;
     let allowed = job.effort.memory_bytes;

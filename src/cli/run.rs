@@ -87,7 +87,7 @@ fn reads_crawl(job: &Job) -> bool {
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
     plan::refuse_what_cannot_fit(&job, cluster.workers, cluster.processes())?;
-    let queue = queue(&job, &folder)?;
+    let queue = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
     let inputs = job.input.urls.clone();
     let shared = (job, Arc::clone(&queue), folder.clone());
@@ -128,8 +128,13 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
 }
 
 /// The work of a job that reads a crawl, with the records of an earlier run if it is to be resumed.
-fn queue(job: &Job, folder: &Location) -> Result<Arc<Queue>> {
+fn queue(job: &Job, folder: &Location, process: usize) -> Result<Arc<Queue>> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    if process == 0
+        && let Some(told) = work.side_files.told()
+    {
+        tell(told);
+    }
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
     let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
@@ -173,7 +178,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
     let digest = Digest::of(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
-        let queue = queue(&job, &folder)?;
+        let queue = queue(&job, &folder, process)?;
         let shared = Arc::clone(&queue);
         reading(&queue, log, || {
             run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
@@ -231,7 +236,7 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
 }
 
 fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
-    let queue = queue(&job, &folder)?;
+    let queue = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading(&queue, log, || {

@@ -8,7 +8,7 @@ use crate::job::Limits;
 use crate::read_at::ReadAt;
 
 /// Bytes of a file, and decoded bytes, that are examined.
-const HEAD: usize = 64 << 10;
+pub(super) const HEAD: usize = 64 << 10;
 
 /// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -38,20 +38,25 @@ pub enum Kind {
 /// # Cost
 /// Reads the first 64 KiB.
 pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
-    let refuse = |reason: &str| Err(Error::input(name, reason));
+    recognise(file, name)?.map_err(|reason| Error::input(name, reason))
+}
+
+/// As [`detect`], with what another format looks like in place of an error.
+pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Result<Kind, &'static str>> {
+    let refuse = |reason| Ok(Err(reason));
     if file.is_empty() {
         return match ends_in(name, &[".parquet"]) {
             true => refuse("bad_parquet: the file is empty; was it written to the end?"),
-            false => Ok(Kind::Empty),
+            false => Ok(Ok(Kind::Empty)),
         };
     }
     let raw = file.read_at(0, HEAD)?;
     if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
-        return Ok(Kind::Parquet);
+        return Ok(Ok(Kind::Parquet));
     }
     // A WARC in zstd may begin with its dictionary, without which nothing decodes.
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
-        return Ok(Kind::WarcZstd);
+        return Ok(Ok(Kind::WarcZstd));
     }
     let compression = Compression::of(&raw);
     let head = decoded_head(file, compression)?;
@@ -60,8 +65,8 @@ pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
         return match head_of_later_member(&raw)
             .map_or_else(|| by_name(name, compression), |head| of_head(&head, compression))
         {
-            Some(kind) => Ok(kind),
-            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Kind::Empty),
+            Some(kind) => Ok(Ok(kind)),
+            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Ok(Kind::Empty)),
             None => refuse("its compressed data is damaged from the start; fetch it again"),
         };
     }
@@ -78,8 +83,8 @@ pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
         Some(Kind::HtmlFile) if is_crawl_name(name) => {
             refuse("not_warc: an HTML page under the name of a crawl file, perhaps a failed download; fetch it again")
         }
-        Some(kind) => Ok(kind),
-        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Kind::Empty),
+        Some(kind) => Ok(Ok(kind)),
+        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(Kind::Empty)),
         None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
     }
 }
@@ -123,8 +128,8 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
 
 /// Format by the name, for content that does not tell.
 fn by_name(name: &str, compression: Compression) -> Option<Kind> {
-    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
-    ends_in(bare, &[".jsonl", ".ndjson", ".json"]).then_some(Kind::Jsonl(compression))
+    let is_json = claims_lines(name) || ends_in(uncompressed(name), &[".json"]);
+    is_json.then_some(Kind::Jsonl(compression))
 }
 
 /// A message for formats that people give by mistake.
@@ -144,10 +149,24 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
 }
 
-/// Whether the name is that of a file with many pages.
+/// Whether the name is that of a file with many pages, or may be one.
 fn is_crawl_name(name: &str) -> bool {
-    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
-    bare.len() < name.len() || ends_in(bare, &[".warc", ".wet", ".wat", ".jsonl", ".ndjson", ".json", ".parquet"])
+    let bare = uncompressed(name);
+    bare.len() < name.len() || ends_in(bare, &[".json"]) || claims_records(name)
+}
+
+/// Whether the name is that of a format of which each file is a crawl, or a part of one.
+pub(super) fn claims_records(name: &str) -> bool {
+    ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc", ".parquet"]) || claims_lines(name)
+}
+
+/// Whether the name is that of lines of JSON.
+pub(super) fn claims_lines(name: &str) -> bool {
+    ends_in(uncompressed(name), &[".jsonl", ".ndjson"])
+}
+
+fn uncompressed(name: &str) -> &str {
+    name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
 fn ends_in(name: &str, endings: &[&str]) -> bool {
@@ -158,7 +177,8 @@ fn trim(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
+/// The first [`HEAD`] bytes of a file, decoded, or those before its first damage.
+pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     let read = Decoded::new(file, compression, &Limits::default())
         .and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));

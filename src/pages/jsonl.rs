@@ -58,6 +58,31 @@ pub fn read_whole(
     }
 }
 
+/// The whole lines of a file's first bytes: how many are pages, objects that are none, and something else.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Census {
+    pub pages: usize,
+    pub other_objects: usize,
+    pub other_lines: usize,
+}
+
+/// Counts the lines of `head`; the last one counts if it ends there.
+pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Result<Census> {
+    let end = if is_whole_file { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
+    let mut census = Census::default();
+    for bytes in head[..end].split(|&byte| byte == b'\n') {
+        line(bytes, 0, fields, &mut |found| {
+            match found {
+                Found::Page(_) => census.pages += 1,
+                Found::Refused(Refused { reason: Reason::BadField, .. }) => census.other_objects += 1,
+                Found::Refused(_) => census.other_lines += 1,
+            }
+            Ok(())
+        })?;
+    }
+    Ok(census)
+}
+
 /// Yields the lines of `input`, which begins at `from`, that start in `range`.
 fn read_lines(
     mut input: impl BufRead,

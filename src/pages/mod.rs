@@ -3,6 +3,7 @@
 // Work: which files there are, the pieces they are read in, and single records of them read again.
 pub mod again;
 pub mod detect;
+pub mod side_files;
 pub mod work_items;
 
 // Records, by format.

@@ -95,7 +95,8 @@ reasons! {
     OlderCapture = "older_capture", NoPage;
     /// Another URL has the same 64-bit doc id.
     DocIdCollision = "doc_id_collision", Bad;
-    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type.
+    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type, or
+    /// a target that is no http(s) URL.
     NotAPageRecord = "not_a_page_record", NoPage;
     /// A WARC revisit record: its payload is in another record.
     Revisit = "revisit", NoPage;
@@ -105,7 +106,7 @@ reasons! {
     NotText = "not_text", NoPage;
     /// The record has no target URL.
     NoTargetUri = "no_target_uri", Bad;
-    /// The target URL is not an http(s) URL with a host.
+    /// The target is not an http(s) URL with a host, and not that of a [`Reason::NotAPageRecord`].
     BadUrl = "bad_url", Bad;
     /// The WARC version line is not 0.18, 1.0 or 1.1.
     BadVersion = "bad_version", Bad;

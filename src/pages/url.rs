@@ -30,8 +30,7 @@ impl CanonicalUrl {
     /// # Errors
     /// The reason why it is not a URL of a page, in words for the `rejected` table.
     pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
-        let raw = raw.trim();
-        let raw = raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw);
+        let raw = bare(raw);
         if raw.len() > LONGEST {
             return Err("longer than 8 KiB");
         }
@@ -96,6 +95,24 @@ impl std::fmt::Display for CanonicalUrl {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.as_str())
     }
+}
+
+/// The scheme of a target that is a URI, but none of the web; white space and brackets as in [`CanonicalUrl::parse`].
+///
+/// The rest of the URI does not matter. A word with a dot is a host whose scheme is missing (`example.com:80/`): no
+/// scheme that crawlers use has one.
+pub(super) fn scheme_beyond_web(raw: &str) -> Option<&str> {
+    let (scheme, _) = bare(raw).split_once(':')?;
+    let letters = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-'));
+    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    (letters && !is_web).then_some(scheme)
+}
+
+/// A URL as written, without white space and the angle brackets of some WARC writers.
+fn bare(raw: &str) -> &str {
+    let raw = raw.trim();
+    raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw)
 }
 
 fn why(error: url::ParseError) -> &'static str {
@@ -194,6 +211,31 @@ mod tests {
             ("http://10.0.0.1/a", "http://(10.0.0.1)/a"),
         ] {
             assert_eq!(surt_prefix(&CanonicalUrl::parse(url).unwrap()), prefix);
+        }
+    }
+
+    #[test]
+    fn targets_of_other_schemes_are_told_from_broken_urls() {
+        for (raw, scheme) in [
+            ("metadata://gnu.org/software/wget/warc/MANIFEST.txt", Some("metadata")),
+            (" <metadata://gnu.org/software/wget/warc/wget.log>", Some("metadata")),
+            ("urn:text:http://example.com/", Some("urn")),
+            ("ftp://[no host/", Some("ftp")),
+            ("filedesc://a.arc", Some("filedesc")),
+            ("DNS:example.com", Some("DNS")),
+            ("whois://whois.example/example.com", Some("whois")),
+            ("mailto:a@example.com", Some("mailto")),
+            ("http://", None),
+            ("HTTPS:", None),
+            ("<http://1.2.3.999/>", None),
+            ("htt p://example.com/", None),
+            ("://example.com/", None),
+            ("example.com:80/", None),
+            ("/a:b", None),
+            ("example.com", None),
+            ("", None),
+        ] {
+            assert_eq!(scheme_beyond_web(raw), scheme, "{raw:?}");
         }
     }
 

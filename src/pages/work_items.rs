@@ -3,21 +3,23 @@
 //! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size,
 //! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::decoded::Compression;
 use super::detect::{Kind, detect, is_html};
 use super::parquet_rows::ParquetRows;
 use super::record::{Form, Found, RawPage, Sink};
+use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::warc::{self, RangeEnd};
 use super::{html_dir, jsonl};
 use crate::error::{Error, Result};
 use crate::job::Input;
-use crate::storage::expand::expand;
+use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::{Listed, Location};
-use crate::storage::open::{Stamp, open, open_pinned};
+use crate::storage::open::{OpenFile, Stamp, open, open_pinned};
 use crate::synth::Synth;
 
 /// Files of a folder per item.
@@ -36,6 +38,8 @@ pub struct Work {
     pub inputs: Vec<String>,
     /// Items; those of one input are adjacent, in the order of its bytes.
     pub items: Vec<WorkItem>,
+    /// Files that were found beside the inputs, and are none.
+    pub side_files: SideFiles,
     sources: Vec<Source>,
 }
 
@@ -72,24 +76,38 @@ impl Work {
     /// Finds the inputs of a job and cuts them into items of about `shard_bytes`.
     ///
     /// # Errors
-    /// [`Error::Input`] for an input that is missing or of an unknown format; [`Error::Usage`] if there is none.
+    /// [`Error::Input`] for an input that is missing or of an unknown format, and for a folder or glob that finds side
+    /// files only; [`Error::Usage`] if there is none.
     pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
                 "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
             ));
         }
-        let mut work = Work { inputs: Vec::new(), items: Vec::new(), sources: Vec::new() };
+        let mut work =
+            Work { inputs: Vec::new(), items: Vec::new(), side_files: SideFiles::default(), sources: Vec::new() };
         let (synthetic, files): (Vec<String>, Vec<String>) =
             input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
-        let locations = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
-        for (location, looked) in locations.iter().zip(in_parallel(&locations, |location| look(location, input))) {
-            let Looked { source, units, units_a_piece, bytes } = looked?;
+        let expanded = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
+        let locations = by_name(&expanded);
+        let looked = in_parallel(&locations, |&(location, is_named)| match is_named {
+            true => look(location, input).map(Ok),
+            false => look_at_found(location, input),
+        });
+        for (&(location, _), looked) in locations.iter().zip(looked) {
+            let Looked { source, units, units_a_piece, bytes } = match looked? {
+                Ok(looked) => looked,
+                Err(reason) => {
+                    work.side_files.0.push(SideFile { location: location.clone(), reason });
+                    continue;
+                }
+            };
             let piece = units_a_piece.unwrap_or(shard_bytes);
             let of =
                 |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
             work.add(location.name().to_string(), source, units, piece, of);
         }
+        work.side_files.hold_against(&expanded)?;
         for url in synthetic {
             let synth = Synth::parse(&url)?;
             let pages = synth.len();
@@ -233,6 +251,17 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
     Ok(())
 }
 
+/// What inputs stand for, ascending by name, each once, and whether any input names it.
+fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
+    let mut locations = BTreeMap::new();
+    for Expanded { locations: found, is_search, .. } in expanded {
+        for location in found {
+            *locations.entry(location).or_default() |= !is_search;
+        }
+    }
+    locations.into_iter().collect()
+}
+
 /// An input whose format has been detected.
 pub(super) struct Looked {
     pub(super) source: Source,
@@ -243,15 +272,36 @@ pub(super) struct Looked {
     bytes: u64,
 }
 
+/// Detects the format of an input that is named.
 pub(super) fn look(location: &Location, input: &Input) -> Result<Looked> {
-    let place = location.clone();
     if location.is_folder() {
-        let files = location.list(None)?;
-        let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
-        return Ok(Looked { source: Source::Pages(place, files), units, units_a_piece: Some(FILES_AN_ITEM), bytes });
+        return look_at_folder(location);
     }
     let file = open(location)?;
     let kind = detect(&*file, location.name())?;
+    look_inside(location, file, kind, input)
+}
+
+/// As [`look`], for what a folder or glob holds, with the reason why a side file is one.
+fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Result<Looked, &'static str>> {
+    if location.is_folder() {
+        return look_at_folder(location).map(Ok);
+    }
+    let file = open(location)?;
+    match recognise_found(&*file, location.name(), &input.fields)? {
+        Ok(kind) => look_inside(location, file, kind, input).map(Ok),
+        Err(reason) => Ok(Err(reason)),
+    }
+}
+
+fn look_at_folder(location: &Location) -> Result<Looked> {
+    let files = location.list(None)?;
+    let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
+    Ok(Looked { source: Source::Pages(location.clone(), files), units, units_a_piece: Some(FILES_AN_ITEM), bytes })
+}
+
+fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Input) -> Result<Looked> {
+    let place = location.clone();
     let stamp = file.stamp().clone();
     let bytes = stamp.bytes;
     let (source, units, units_a_piece) = match kind {

@@ -30,7 +30,18 @@ const LIST_BYTES: u64 = 1 << 30;
 /// Tells by the first bytes of a file whether it is a page.
 pub type IsPage = fn(&[u8]) -> bool;
 
-/// Returns what the inputs stand for, in ascending order of name, each once.
+/// What an input stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expanded {
+    /// The input as given.
+    pub input: String,
+    /// Whether the locations were found in a folder or by a glob; others are named, by the input or in its list.
+    pub is_search: bool,
+    /// Files, or one folder of pages; at least one, in no particular order.
+    pub locations: Vec<Location>,
+}
+
+/// Returns what each input stands for, in the order of the inputs. A location may be found by several of them.
 ///
 /// # Errors
 /// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries.
@@ -38,25 +49,28 @@ pub type IsPage = fn(&[u8]) -> bool;
 ///
 /// # Cost
 /// One listing for each glob or folder, one request for each other input.
-pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Location>> {
+pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Expanded>> {
     expand_with(inputs, is_page, Stores::of_env())
 }
 
 /// As [`expand`], with explicit stores.
-pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Result<Vec<Location>> {
-    let mut locations = Vec::new();
-    for input in inputs {
-        match input.strip_prefix('@') {
-            Some(list) => read_list(&Location::parse_with(list, stores)?, stores, &mut locations)?,
+pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Result<Vec<Expanded>> {
+    let expand_input = |input: &String| {
+        let mut locations = Vec::new();
+        let is_search = match input.strip_prefix('@') {
+            Some(list) => {
+                read_list(&Location::parse_with(list, stores)?, stores, &mut locations)?;
+                false
+            }
             None => expand_one(input, is_page, stores, &mut locations)?,
-        }
-    }
-    locations.sort_unstable();
-    locations.dedup();
-    Ok(locations)
+        };
+        Ok(Expanded { input: input.clone(), is_search, locations })
+    };
+    inputs.iter().map(expand_input).collect()
 }
 
-fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
+/// Returns whether the locations had to be searched for.
+fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<bool> {
     let is_glob = input.contains(['*', '?', '[']);
     // A glob need not be a valid key of a store (`**`), so it is treated as a location only if it parses.
     let location = match Location::parse_with(input, stores) {
@@ -66,11 +80,12 @@ fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec
     if let Some(location) = location.filter(|location| !location.is_folder() || !is_glob) {
         if !location.is_folder() && location.exists()? {
             locations.push(location);
-            return Ok(());
+            return Ok(false);
         }
         let files = if is_glob { Vec::new() } else { location.list(None)? };
         if !files.is_empty() {
-            return expand_folder(location, files, is_page, locations);
+            expand_folder(location, files, is_page, locations)?;
+            return Ok(true);
         }
         if !is_glob {
             let reason = match location.path().is_some_and(|path| path.is_dir()) {
@@ -80,7 +95,8 @@ fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec
             return Err(Error::input(input, reason));
         }
     }
-    expand_glob(input, stores, locations)
+    expand_glob(input, stores, locations)?;
+    Ok(true)
 }
 
 /// Finds the files that match a pattern: lists everything below the last folder without wildcards, and matches whole
@@ -175,6 +191,7 @@ fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) ->
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::io::Write;
 
     use flate2::write::GzEncoder;
@@ -203,13 +220,14 @@ mod tests {
             };
             let root = self.path("");
             let inputs: Vec<String> = inputs.iter().map(absolute).collect();
-            let found = expand(&inputs, |head| head.starts_with(b"<!doctype html"))?;
+            let expanded = expand(&inputs, |head| head.starts_with(b"<!doctype html"))?;
+            let found: BTreeSet<_> = expanded.into_iter().flat_map(|one| one.locations).collect();
             Ok(found.iter().map(|location| location.name().replacen(&root, "", 1)).collect())
         }
     }
 
     #[test]
-    fn globs_lists_folders_and_files_become_files_in_order_each_once() {
+    fn globs_lists_folders_and_files_become_files() {
         let mut list = GzEncoder::new(Vec::new(), Default::default());
         list.write_all("# two\r\n\r\nb/2.warc\r\n./b/1.warc\n".as_bytes()).unwrap();
         let list = list.finish().unwrap();
@@ -246,6 +264,21 @@ mod tests {
         ] {
             let expected: Vec<String> = expected.iter().map(|name| name.replacen("b/./b", "./b", 1)).collect();
             assert_eq!(tree.expand(inputs).unwrap(), expected, "{inputs:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_folder_or_glob_holds_is_searched_for_and_the_rest_is_named() {
+        let tree = Tree::with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
+        let list = format!("@{}", tree.path("list"));
+        for (input, is_search, files) in [
+            (tree.path("a/1.warc"), false, 1),
+            (list, false, 1),
+            (tree.path("a"), true, 2),
+            (tree.path("a/*"), true, 2),
+        ] {
+            let [one] = &expand(std::slice::from_ref(&input), |_| false).unwrap()[..] else { panic!("{input}") };
+            assert_eq!((&one.input, one.is_search, one.locations.len()), (&input, is_search, files));
         }
     }
 

@@ -225,6 +225,7 @@ fn heads() -> Vec<Case> {
 
 fn kinds() -> Vec<Case> {
     let of = |kind, media, payload: &str| Record::of("bad").kind(kind, media, payload.as_bytes());
+    let aside = |target: &str| Record { uri: Some(target.to_owned()), ..of("resource", "text/plain", "words") };
     let wet = page("bad");
     let wet = Record::of("bad").kind("conversion", "text/plain", &wet);
     let resource = Record::of("bad").kind("resource", "text/html", &page("bad"));
@@ -254,6 +255,33 @@ fn kinds() -> Vec<Case> {
             "46 dns response",
             &Record { uri: Some("dns:h.example".to_owned()), ..of("response", "text/dns", "x") },
             "a !not_a_page_record z",
+        ),
+        packed(
+            "46 wget's manifest",
+            &aside("<metadata://gnu.org/software/wget/warc/MANIFEST.txt>"),
+            "a !not_a_page_record z",
+        ),
+        packed("46 Browsertrix's text", &aside("urn:text:http://h.example/a"), "a !not_a_page_record z"),
+        packed(
+            "46 Browsertrix's thumbnail, cut off",
+            &aside("urn:thumbnail:http://h.example/a").length(9999),
+            "a !not_a_page_record z",
+        ),
+        packed("46 ftp", &aside("ftp://h.example/a.txt"), "a !not_a_page_record z"),
+        packed(
+            "46 ftp response",
+            &Record { uri: Some("ftp://h.example/a.txt".to_owned()), ..Record::of("bad") },
+            "a !not_a_page_record z",
+        ),
+        packed(
+            "46 a conversion of no page",
+            &Record { kind: "conversion", ..aside("urn:text:http://h.example/a") },
+            "a !not_a_page_record z",
+        ),
+        packed(
+            "46 a revisit of no page",
+            &Record { kind: "revisit", ..aside("urn:text:http://h.example/a") },
+            "a !revisit z",
         ),
         packed("47 continuation", &of("continuation", "application/octet-stream", "tail"), "a !not_a_page_record z"),
         packed("48 unknown type", &of("future-type", "text/plain", "x"), "a !not_a_page_record z"),

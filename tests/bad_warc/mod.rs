@@ -3,7 +3,7 @@
 //! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have; `a~` one with another
 //! body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
 
-mod build;
+pub(crate) mod build;
 mod cases;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,6 +7,7 @@ use super::{encodings, http, record_head::Head};
 use crate::job::Limits;
 use crate::pages::fetch_time;
 use crate::pages::record::{Form, RawPage, Reason};
+use crate::pages::url::scheme_beyond_web;
 
 /// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
 ///
@@ -50,7 +51,10 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     match head.kind.as_str() {
         "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
         "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
-        "response" | "resource" | "conversion" => None,
+        // What crawlers write about a crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or fetch from other servers.
+        "response" | "resource" | "conversion" => {
+            scheme_beyond_web(&head.uri).map(|_| other(&format!("{} {}", head.kind, head.uri)))
+        }
         "revisit" => Some((Reason::Revisit, String::new())),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
         kind => Some(other(kind)),

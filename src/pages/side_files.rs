@@ -1,0 +1,136 @@
+//! Side files: what lies beside a crawl in its folder, such as an index, a log, checksums or a list of pages.
+//!
+//! In a folder, or where a glob matches, a file that is no crawl is passed over and counted. One that the user has named
+//! is not: it is an error, since somebody wanted it read. Nor is a file whose name claims to hold records
+//! (`.warc.gz`, `.parquet`) but whose content does not: it is a crawl that was lost, perhaps by a failed download.
+//!
+//! The decision depends on the name and the first bytes of the file, so all processes of a run agree.
+
+use std::fmt;
+
+use super::decoded::Compression;
+use super::detect::{HEAD, Kind, claims_lines, claims_records, decoded_head, recognise};
+use super::jsonl::{Census, census};
+use crate::error::{Error, Result};
+use crate::job::Fields;
+use crate::read_at::ReadAt;
+use crate::storage::expand::Expanded;
+use crate::storage::location::Location;
+
+/// A file that was found but is no crawl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideFile {
+    /// The file.
+    pub location: Location,
+    /// What it is instead, or is not.
+    pub reason: &'static str,
+}
+
+/// The side files of a run, ascending by name.
+#[derive(Debug, Default)]
+pub struct SideFiles(pub(super) Vec<SideFile>);
+
+impl SideFiles {
+    /// How many there are, and the first, for people; `None` if there is none.
+    pub fn told(&self) -> Option<impl fmt::Display + use<>> {
+        let SideFile { location, reason } = self.0.first()?;
+        let files = if self.0.len() == 1 { "file that is" } else { "files that are" };
+        Some(format!("passed over {} {files} no crawl, first {location}: {reason}", self.0.len()))
+    }
+
+    /// Refuses a folder or glob that found nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for the first one, with its first side file.
+    pub(super) fn hold_against(&self, inputs: &[Expanded]) -> Result<()> {
+        let find = |location: &Location| self.0.binary_search_by(|file| file.location.cmp(location)).ok();
+        for Expanded { input, locations, .. } in inputs.iter().filter(|input| input.is_search) {
+            let found: Vec<usize> = locations.iter().filter_map(find).collect();
+            if found.len() < locations.len() {
+                continue;
+            }
+            if let Some(SideFile { location, reason }) = found.into_iter().min().map(|first| &self.0[first]) {
+                let files = match locations.len() {
+                    1 => "the only file found is".to_string(),
+                    files => format!("{files} files found, and each is"),
+                };
+                return Err(Error::input(input, format!("{files} no crawl; first {location}: {reason}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The format of a file that was found in a folder or by a glob, or why it is a side file.
+///
+/// # Errors
+/// [`Error::Input`] for a file that is no crawl although its name says so; [`Error::Storage`] if the store fails.
+///
+/// # Cost
+/// As [`detect`](super::detect::detect); twice that for lines of JSON.
+pub(super) fn recognise_found(
+    file: &dyn ReadAt,
+    name: &str,
+    fields: &Fields,
+) -> Result<std::result::Result<Kind, &'static str>> {
+    if name.ends_with(".open") {
+        return Ok(Err("a crawler is still writing it, by its name"));
+    }
+    match recognise(file, name)? {
+        Ok(Kind::Jsonl(compression)) => Ok(match holds_pages(file, compression, name, fields)? {
+            true => Ok(Kind::Jsonl(compression)),
+            false => Err("JSON, but no line has the fields of a page; see input.fields"),
+        }),
+        Err(reason) if claims_records(name) => Err(Error::input(name, reason)),
+        answer => Ok(answer),
+    }
+}
+
+/// Whether lines of JSON may be pages: one of the first is, or none of them ends, or they are damaged under a name that
+/// claims lines of JSON.
+fn holds_pages(file: &dyn ReadAt, compression: Compression, name: &str, fields: &Fields) -> Result<bool> {
+    let head = decoded_head(file, compression)?;
+    let Census { pages, other_objects, other_lines } = census(&head, head.len() < HEAD, fields)?;
+    let are_damaged = other_objects == 0 && claims_lines(name);
+    Ok(pages > 0 || other_objects + other_lines == 0 || are_damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Job;
+    use crate::pages::memory::Memory;
+
+    #[test]
+    fn what_crawlers_leave_beside_a_crawl_is_told_from_crawls() {
+        let page = r#"{"url":"http://a/","text":"x"}"#;
+        let log = r#"{"timestamp":"2026-01-01T00:00:00Z","logLevel":"info","message":"x"}"#;
+        let listed = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\"}\n{\"id\":\"1\",\"url\":\"http://a/\"}\n";
+        let long = format!("{{\"x\":\"{}", "x".repeat(2 * HEAD));
+        for (what, name, content, is_crawl) in [
+            ("WARC", "a.warc", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(true)),
+            ("a WARC being written", "a.warc.gz.open", "WARC/1.0\r\nWARC-Type: warcinfo\r\n", Some(false)),
+            ("a failed download", "a.warc.gz", "<html>404</html>", None),
+            ("a pointer", "a.warc.gz", "version https://git-lfs.github.com/spec/v1\n", None),
+            ("noise under a crawl's name", "a.parquet", "noise", None),
+            ("ARC", "a.arc", "filedesc://a.arc 0.0.0.0", None),
+            ("an index", "a.cdx", " CDX N b a m s k r M S V g\ncom,example)/ 2026 -", Some(false)),
+            ("an index of pywb", "a.cdxj", "com,example)/ 2026 {\"url\":\"http://example.com/\"}\n", Some(false)),
+            ("checksums", "a.warc.gz.sha256", "00ff  a.warc.gz\n", Some(false)),
+            ("truth.tsv", "truth.tsv", "url\tcopy_of\nhttp://a/\t-\n", Some(false)),
+            ("zip", "a.wacz", "PK\x03\x04", Some(false)),
+            ("a log of JSON", "a.log", &log.repeat(1), Some(false)),
+            ("a list of pages", "pages.jsonl", listed, Some(false)),
+            ("pretty JSON", "stats.json", "{\n  \"pages\": 3\n}\n", Some(false)),
+            ("lines of JSON", "a.jsonl", page, Some(true)),
+            ("lines of JSON by content", "a", &format!("{log}\n{page}\n"), Some(true)),
+            ("damaged lines", "a.jsonl", "no json\nno json\n", Some(true)),
+            ("damaged lines of something", "a.json", "no json\nno json\n", Some(false)),
+            ("a line without end", "a.json", &long, Some(true)),
+            ("nothing", "a.log", "", Some(true)),
+        ] {
+            let found = recognise_found(&Memory(content.as_bytes().to_vec()), name, &Job::default().input.fields);
+            assert_eq!(found.ok().map(|kind| kind.is_ok()), is_crawl, "{what}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+use std::path::Path;
+
+use crate::bad_warc::build::{Record, gzip};
+use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+
+/// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
+fn wget_crawl(pages: &[&str]) -> Vec<u8> {
+    let of = |kind, target: &str, media, payload: &[u8]| Record {
+        uri: Some(format!("<{target}>")),
+        ..Record::of("x").kind(kind, media, payload)
+    };
+    let mut records = vec![Record {
+        uri: None,
+        ..of("warcinfo", "", "application/warc-fields", b"software: Wget/1.21.3 (linux-gnu)\r\n")
+    }];
+    for page in pages {
+        let target = format!("http://h.example/{page}");
+        let request = format!("GET /{page} HTTP/1.1\r\nHost: h.example\r\n\r\n");
+        records.push(of("request", &target, "application/http;msgtype=request", request.as_bytes()));
+        records.push(Record { uri: Some(format!("<{target}>")), ..Record::of(page) });
+    }
+    for note in ["MANIFEST.txt", "wget_arguments.txt", "wget.log"] {
+        records.push(of(
+            "resource",
+            &format!("metadata://gnu.org/software/wget/warc/{note}"),
+            "text/plain",
+            b"words\n",
+        ));
+    }
+    records.iter().flat_map(|record| gzip(&record.bytes())).collect()
+}
+
+/// The counts of records in the summary of a run: kept, and rejected by reason.
+fn records(out: &str) -> (u64, serde_json::Value) {
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
+    let records = &summary["records"];
+    let rejected: u64 = records["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    let kept = records["kept"].as_u64().unwrap();
+    assert_eq!(records["read"].as_u64().unwrap(), kept + rejected, "{records}");
+    (kept, records["rejected"].clone())
+}
+
+#[test]
+fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("site.warc.gz"), wget_crawl(&["a", "b", "c"])).unwrap();
+    succeed(&["run", "--input", &at("site.warc.gz"), "--output", &at("out")]);
+    // warcinfo, three requests, three notes.
+    assert_eq!(records(&at("out")), (3, serde_json::json!({ "not_a_page_record": 7 })));
+    let pages = succeed(&["show", &at("out/pages"), "--json"]);
+    let mut urls: Vec<_> =
+        pages.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()["url"].to_string()).collect();
+    urls.sort_unstable();
+    assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
+}
+
+/// Puts beside a crawl what crawlers and this program put there; in the order of names, `archive/site.cdx` is first.
+fn put_side_files(crawl: &Path) -> usize {
+    let side_files: [(&str, &[u8]); 9] = [
+        ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),
+        ("archive/site.warc.gz.open", &wget_crawl(&["a"])),
+        ("archive/site.warc.gz.sha256", b"00ff  site.warc.gz\n"),
+        ("crawl.log", b"2026-01-01T00:00:00.000Z 200 700 http://h.example/a - - text/html\n"),
+        ("indexes/index.cdxj", b"example,h)/a 20260101000000 {\"url\": \"http://h.example/a\"}\n"),
+        ("logs/crawl.log", b"{\"timestamp\":\"2026-01-01T00:00:00Z\",\"logLevel\":\"info\",\"message\":\"x\"}\n"),
+        ("pages/pages.jsonl", b"{\"format\":\"json-pages-1.0\"}\n{\"id\":\"1\",\"url\":\"http://h.example/a\"}\n"),
+        ("site.wacz", b"PK\x03\x04"),
+        ("stats.json", b"{\n  \"crawled\": 3\n}\n"),
+    ];
+    for (name, bytes) in side_files {
+        std::fs::create_dir_all(crawl.join(name).parent().unwrap()).unwrap();
+        std::fs::write(crawl.join(name), bytes).unwrap();
+    }
+    side_files.len()
+}
+
+#[test]
+fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir_all(at("crawl/archive")).unwrap();
+    std::fs::write(at("crawl/archive/site.warc.gz"), wget_crawl(&["a", "b", "c"])).unwrap();
+    succeed(&["run", "--input", &at("crawl/"), "--output", &at("bare")]);
+    let bare = files(&folder.path().join("bare"));
+
+    let side_files = put_side_files(&folder.path().join("crawl"));
+    let told = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
+    for (input, workers) in [("crawl/", "1"), ("crawl/", "2"), ("crawl/", "3"), ("crawl/**/*", "4")] {
+        let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
+        let said = said(&webtwin(&run).output().unwrap());
+        assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{input}: {said}");
+        let mut found = files(&folder.path().join(workers));
+        if input.contains('*') {
+            // It has the digest of the job, which names the input.
+            found.insert("summary.json".into(), bare["summary.json"].clone());
+        }
+        assert!(found == bare, "{input} {workers}");
+    }
+    let cluster = cluster_file(folder.path(), 2, &free_addresses::<2>());
+    let processes = ["0", "1"].map(|process| {
+        let at_process = ["run", "--cluster", &cluster, "--process", process];
+        webtwin(&[&at_process[..], &["--input", &at("crawl/"), "--output", &at("2x2")]].concat()).spawn().unwrap()
+    });
+    let said: String = processes.map(|process| said(&process.wait_with_output().unwrap())).concat();
+    assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{said}");
+    assert!(files(&folder.path().join("2x2")) == bare);
+}
+
+#[test]
+fn what_synth_writes_is_read_as_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "200", "--seed", "7", "--output", &at("crawl")]);
+    let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
+    assert!(
+        output.status.success() && said(&output).contains("passed over 1 file that is no crawl"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(records(&at("out")).0, 200);
+}
+
+#[test]
+fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let side_files = put_side_files(&folder.path().join("crawl"));
+    std::fs::create_dir(at("lost")).unwrap();
+    std::fs::write(at("lost/a.warc.gz"), wget_crawl(&["a"])).unwrap();
+    std::fs::write(at("lost/b.warc.gz"), "<html>404</html>").unwrap();
+    std::fs::write(at("list"), "crawl/archive/site.cdx\n").unwrap();
+    let (sound, list) = (at("lost/a.warc.gz"), format!("@{}", at("list")));
+    for (input, words) in [
+        (at("crawl/"), format!("input {}: {side_files} files found, and each is no crawl; first", at("crawl/"))),
+        (at("crawl/*.wacz"), "the only file found is no crawl; first".to_string()),
+        (at("crawl/archive/site.cdx"), "site.cdx: not_warc".to_string()),
+        (list, "site.cdx: not_warc".to_string()),
+        (at("lost"), "b.warc.gz: not_warc: an HTML page".to_string()),
+    ] {
+        let message = fail(&["run", "--input", &sound, "--input", &input, "--output", &at("out")], 3);
+        assert!(message.contains(&words) && message.lines().count() == 1, "{input}: {message}");
+    }
+    // Named once and found twice, it is named.
+    let named = ["run", "--input", &at("crawl"), "--input", &at("crawl/crawl.log"), "--output", &at("out")];
+    assert!(fail(&named, 3).contains("crawl.log: not_warc"));
+}
