@@ -24,6 +24,7 @@ use crate::job::{Chunks, Unit};
 ///
 /// # Examples
 /// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
 /// use webtwin::chunks::Recipe;
 /// use webtwin::job::{Chunks, Unit};
 ///

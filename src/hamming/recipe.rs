@@ -28,6 +28,7 @@ use super::simhash::Sums;
 ///
 /// # Examples
 /// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
 /// use webtwin::hamming::recipe::Recipe;
 /// use webtwin::job::Job;
 ///

@@ -28,6 +28,7 @@ const BLOCK: usize = 16;
 /// # Examples
 /// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the lowest.
 /// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
 /// use webtwin::hamming::simhash::Sums;
 /// use webtwin::text::Feature;
 ///

@@ -48,6 +48,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 ///
 /// # Examples
 /// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
 /// use webtwin::hamming::design::paper::example_3_1;
 /// use webtwin::hamming::online::{Builder, Near, OnlineIndex};
 ///

@@ -40,6 +40,7 @@ use crate::pages::url::CanonicalUrl;
 ///
 /// # Examples
 /// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_pages::*}; }
 /// use webtwin::ids::doc_id;
 /// use webtwin::job::Limits;
 /// use webtwin::pages::html::Extractor;
