@@ -95,8 +95,8 @@ reasons! {
     OlderCapture = "older_capture", NoPage;
     /// Another URL has the same 64-bit doc id.
     DocIdCollision = "doc_id_collision", Bad;
-    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type, or
-    /// a target that is no http(s) URL.
+    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type,
+    /// or a target that is no http(s) URL.
     NotAPageRecord = "not_a_page_record", NoPage;
     /// A WARC revisit record: its payload is in another record.
     Revisit = "revisit", NoPage;

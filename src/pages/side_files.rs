@@ -1,7 +1,7 @@
 //! Side files: what lies beside a crawl in its folder, such as an index, a log, checksums or a list of pages.
 //!
-//! In a folder, or where a glob matches, a file that is no crawl is passed over and counted. One that the user has named
-//! is not: it is an error, since somebody wanted it read. Nor is a file whose name claims to hold records
+//! In a folder, or where a glob matches, a file that is no crawl is passed over and counted. One that the user has
+//! named is not: it is an error, since somebody wanted it read. Nor is a file whose name claims to hold records
 //! (`.warc.gz`, `.parquet`) but whose content does not: it is a crawl that was lost, perhaps by a failed download.
 //!
 //! The decision depends on the name and the first bytes of the file, so all processes of a run agree.
@@ -119,7 +119,7 @@ mod tests {
             ("checksums", "a.warc.gz.sha256", "00ff  a.warc.gz\n", Some(false)),
             ("truth.tsv", "truth.tsv", "url\tcopy_of\nhttp://a/\t-\n", Some(false)),
             ("zip", "a.wacz", "PK\x03\x04", Some(false)),
-            ("a log of JSON", "a.log", &log.repeat(1), Some(false)),
+            ("a log of JSON", "a.log", log, Some(false)),
             ("a list of pages", "pages.jsonl", listed, Some(false)),
             ("pretty JSON", "stats.json", "{\n  \"pages\": 3\n}\n", Some(false)),
             ("lines of JSON", "a.jsonl", page, Some(true)),
