@@ -111,9 +111,14 @@ impl MemoryEstimate {
 /// # Errors
 /// Only when the run has ended.
 pub fn held_bytes(net: &mut Net<'_>, mine: MemoryEstimate) -> Result<u64> {
+    Ok(of_largest_process(net, mine.shelf_bytes())? + AT_REST)
+}
+
+/// The most bytes of a process, whose workers each bring theirs.
+fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
     let workers = net.workers_per_process();
-    let all: Vec<u64> = net.all_gather("memory", mine.shelf_bytes())?;
-    Ok(all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST)
+    let all: Vec<u64> = net.all_gather("memory", mine)?;
+    Ok(all.chunks(workers).map(|process| process.iter().sum()).max().unwrap_or(0))
 }
 
 /// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
@@ -165,13 +170,7 @@ pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
-    let workers = net.workers_per_process();
-    let all: Vec<u64> = net.all_gather("memory", mine)?;
-    let needed_bytes = all.chunks(workers).map(|process| process.iter().sum::<u64>()).max().unwrap_or(0) + AT_REST;
-    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
-        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
-    }
-    Ok(())
+    refuse_beyond_bound(what, of_largest_process(net, mine)?, allowed_bytes)
 }
 
 /// The refusal of a job that needs another bound.
