@@ -22,7 +22,7 @@ use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Rank};
 use crate::job::{Job, Measure, MergeCondition};

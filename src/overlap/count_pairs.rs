@@ -8,6 +8,12 @@ pub fn pair_key(a: Rank, b: Rank) -> u64 {
     u64::from(a) << 32 | u64::from(b)
 }
 
+/// The smaller page of a pair.
+#[inline]
+pub fn smaller(pair: u64) -> Rank {
+    (pair >> 32) as Rank
+}
+
 /// Scratch of [`count`], reused from one bucket to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -36,7 +42,7 @@ pub fn count(
     mut found: impl FnMut(Rank, Rank, u32),
 ) -> u64 {
     let Scratch { starts, partners, table, found: enough } = scratch;
-    let page = |pair: u64| ((pair >> 32) as Rank - first) as usize;
+    let page = |pair: u64| (smaller(pair) - first) as usize;
     starts.clear();
     starts.resize(pages + 1, 0);
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);

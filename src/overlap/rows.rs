@@ -78,7 +78,7 @@ impl Shares {
 
     /// Worker that owns a key.
     #[inline]
-    pub fn worker(&self, key: u64) -> usize {
+    pub fn owner(&self, key: u64) -> usize {
         ((u128::from(key) * u128::from(self.workers)) >> 64) as usize
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, doc)).collect();
         for worker in 0..workers {
             for bucket in 0..1 << bucket_bits {
-                let mine = |row: &&R| shares.worker(row.key()) == worker && shares.bucket(row.key()) == bucket;
+                let mine = |row: &&R| shares.owner(row.key()) == worker && shares.bucket(row.key()) == bucket;
                 let mut got: Vec<R> = rows.iter().filter(mine).copied().collect();
                 let mut want = got.clone();
                 sort_bucket(&mut got, &mut Vec::new(), shares);
@@ -193,7 +193,7 @@ mod tests {
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {
             for (kind, key) in [Row32::new(fprint, 0).key(), Row64::new(fprint, 0).key()].into_iter().enumerate() {
-                rows[shares.worker(key) * 16 + shares.bucket(key)][kind] += 1;
+                rows[shares.owner(key) * 16 + shares.bucket(key)][kind] += 1;
             }
         }
         assert!(rows.iter().flatten().all(|n| (800..1200).contains(n)), "{rows:?}");

@@ -60,6 +60,13 @@ pub struct ServerPair {
     pub same_path: u32,
 }
 
+impl ServerPair {
+    /// The two servers as one number.
+    pub fn key(&self) -> u64 {
+        u64::from(self.a) << 32 | u64::from(self.b)
+    }
+}
+
 /// Relation of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

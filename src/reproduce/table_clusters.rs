@@ -10,9 +10,9 @@ use crate::clusters::union_find::UnionFind;
 use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
-use crate::engine::{Cluster, Net, run};
+use crate::engine::{Cluster, HashOwners, Net, Owners, run};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Rank};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row32;
@@ -64,14 +64,15 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
 }
 
 fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryBudget) -> Result<TableClusters> {
-    let (count, peers) = (table.pages() as usize, net.peers() as u64);
+    let count = table.pages() as usize;
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
     let wholes = mine.clone().map(|doc| {
         let exact = table.exact(doc);
         [(exact >> 32) as u32, exact as u32, doc]
     });
-    let to = |row: &[u32; 3]| (splitmix64(u64::from(row[0]) << 32 | u64::from(row[1])) % peers) as usize;
+    let owners = HashOwners::new(net);
+    let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
     let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);

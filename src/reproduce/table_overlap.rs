@@ -21,7 +21,7 @@ use crate::ids::{FPrint, Rank};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Row, Row32, Row64};
+use crate::overlap::rows::{Row, Row32, Row64, Shares};
 
 /// Bytes that a process holds whatever it does, and what its allocator does not give back.
 const AT_REST: u64 = 64 << 20;
@@ -241,7 +241,7 @@ fn pairs<R: Row>(
 
 /// All pages but the first of each set of exact copies; every worker brings its pages.
 fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Rank>) -> Result<PageSet> {
-    let peers = net.peers() as u64;
+    let shares = Shares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
     // In parts of the fingerprints, so that no more than some 16 million rows are held at a time.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);
@@ -250,7 +250,7 @@ fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Rank>) -> Result<P
             let exact = table.exact(doc);
             (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc])
         });
-        let mut rows = net.exchange_all("exact", rows, |row| ((u64::from(row[1]) * peers) >> 32) as usize)?;
+        let mut rows = net.exchange_all("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
         rows.sort_unstable();
         let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(rows[1][2]);
         let found = rows.windows(2).filter_map(copy).collect();

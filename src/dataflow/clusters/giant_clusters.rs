@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::clusters::weakest_links::{Cut, EXACT, Edge, thin, weakest};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::sinks::report::SHOWN;
-use crate::engine::Net;
+use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{DocId, HostId, Rank};
 use crate::overlap::SimilarPair;
@@ -90,8 +90,8 @@ pub fn giants(
         }
     }
     thin(&mut edges);
-    let peers = net.peers();
-    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| place[&edge.cluster] % peers)?;
+    let dealt = RoundRobin::new(net.peers());
+    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
     let cut = |cut: Cut| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
     let mine: Vec<_> = edges

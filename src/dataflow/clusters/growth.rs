@@ -16,7 +16,7 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::Rank;
 use crate::job::Clusters;
 use crate::overlap::prune::PageSet;
 
@@ -44,7 +44,7 @@ pub fn similar_clusters(
     let component_of = net.once(|| of_pages(&component, labels))?;
     drop(component);
     let component_of = |page: Rank| component_of[page as usize];
-    let key = |page: Rank| splitmix64(u64::from(component_of(page)));
+    let key = |row: &[u32; 2]| component_of(row[0]);
 
     let room = room.parted(3);
     let [all] = net.sum("links", [links.len() as u64])?;
@@ -54,15 +54,15 @@ pub fn similar_clusters(
         .zip(from_elsewhere)
         .filter(|(page, _)| component_of(*page) != NONE)
         .map(|(page, &links)| [page, links]);
-    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
+    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room)?;
     let rows = links.filter(|&(src, dst)| {
         let component = component_of(src);
         component != NONE && component_of(dst) == component
     });
     let rows = rows.map(<[Rank; 2]>::from);
-    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
+    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)?;
     let rows = edges.into_iter().map(<[Rank; 2]>::from);
-    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
+    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;
 
     let mut found = Vec::new();
     let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -9,9 +9,9 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Rank};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
@@ -113,8 +113,7 @@ pub fn summary(
         let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
         counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
-    let clusters =
-        |&[src, dst]: &[Rank; 2]| splitmix64(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
+    let clusters = |&[src, dst]: &[Rank; 2]| u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]);
     let rows = rows.map(<[Rank; 2]>::from);
     let mut shares = HashPartitions::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());

@@ -17,9 +17,9 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Rank};
 use crate::job::Servers;
 use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
@@ -72,7 +72,7 @@ pub fn overlap(
     settings: &Servers,
     partitions: Partitions,
 ) -> Result<ServerOverlap> {
-    let (hosts, peers) = (&crawl.directory.hosts, net.peers() as u64);
+    let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
     let mut mine = vec![0u32; count];
     let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
@@ -84,8 +84,7 @@ pub fn overlap(
         let row = || ServerPage::new(cluster, host, xxh3_64(path(&page.url).as_bytes()), page.exact);
         (sizes[cluster as usize] > 1).then(row)
     });
-    let to = |row: &ServerPage| (splitmix64(u64::from(row.cluster)) % peers) as usize;
-    let mut pages = net.exchange_all("pages of clusters", rows, to)?;
+    let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
     pages.sort_unstable();
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
@@ -95,14 +94,18 @@ pub fn overlap(
         cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
         Ok(cluster.is_some())
     };
-    let to = |pair: &ServerPair| (splitmix64(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
-    net.exchange_from("pairs of servers", source, to, |pairs| {
-        for pair in pairs {
-            let sum = shared.entry((pair.a, pair.b)).or_default();
-            *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
-        }
-        Ok(())
-    })?;
+    net.exchange_from(
+        "pairs of servers",
+        source,
+        |pair| owners.owner(pair.key()),
+        |pairs: &[ServerPair]| {
+            for pair in pairs {
+                let sum = shared.entry((pair.a, pair.b)).or_default();
+                *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+            }
+            Ok(())
+        },
+    )?;
     let mut pairs: Vec<(ServerPair, Kind)> = Vec::new();
     for ((a, b), (shared, same_path)) in shared {
         let pair = ServerPair { a, b, shared, same_path };
@@ -150,13 +153,12 @@ fn named(
     pages_of: &[u32],
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
-    let peers = net.peers();
-    let owner = |id: HostId| id as usize % peers;
+    let dealt = RoundRobin::new(net.peers());
     let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
     for (rank, page) in &crawl.pages {
         names.entry(crawl.directory.hosts[*rank as usize]).or_insert_with(|| host(&page.url));
     }
-    let rows = names.into_iter().map(|(id, name)| (owner(id), (id, name.to_string())));
+    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id as usize), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
     let row = |(pair, kind): (ServerPair, Kind)| {
@@ -171,16 +173,16 @@ fn named(
             pages_b: pages_of[pair.b as usize],
             kind,
         };
-        (owner(pair.a), row)
+        (dealt.owner(pair.a as usize), row)
     };
     let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
         row.host_a = names[&(row.a as HostId)].clone();
-        (owner(row.b as HostId), row)
+        (dealt.owner(row.b as usize), row)
     });
     let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
         row.host_b = names[&(row.b as HostId)].clone();
         (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
-        (partitions.owner(partitions.of(row.a)), row)
+        (partitions.owner(row.a), row)
     });
     let mut rows = net.exchange_rows("server pairs", rows)?;
     rows.sort_unstable();

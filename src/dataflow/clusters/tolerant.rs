@@ -22,9 +22,9 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::Rank;
 use crate::job::{Attach, Clusters};
 
 /// What every process knows of the pages.
@@ -110,7 +110,7 @@ impl Web<'_> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
         let rows = links.filter(|&link| self.on_one_host(link)).map(<[Rank; 2]>::from);
-        let key = |row: &[Rank; 2]| splitmix64(u64::from(hosts[row[0] as usize]));
+        let key = |row: &[Rank; 2]| hosts[row[0] as usize];
         let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
         let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..shares.count() {
@@ -168,7 +168,7 @@ impl Web<'_> {
             many
         })?;
         let mirrored = |page: Rank| self.has_copies(page) && many[similar_cluster(page) as usize];
-        let key = |row: &[u32; 2]| splitmix64(u64::from(similar_cluster(row[0])));
+        let key = |row: &[u32; 2]| similar_cluster(row[0]);
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;
         let bits = bucket_bits(all / net.peers() as u64 * 8);

@@ -28,7 +28,7 @@ pub(crate) fn laid_down<R: Row>(
     net.exchange_from(
         "FPrint-DocID",
         |send: &mut dyn FnMut(R)| source(&mut |fprint, doc| send(R::new(fprint, doc))),
-        |row| shares.worker(row.key()),
+        |row| shares.owner(row.key()),
         |rows| rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row)),
     )?;
     Ok(table)

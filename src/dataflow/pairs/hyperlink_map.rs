@@ -7,7 +7,7 @@
 //! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
 
 use crate::dataflow::shuffle::directory::Directory;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::Rank;
 use crate::job::Signatures;

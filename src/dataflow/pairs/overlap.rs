@@ -9,13 +9,13 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank, splitmix64};
+use crate::ids::{FPrint, HostId, Rank};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
-use crate::overlap::count_pairs::pair_key;
+use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
@@ -79,7 +79,7 @@ pub fn similar_pairs(
         Guard::MutualBest => {
             let chunks = &all.chunks;
             let resemblance = |pair: &SimilarPair| (pair.value, chunks[pair.a as usize].max(chunks[pair.b as usize]));
-            keep_mutual_best(net, &mut pairs, hosts, |page| all.owner(page), resemblance)?;
+            keep_mutual_best(net, &mut pairs, hosts, &all, resemblance)?;
         }
         Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
         Guard::Neighbours => part_neighbours(net, &mut pairs, &all, exact_pairs, links, crawl, job.overlap.doubt)?,
@@ -130,7 +130,7 @@ pub(crate) fn keep_mutual_best(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
     hosts: &[HostId],
-    owner: impl Fn(Rank) -> usize,
+    owners: &impl Owners<Rank>,
     resemblance: impl Fn(&SimilarPair) -> (u32, u32),
 ) -> Result<()> {
     let rows = pairs.iter().flat_map(|pair| {
@@ -143,7 +143,7 @@ pub(crate) fn keep_mutual_best(
             larger,
         })
     });
-    let mut matches = net.exchange_all("matches", rows, |row: &Match| owner(row.from))?;
+    let mut matches = net.exchange_all("matches", rows, |row: &Match| owners.owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -153,7 +153,7 @@ pub(crate) fn keep_mutual_best(
             best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
         },
     );
-    let mut votes = net.exchange_all("votes", best, |key| owner((key >> 32) as Rank))?;
+    let mut votes = net.exchange_all("votes", best, |key| owners.owner(smaller(*key)))?;
     votes.sort_unstable();
     let both = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);
@@ -185,8 +185,8 @@ fn part_neighbours(
     let labels = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Rank| labels[page as usize];
-    let peers = net.peers() as u64;
-    let to = |page: Rank| (splitmix64(u64::from(component(page))) % peers) as usize;
+    let owners = HashOwners::new(net);
+    let to = |page: Rank| owners.owner(component(page));
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;

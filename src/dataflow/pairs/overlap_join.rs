@@ -17,11 +17,11 @@ use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, p
 use crate::dataflow::pairs::counts::Counts;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
 use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{FPrint, HostId, Rank};
 use crate::job::{Guard, Overlap};
-use crate::overlap::count_pairs::{self, count, pair_key};
+use crate::overlap::count_pairs::{self, count};
 use crate::overlap::planner::{self, Load, Method};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
@@ -75,10 +75,10 @@ pub struct AllPairs {
     stripes: PageStripes,
 }
 
-impl AllPairs {
-    /// Worker that has the pairs whose smaller page is `a`.
-    pub fn owner(&self, a: Rank) -> usize {
-        self.stripes.worker(pair_key(a, a))
+/// A pair is with the owner of its smaller page.
+impl Owners<Rank> for AllPairs {
+    fn owner(&self, smaller: Rank) -> usize {
+        self.stripes.owner(smaller)
     }
 }
 

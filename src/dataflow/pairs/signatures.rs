@@ -15,7 +15,7 @@ use crate::dataflow::pairs::overlap::keep_mutual_best;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::Rank;
 use crate::job::{Guard, Job, Signatures};
@@ -98,7 +98,7 @@ pub fn similar_pairs(
     if settings.guard == Guard::MutualBest {
         // Of a thousand million parts that two pages may share, they lack as many as they are apart.
         let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
-        keep_mutual_best(net, &mut pairs, &directory.hosts, |rank| directory.owner(rank), resemblance)?;
+        keep_mutual_best(net, &mut pairs, &directory.hosts, &*directory, resemblance)?;
     }
     let [signatures, joined, collisions, left] =
         net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::hamming::self_join::close_pairs;
 use crate::dataflow::reading::captures::Crawl;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::{Rank, splitmix64};
+use crate::ids::Rank;
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
@@ -65,7 +65,7 @@ struct Numbers {
     firsts: Vec<u32>,
 }
 
-impl Numbers {
+impl Owners<u32> for Numbers {
     fn owner(&self, number: u32) -> usize {
         self.firsts.partition_point(|first| *first <= number) - 1
     }
@@ -82,14 +82,14 @@ pub fn similar_pairs(
     exact_pairs: &[SimilarPair],
     settings: &Hamming,
 ) -> Result<(Vec<SimilarPair>, Counts)> {
-    let (peers, directory) = (net.peers() as u64, &crawl.directory);
+    let directory = &crawl.directory;
     let copies = exact_pairs.iter().map(|pair| pair.b);
     let mut copies: Vec<Rank> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
     let centres = crawl.pages.iter().filter(|(rank, _)| copies.binary_search(rank).is_err());
     let rows = centres.filter_map(|(rank, page)| Some(SimhashDocId::new(page.simhash?, *rank)));
-    let to = |row: &SimhashDocId| (splitmix64(row.simhash()) % peers) as usize;
-    let mut rows = net.exchange_all("simhashes of centres", rows, to)?;
+    let owners = HashOwners::new(net);
+    let mut rows = net.exchange_all("simhashes of centres", rows, |row| owners.owner(row.simhash()))?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);

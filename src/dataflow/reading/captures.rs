@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, WorkerPages};
 use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::Rank;
 use crate::pages::record::Reason;
 
 /// The pages of the run, settled.
@@ -45,7 +45,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
     let rows = std::mem::take(&mut shelf.captures);
-    let owner = |capture: &Capture| partitions.owner(partitions.of(capture.doc_id));
+    let owner = |capture: &Capture| partitions.owner(capture.doc_id);
     let mut captures = net.exchange_rows("captures", rows.into_iter().map(move |row| (owner(&row), row)))?;
     captures.sort_unstable_by(|x, y| order(x).cmp(&order(y)));
 
@@ -102,8 +102,8 @@ fn directory(net: &mut Net<'_>, pages: &[(Rank, Capture)], partitions: Partition
     let mut mine: Vec<u64> = pages.iter().map(|(_, page)| host_key(page)).collect();
     mine.sort_unstable();
     mine.dedup();
-    let peers = net.peers() as u64;
-    let mut owned = net.exchange_all("hosts", mine, |key| (splitmix64(*key) % peers) as usize)?;
+    let owners = HashOwners::new(net);
+    let mut owned = net.exchange_all("hosts", mine, |key| owners.owner(*key))?;
     owned.sort_unstable();
     owned.dedup();
     let hosts = net.share("all hosts", owned)?;

@@ -12,10 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::hamming::simhash::Sums;
-use crate::ids::splitmix64;
 use crate::text::{Feature, inverse_document_frequency};
 
 /// A hash is its own hash.
@@ -72,10 +71,10 @@ fn document_frequencies(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<std::s
     for (slot, _) in shelf.kept() {
         shelf.features.get(slot).0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
     }
-    let peers = net.peers() as u64;
+    let owners = HashOwners::new(net);
     let rows = mine.into_iter().map(|(hash, pages)| [(hash >> 32) as u32, hash as u32, pages]);
     let hash = |row: &[u32; 3]| u64::from(row[0]) << 32 | u64::from(row[1]);
-    let mut owned = net.exchange_all("document frequencies", rows, |row| (splitmix64(hash(row)) % peers) as usize)?;
+    let mut owned = net.exchange_all("document frequencies", rows, |row| owners.owner(hash(row)))?;
     owned.sort_unstable();
     let sums =
         owned.chunk_by(|x, y| hash(x) == hash(y)).map(|run| [run[0][0], run[0][1], run.iter().map(|row| row[2]).sum()]);

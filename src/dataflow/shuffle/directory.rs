@@ -3,19 +3,20 @@
 //! The number of partitions comes from the job, never from the number of workers; partition p belongs to worker p mod
 //! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
 
+use crate::engine::{Owners, RoundRobin};
 use crate::ids::{DocId, HostId, Rank};
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
 pub struct Partitions {
     bits: u32,
-    peers: usize,
+    dealt: RoundRobin,
 }
 
 impl Partitions {
     /// `partitions` is a power of two.
     pub fn new(partitions: u32, peers: usize) -> Partitions {
-        Partitions { bits: partitions.trailing_zeros(), peers }
+        Partitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
     }
 
     /// How many there are.
@@ -27,10 +28,12 @@ impl Partitions {
     pub fn of(&self, key: u64) -> usize {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
+}
 
-    /// Worker that owns a partition.
-    pub fn owner(&self, partition: usize) -> usize {
-        partition % self.peers
+/// A well mixed key belongs to the owner of its partition.
+impl Owners<u64> for Partitions {
+    fn owner(&self, key: u64) -> usize {
+        self.dealt.owner(self.of(key))
     }
 }
 
@@ -81,12 +84,12 @@ impl Directory {
     fn of(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: Partitions) -> Directory {
         let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Rank;
         let starts: Vec<Rank> = (0..=partitions.count()).map(start).collect();
-        let mut owned = vec![0; partitions.peers];
+        let mut owned = vec![0; partitions.dealt.peers()];
         let before = starts
             .windows(2)
             .enumerate()
             .map(|(p, starts)| {
-                let owned = &mut owned[partitions.owner(p)];
+                let owned = &mut owned[partitions.dealt.owner(p)];
                 *owned += starts[1] - starts[0];
                 *owned - (starts[1] - starts[0])
             })
@@ -109,14 +112,9 @@ impl Directory {
         self.partitions.of(self.doc_ids[rank as usize])
     }
 
-    /// Worker that owns a page's row.
-    pub fn owner(&self, rank: Rank) -> usize {
-        self.partitions.owner(self.partition(rank))
-    }
-
     /// Pages that a worker owns, ascending.
     pub fn owned(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
-        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.owner(p) == worker);
+        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
         mine.flat_map(|p| self.starts[p]..self.starts[p + 1])
     }
 
@@ -156,6 +154,13 @@ impl Directory {
             step *= 4;
         }
         None
+    }
+}
+
+/// A page's row belongs to the owner of its doc id.
+impl Owners<Rank> for Directory {
+    fn owner(&self, rank: Rank) -> usize {
+        self.partitions.owner(self.doc_ids[rank as usize])
     }
 }
 

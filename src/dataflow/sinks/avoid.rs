@@ -11,9 +11,9 @@ use crate::applications::keep::{PageCopy, Why, keeper, kept_collection, why};
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, Rank, splitmix64};
+use crate::ids::{DocId, Rank};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,13 +118,13 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
 
 /// URL prefixes that cover the pages to skip and no other; all of them at worker 0, ascending, none elsewhere.
 pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
-    let peers = net.peers() as u64;
+    let owners = HashOwners::new(net);
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
     let rows = crawl.pages.iter().map(|(rank, page)| {
         let avoid = to_skip.next_if_eq(rank).is_some();
         let host = crawl.directory.hosts[*rank as usize];
         let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
-        ((splitmix64(u64::from(host)) % peers) as usize, visited)
+        (owners.owner(host), visited)
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;
     visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));

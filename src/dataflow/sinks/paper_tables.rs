@@ -10,7 +10,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::sinks::avoid::Avoid;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::FPrint;
 use crate::overlap::FPrintDocId;
@@ -45,7 +45,7 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Part
         row.skip_pages += skip;
         row.skip_bytes += skip * page.body_bytes;
     }
-    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(partitions.of(row.host_id)), row)).collect();
+    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(row.host_id), row)).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
     for row in net.exchange_rows("hosts by name", rows)? {
         let sum = all.entry((row.host_id, row.host.clone())).or_default();
@@ -83,11 +83,12 @@ pub fn fprint_docid(
     partitions: Partitions,
     bits: u32,
 ) -> Result<Vec<Part>> {
-    let partition = |fprint: FPrint| partitions.of(fprint << (64 - bits));
+    let leading = |fprint: FPrint| fprint << (64 - bits);
+    let partition = |fprint: FPrint| partitions.of(leading(fprint));
     let rows = shelf
         .kept()
         .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)));
-    let to = |row: &FPrintDocId| partitions.owner(partition(row.fprint()));
+    let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
     let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
     rows.sort_unstable_by_key(FPrintDocId::key);
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));

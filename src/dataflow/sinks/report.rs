@@ -6,7 +6,7 @@ use crate::applications::keep::kept_collection;
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{DocId, HostId, Rank};
 

@@ -23,7 +23,7 @@ use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_against_bou
 use crate::dataflow::sinks::summary::Records;
 use crate::dataflow::sinks::tables::{Part, rejected_table, split};
 use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{Rank, doc_id};
 use crate::job::Job;
