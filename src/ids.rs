@@ -3,20 +3,20 @@
 //! | type | width | what it is |
 //! |---|---|---|
 //! | [`DocId`] | 64 bits | a page for ever: hash of its canonical URL, the same in every crawl |
-//! | [`Rank`] | 32 bits | a page within one run: its place in ascending `DocId` order |
+//! | [`Page`] | 32 bits | a page within one run: its number in ascending `DocId` order |
 //! | [`HostId`] | 32 bits | a host within one run: its place in ascending order of hashed names |
 //! | [`FPrint`] | 64 bits | a chunk of text (32-bit recipes leave the high half zero) |
 //! | [`SimHash`] | up to 64 bits | the features of a page; bits above the recipe's width f are zero |
 //!
-//! Because ranks follow the order of doc ids, "smallest `DocId`" and "smallest rank" are the same page.
+//! Because pages are numbered in the order of doc ids, the page of the smallest doc id is the smallest page.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A page, by the hash of its canonical URL.
 pub type DocId = u64;
 
-/// A page within one run: position in ascending [`DocId`] order.
-pub type Rank = u32;
+/// A page within one run: its number, from 0, in ascending [`DocId`] order.
+pub type Page = u32;
 
 /// A host within one run: position in ascending order of hashed host names.
 pub type HostId = u32;

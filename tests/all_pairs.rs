@@ -3,7 +3,7 @@ use webtwin::dataflow::pairs::overlap_join::{Pages, Work, similar_pairs};
 use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
-use webtwin::ids::Rank;
+use webtwin::ids::Page;
 use webtwin::job::{Guard, Overlap};
 use webtwin::overlap::coarse_count::Layout;
 use webtwin::overlap::planner::Method;
@@ -25,9 +25,9 @@ fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
 /// A table of pages 0 to 59, and what else is known of them.
 #[derive(Debug, Clone)]
 struct Small {
-    rows: Vec<(u64, Rank)>,
+    rows: Vec<(u64, Page)>,
     hosts: Vec<u32>,
-    copies: Vec<Rank>,
+    copies: Vec<Page>,
     settings: Overlap,
 }
 
@@ -35,9 +35,9 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
     let Small { rows, hosts, copies, settings } = small.clone();
     let mut pairs = results(cluster, move |net| {
         let (me, peers) = (net.index(), net.peers());
-        let copies = PageSet::new(60, |page| copies.contains(&(page as Rank)));
+        let copies = PageSet::new(60, |page| copies.contains(&(page as Page)));
         let mut mine = rows.iter().skip(me).step_by(peers);
-        let source = |send: &mut dyn FnMut(u64, Rank)| {
+        let source = |send: &mut dyn FnMut(u64, Page)| {
             Ok(mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
         };
         let mut found = Vec::new();
@@ -103,7 +103,7 @@ proptest! {
 fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, Work)> {
     let mut mine = table.part(net.index(), net.peers());
     let rows = mine.len() as u64 * 24;
-    let source = |send: &mut dyn FnMut(u64, Rank)| {
+    let source = |send: &mut dyn FnMut(u64, Page)| {
         let next = mine.by_ref().take(500).fold(None, |_, doc| {
             table.rows(doc..doc + 1, |row| send(row.fprint(), row.doc));
             Some(doc)
@@ -160,7 +160,7 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
 fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<Work> {
     const PAGES: u32 = 1_000_000;
     let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
-    let source = |send: &mut dyn FnMut(u64, Rank)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
+    let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
     let copies = PageSet::new(PAGES as usize, |_| false);
     let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..paper(1) };

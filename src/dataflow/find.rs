@@ -24,7 +24,7 @@ use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 
@@ -33,7 +33,7 @@ pub struct ReplicaTables {
     /// Pages.
     pub crawl: Crawl,
     /// Links, by source page.
-    pub links: Vec<(Rank, Rank)>,
+    pub links: Vec<(Page, Page)>,
     /// Exact copies with their centres, with the owner of `a`.
     pub exact_pairs: Vec<SimilarPair>,
     /// Pairs of pages that share enough chunks, with the owner of `a`.
@@ -165,7 +165,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 }
 
 /// The edges of the TCG among rows of `LinkSummary`.
-fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Rank, Rank)> {
+fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Page, Page)> {
     let merging = link_summary.iter().filter(|row| may_merge(row, merge));
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
@@ -194,12 +194,12 @@ fn summarise(
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
-    let skipped: BTreeMap<Rank, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
-    for (rank, page) in &found.crawl.pages {
-        add("bytes", page.body_bytes);
-        if let Some(row) = skipped.get(rank) {
+    let skipped: BTreeMap<Page, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
+    for (page, capture) in &found.crawl.pages {
+        add("bytes", capture.body_bytes);
+        if let Some(row) = skipped.get(page) {
             add(&format!("skip pages {}", row.why.as_str()), 1);
-            add(&format!("skip bytes {}", row.why.as_str()), page.body_bytes);
+            add(&format!("skip bytes {}", row.why.as_str()), capture.body_bytes);
         }
     }
     for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
@@ -279,13 +279,13 @@ fn summarise(
 
 /// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
 /// that page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
     let asked = net.exchange_rows("kept pages", rows)?;
-    let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
+    let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
         let page = crawl.page(keep);
         Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
     };

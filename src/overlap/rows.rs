@@ -6,18 +6,18 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Page, splitmix64};
 
 /// A row of `FPrint-DocID` of some width. Rows order by key, then page.
 pub trait Row: Pod + Ord + Send {
     /// Makes the row of a fingerprint and a page.
-    fn new(fprint: FPrint, doc: Rank) -> Self;
+    fn new(fprint: FPrint, doc: Page) -> Self;
 
     /// The spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
     /// The page that has the chunk.
-    fn doc(&self) -> Rank;
+    fn doc(&self) -> Page;
 }
 
 /// A row of a recipe with 32 bits: 8 bytes, as in \[SGM98\] section 2.
@@ -26,7 +26,7 @@ pub trait Row: Pod + Ord + Send {
 pub struct Row32(u64);
 
 impl Row for Row32 {
-    fn new(fprint: FPrint, doc: Rank) -> Row32 {
+    fn new(fprint: FPrint, doc: Page) -> Row32 {
         Row32(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
     }
 
@@ -34,8 +34,8 @@ impl Row for Row32 {
         self.0 & !0xffff_ffff
     }
 
-    fn doc(&self) -> Rank {
-        self.0 as Rank
+    fn doc(&self) -> Page {
+        self.0 as Page
     }
 }
 
@@ -45,11 +45,11 @@ impl Row for Row32 {
 pub struct Row64 {
     high: u32,
     low: u32,
-    doc: Rank,
+    doc: Page,
 }
 
 impl Row for Row64 {
-    fn new(fprint: FPrint, doc: Rank) -> Row64 {
+    fn new(fprint: FPrint, doc: Page) -> Row64 {
         let key = splitmix64(fprint);
         Row64 { high: (key >> 32) as u32, low: key as u32, doc }
     }
@@ -58,7 +58,7 @@ impl Row for Row64 {
         u64::from(self.high) << 32 | u64::from(self.low)
     }
 
-    fn doc(&self) -> Rank {
+    fn doc(&self) -> Page {
         self.doc
     }
 }

@@ -23,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::millionths;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::Servers;
 
 /// A page that has copies: 24 bytes. Orders by cluster, then server.
@@ -31,7 +31,7 @@ use crate::job::Servers;
 #[repr(C)]
 pub struct ServerPage {
     /// Trivial cluster of the page.
-    pub cluster: Rank,
+    pub cluster: Page,
     /// Server that has the page.
     pub host: HostId,
     path: [u32; 2],
@@ -40,7 +40,7 @@ pub struct ServerPage {
 
 impl ServerPage {
     /// Makes a row from a page, the hash of its path and query, and the hash of its text.
-    pub fn new(cluster: Rank, host: HostId, path: u64, text: FPrint) -> ServerPage {
+    pub fn new(cluster: Page, host: HostId, path: u64, text: FPrint) -> ServerPage {
         let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }

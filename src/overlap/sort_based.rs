@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::filter::{Verdict, judge};
 use super::guard::{Match, best_on_each_host};
 use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 use crate::job::{Guard, Overlap};
 
 /// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
@@ -16,7 +16,7 @@ use crate::job::{Guard, Overlap};
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
-    copies: &[Rank],
+    copies: &[Page],
     settings: &Overlap,
 ) -> Vec<SimilarPair> {
     let chunks = counting_chunks(fprint_docid, hosts, settings);
@@ -32,7 +32,7 @@ pub fn similar_pairs(
     match settings.guard {
         Guard::None | Guard::Neighbours => pairs.collect(),
         Guard::Centre => {
-            let mut best: BTreeMap<Rank, SimilarPair> = BTreeMap::new();
+            let mut best: BTreeMap<Page, SimilarPair> = BTreeMap::new();
             let mut by_larger: Vec<SimilarPair> = pairs.collect();
             by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
             for pair in &by_larger {
@@ -82,9 +82,9 @@ pub(super) fn counting_runs(
     table: &[FPrintDocId],
     hosts: &[HostId],
     settings: &Overlap,
-) -> impl Iterator<Item = Vec<Rank>> {
+) -> impl Iterator<Item = Vec<Page>> {
     let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
-    runs.filter(|run: &Vec<Rank>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
+    runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
 }
 
 /// Chunks that count, by page.
@@ -104,7 +104,7 @@ pub(super) mod tests {
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
         let rows = |(doc, fprints): (usize, &&[u64])| -> Vec<_> {
-            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Rank)).collect()
+            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Page)).collect()
         };
         pages.iter().enumerate().flat_map(rows).collect()
     }

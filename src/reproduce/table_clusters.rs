@@ -12,7 +12,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, HashOwners, Net, Owners, run};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row32;
@@ -76,7 +76,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);
-    let mut copies: Vec<Rank> = Vec::new();
+    let mut copies: Vec<Page> = Vec::new();
     for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
         for copy in &equal[1..] {
             sets.union(equal[0][2], copy[2]);
@@ -92,7 +92,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     let of_exact = begun.elapsed().as_secs_f64();
 
     let mut next = mine.start;
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let end = (next + 1500).min(mine.end);
         table.rows(next..end, |row| send(row.fprint(), row.doc));
         next = end;
@@ -115,11 +115,11 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
         all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
         begun.elapsed().as_secs_f64(),
     ];
-    let of_first = |labels: &[Rank]| if net.index() == 0 { groups(labels) } else { Groups::new() };
+    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { Groups::new() };
     Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
 }
 
-fn groups(labels: &[Rank]) -> Groups {
+fn groups(labels: &[Page]) -> Groups {
     let mut sizes = vec![0u64; labels.len()];
     labels.iter().for_each(|&least| sizes[least as usize] += 1);
     let mut groups = Groups::new();

@@ -16,7 +16,7 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::sinks::report::SHOWN;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{DocId, HostId, Rank};
+use crate::ids::{DocId, HostId, Page};
 use crate::overlap::SimilarPair;
 
 /// Fewest pages of a giant trivial cluster.
@@ -57,19 +57,19 @@ pub struct Weak {
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[Page],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
     [similar_pairs, hamming_pairs, signature_pairs]: [&[SimilarPair]; 3],
 ) -> Result<Vec<Giant>> {
-    let mut clusters: Vec<Rank> =
-        (0..sizes.len() as Rank).filter(|&cluster| sizes[cluster as usize] >= GIANT).collect();
+    let mut clusters: Vec<Page> =
+        (0..sizes.len() as Page).filter(|&cluster| sizes[cluster as usize] >= GIANT).collect();
     clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster as usize]), cluster));
     clusters.truncate(SHOWN);
     if clusters.is_empty() {
         return Ok(Vec::new());
     }
-    let place: BTreeMap<Rank, usize> = clusters.iter().copied().zip(0..).collect();
+    let place: BTreeMap<Page, usize> = clusters.iter().copied().zip(0..).collect();
 
     let pages: usize = clusters.iter().map(|&cluster| sizes[cluster as usize] as usize).sum();
     let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
@@ -116,17 +116,17 @@ pub fn giants(
     let named = all.iter().flat_map(|(cluster, bridges, split)| {
         bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([*cluster])
     });
-    let named: BTreeSet<Rank> = named.collect();
+    let named: BTreeSet<Page> = named.collect();
     let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
-    let mine: Vec<(Rank, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
-    let urls: BTreeMap<Rank, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
-    let weak = |&(a, b, strength, cuts_off): &(Rank, Rank, u32, u32)| Weak {
+    let mine: Vec<(Page, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
+    let urls: BTreeMap<Page, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+    let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| Weak {
         a: urls[&a].clone(),
         b: urls[&b].clone(),
         strength,
         cuts_off,
     };
-    let giant = |(cluster, bridges, split): &(Rank, Vec<_>, Option<_>)| Giant {
+    let giant = |(cluster, bridges, split): &(Page, Vec<_>, Option<_>)| Giant {
         pages: sizes[*cluster as usize],
         hosts: hosts[place[cluster]],
         doc_id: crawl.directory.doc_ids[*cluster as usize],

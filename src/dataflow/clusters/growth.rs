@@ -16,12 +16,12 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Clusters;
 use crate::overlap::prune::PageSet;
 
 /// No component.
-const NONE: Rank = Rank::MAX;
+const NONE: Page = Page::MAX;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
@@ -34,16 +34,16 @@ const NONE: Rank = Rank::MAX;
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    labels: &[Rank],
-    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
-    edges: Vec<(Rank, Rank)>,
+    labels: &[Page],
+    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Page, Page)>, &[u32]),
+    edges: Vec<(Page, Page)>,
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let component = components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
     let component_of = net.once(|| of_pages(&component, labels))?;
     drop(component);
-    let component_of = |page: Rank| component_of[page as usize];
+    let component_of = |page: Page| component_of[page as usize];
     let key = |row: &[u32; 2]| component_of(row[0]);
 
     let room = room.parted(3);
@@ -59,9 +59,9 @@ pub fn similar_clusters(
         let component = component_of(src);
         component != NONE && component_of(dst) == component
     });
-    let rows = rows.map(<[Rank; 2]>::from);
+    let rows = rows.map(<[Page; 2]>::from);
     let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)?;
-    let rows = edges.into_iter().map(<[Rank; 2]>::from);
+    let rows = edges.into_iter().map(<[Page; 2]>::from);
     let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;
 
     let mut found = Vec::new();
@@ -92,10 +92,10 @@ pub fn similar_clusters(
 }
 
 /// The component of every page whose cluster is in one with others, else [`NONE`].
-fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
+fn of_pages(component: &[Page], labels: &[Page]) -> Vec<Page> {
     let mut merges = PageSet::new(component.len(), |_| false);
-    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster as Rank != least) {
-        merges.insert(cluster as Rank);
+    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster as Page != least) {
+        merges.insert(cluster as Page);
         merges.insert(least);
     }
     labels.iter().map(|&cluster| if merges.contains(cluster) { component[cluster as usize] } else { NONE }).collect()
@@ -105,9 +105,9 @@ fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
 fn by_component(
     rows: &mut HashPartitions<[u32; 2]>,
     share: usize,
-    component_of: impl Fn(Rank) -> Rank,
+    component_of: impl Fn(Page) -> Page,
     some: &mut Vec<[u32; 2]>,
-    into: &mut Vec<[Rank; 3]>,
+    into: &mut Vec<[Page; 3]>,
 ) -> Result<()> {
     rows.take(share, some)?;
     into.clear();
@@ -118,10 +118,10 @@ fn by_component(
 }
 
 /// The rows of one component, from `next` on, where components are asked for in ascending order.
-fn rows_of(rows: &[[Rank; 3]], component: Rank, next: &mut usize) -> Vec<(Rank, Rank)> {
+fn rows_of(rows: &[[Page; 3]], component: Page, next: &mut usize) -> Vec<(Page, Page)> {
     let skipped = rows[*next..].iter().take_while(|row| row[0] < component).count();
     let own = rows[*next + skipped..].iter().take_while(|row| row[0] == component);
-    let own: Vec<(Rank, Rank)> = own.map(|row| (row[1], row[2])).collect();
+    let own: Vec<(Page, Page)> = own.map(|row| (row[1], row[2])).collect();
     *next += skipped + own.len();
     own
 }

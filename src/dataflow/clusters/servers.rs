@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 use crate::job::Servers;
 use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
@@ -67,7 +67,7 @@ struct ServerPairRow {
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[Page],
     sizes: &[u32],
     settings: &Servers,
     partitions: Partitions,
@@ -76,12 +76,12 @@ pub fn overlap(
     let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
     let mut mine = vec![0u32; count];
     let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
-    with_text().for_each(|(rank, _)| mine[hosts[*rank as usize] as usize] += 1);
+    with_text().for_each(|(page, _)| mine[hosts[*page as usize] as usize] += 1);
     let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
 
-    let rows = with_text().filter_map(|(rank, page)| {
-        let (cluster, host) = (labels[*rank as usize], hosts[*rank as usize]);
-        let row = || ServerPage::new(cluster, host, xxh3_64(path(&page.url).as_bytes()), page.exact);
+    let rows = with_text().filter_map(|(page, capture)| {
+        let (cluster, host) = (labels[*page as usize], hosts[*page as usize]);
+        let row = || ServerPage::new(cluster, host, xxh3_64(path(&capture.url).as_bytes()), capture.exact);
         (sizes[cluster as usize] > 1).then(row)
     });
     let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
@@ -155,8 +155,8 @@ fn named(
 ) -> Result<Vec<Part>> {
     let dealt = RoundRobin::new(net.peers());
     let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
-    for (rank, page) in &crawl.pages {
-        names.entry(crawl.directory.hosts[*rank as usize]).or_insert_with(|| host(&page.url));
+    for (page, capture) in &crawl.pages {
+        names.entry(crawl.directory.hosts[*page as usize]).or_insert_with(|| host(&capture.url));
     }
     let rows = names.into_iter().map(|(id, name)| (dealt.owner(id as usize), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();

@@ -8,7 +8,7 @@ use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{Page, splitmix64};
 use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::planner::{self, Load};
@@ -81,27 +81,27 @@ impl PageStripes {
     }
 
     #[inline]
-    fn stripe(&self, smaller: Rank) -> usize {
+    fn stripe(&self, smaller: Page) -> usize {
         (smaller >> self.shift) as usize
     }
 
     #[inline]
-    fn bucket(&self, smaller: Rank) -> usize {
+    fn bucket(&self, smaller: Page) -> usize {
         self.dealt.index(self.stripe(smaller))
     }
 
     /// Pages of a worker's bucket.
-    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Rank> {
+    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Page> {
         let stripe = self.dealt.number(worker, bucket);
-        let start = |stripe: usize| (stripe << self.shift).min(pages) as Rank;
+        let start = |stripe: usize| (stripe << self.shift).min(pages) as Page;
         start(stripe)..start(stripe + 1)
     }
 }
 
 /// The pairs of a page with larger ones belong to the owner of its stripe.
-impl Owners<Rank> for PageStripes {
+impl Owners<Page> for PageStripes {
     #[inline]
-    fn owner(&self, smaller: Rank) -> usize {
+    fn owner(&self, smaller: Page) -> usize {
         self.dealt.owner(self.stripe(smaller))
     }
 }

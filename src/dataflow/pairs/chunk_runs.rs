@@ -6,7 +6,7 @@ use crate::dataflow::pairs::overlap_join::Pages;
 use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::prune::{PageSet, SharedChunks};
@@ -18,7 +18,7 @@ use crate::storage::spill::{Buckets, Disk, RunLog};
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     row_bytes: u64,
-    mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
+    mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     allowance: &WorkerBudget,
     disk: &Disk,
 ) -> Result<Buckets<R>> {

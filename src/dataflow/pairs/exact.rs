@@ -5,7 +5,7 @@
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::overlap::SimilarPair;
 
 /// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
@@ -14,7 +14,7 @@ use crate::overlap::SimilarPair;
 struct Whole {
     fprint_high: u32,
     fprint_low: u32,
-    page: Rank,
+    page: Page,
 }
 
 impl Whole {

@@ -11,7 +11,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
@@ -36,7 +36,7 @@ pub fn similar_pairs(
     shelf: &WorkerPages,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     job: &Job,
 ) -> Result<(Vec<SimilarPair>, Counts)> {
     let hosts = &crawl.directory.hosts;
@@ -52,11 +52,11 @@ pub fn similar_pairs(
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
-        for (slot, rank) in slots.by_ref() {
+        for (slot, page) in slots.by_ref() {
             let fprints = shelf.fprints.get(slot);
-            fprints.iter().for_each(|&fprint| send(fprint, rank));
+            fprints.iter().for_each(|&fprint| send(fprint, page));
             sent += fprints.len();
             if sent >= 1 << 15 {
                 return Ok(true);
@@ -98,7 +98,7 @@ pub fn similar_pairs(
 fn anchor(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, pages: usize) -> Result<()> {
     let mut by_larger = net.exchange_all("pairs by larger page", std::mem::take(pairs), |pair| all.owner(pair.b))?;
     by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
-    let mut larger_pages: Vec<Rank> = by_larger.iter().map(|pair| pair.b).collect();
+    let mut larger_pages: Vec<Page> = by_larger.iter().map(|pair| pair.b).collect();
     larger_pages.dedup();
     // Whoever is not the larger page of a pair is a centre from the start.
     let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
@@ -130,7 +130,7 @@ pub(crate) fn keep_mutual_best(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
     hosts: &[HostId],
-    owners: &impl Owners<Rank>,
+    owners: &impl Owners<Page>,
     resemblance: impl Fn(&SimilarPair) -> (u32, u32),
 ) -> Result<()> {
     let rows = pairs.iter().flat_map(|pair| {
@@ -176,7 +176,7 @@ fn part_neighbours(
     pairs: &mut Vec<SimilarPair>,
     all: &AllPairs,
     exact_pairs: &[SimilarPair],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     crawl: &Crawl,
     doubt: u32,
 ) -> Result<()> {
@@ -184,9 +184,9 @@ fn part_neighbours(
     let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
     let labels = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
-    let component = |page: Rank| labels[page as usize];
+    let component = |page: Page| labels[page as usize];
     let owners = HashOwners::new(net);
-    let to = |page: Rank| owners.owner(component(page));
+    let to = |page: Page| owners.owner(component(page));
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;

@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::count_pairs::{self, count};
 use crate::overlap::planner::{self, Load, Method};
@@ -76,8 +76,8 @@ pub struct AllPairs {
 }
 
 /// A pair is with the owner of its smaller page.
-impl Owners<Rank> for AllPairs {
-    fn owner(&self, smaller: Rank) -> usize {
+impl Owners<Page> for AllPairs {
+    fn owner(&self, smaller: Page) -> usize {
         self.stripes.owner(smaller)
     }
 }
@@ -102,7 +102,7 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 pub fn similar_pairs<R: Row>(
     net: &mut Net<'_>,
     rows: u64,
-    source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
+    source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &MemoryBudget,

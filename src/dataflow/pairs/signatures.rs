@@ -17,7 +17,7 @@ use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::{Guard, Job, Signatures};
 use crate::overlap::SimilarPair;
 use crate::signatures::collide::{Points, Slabs, collisions};
@@ -62,7 +62,7 @@ pub struct SignaturePairs {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     exact_pairs: &[SimilarPair],
     job: &Job,
 ) -> Result<SignaturePairs> {
@@ -78,21 +78,21 @@ pub fn similar_pairs(
         net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;
     copies.sort_unstable();
 
-    let (mut points, mut ranks) = (Points::new(2 * dims), Vec::new());
+    let (mut points, mut pages) = (Points::new(2 * dims), Vec::new());
     let mut point = Vec::new();
     let mut signatures = 0;
-    for (at, (rank, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, page))| !page.projected.is_empty()) {
+    for (at, (page, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, capture))| !capture.projected.is_empty()) {
         signatures += 1;
-        if copies.binary_search(rank).is_err() {
+        if copies.binary_search(page).is_err() {
             let own = at * dims..(at + 1) * dims;
             point.clear();
             point.extend(rp[own.clone()].iter().chain(&hm[own]));
             points.push(&point);
-            ranks.push(*rank);
+            pages.push(*page);
         }
     }
-    let joined = ranks.len() as u64;
-    let (pairs, collisions) = collide(net, points, ranks, settings)?;
+    let joined = pages.len() as u64;
+    let (pairs, collisions) = collide(net, points, pages, settings)?;
     let mut pairs = net.exchange_all("signature pairs", pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
     if settings.guard == Guard::MutualBest {
@@ -129,11 +129,11 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
     Ok(rp)
 }
 
-/// Pairs of points that collide, with the ranks of their pages, at the workers that found them; and how many they are.
+/// Pairs of points that collide, with their pages, at the workers that found them; and how many they are.
 fn collide(
     net: &mut Net<'_>,
     points: Points,
-    ranks: Vec<Rank>,
+    pages: Vec<Page>,
     settings: &Signatures,
 ) -> Result<(Vec<SimilarPair>, u64)> {
     let dims = settings.dims as usize;
@@ -146,18 +146,18 @@ fn collide(
     net.all_gather("sample of signatures", mine)?.iter().flatten().for_each(|point| sample.push(point));
     let slabs = Slabs::new(&sample, &tolerance, peers);
 
-    let rows = ranks.iter().zip(0..).flat_map(|(&rank, at)| {
+    let rows = pages.iter().zip(0..).flat_map(|(&page, at)| {
         let point = points.get(at);
         let to = slabs.visited(point).chain([slabs.home(point)]);
-        to.map(move |worker| (worker, (rank, point.to_vec())))
+        to.map(move |worker| (worker, (page, point.to_vec())))
     });
-    let mut rows: Vec<(Rank, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
-    drop((points, ranks));
-    rows.sort_unstable_by_key(|(rank, point)| (slabs.home(point) != me, *rank));
+    let mut rows: Vec<(Page, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
+    drop((points, pages));
+    rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != me, *page));
     let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
     let mut here = Points::new(2 * dims);
     rows.iter().for_each(|(_, point)| here.push(point));
-    let ranks: Vec<Rank> = rows.into_iter().map(|row| row.0).collect();
+    let pages: Vec<Page> = rows.into_iter().map(|row| row.0).collect();
 
     let (mut pairs, mut count) = (Vec::new(), 0);
     collisions(&here, home, &tolerance, |block| {
@@ -165,7 +165,7 @@ fn collide(
         if count <= settings.max_pairs {
             block.each(|x, y| {
                 let value = distance(&here.get(x)[..dims], &here.get(y)[..dims]) / (ONE / u64::from(BILLIONTHS));
-                let (x, y) = (ranks[x as usize], ranks[y as usize]);
+                let (x, y) = (pages[x as usize], pages[y as usize]);
                 pairs.push(SimilarPair { a: x.min(y), b: x.max(y), value: value as u32 });
             });
         }

@@ -16,7 +16,7 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
@@ -45,7 +45,7 @@ struct View {
     to: u32,
     distance: u32,
     host: u32,
-    page: Rank,
+    page: Page,
 }
 
 /// A page of a near group that a group speaks for.
@@ -56,7 +56,7 @@ struct SpokenFor {
     x: u32,
     y: u32,
     distance: u32,
-    page: Rank,
+    page: Page,
 }
 
 /// Which worker has the group of a number.
@@ -84,10 +84,10 @@ pub fn similar_pairs(
 ) -> Result<(Vec<SimilarPair>, Counts)> {
     let directory = &crawl.directory;
     let copies = exact_pairs.iter().map(|pair| pair.b);
-    let mut copies: Vec<Rank> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
+    let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
-    let centres = crawl.pages.iter().filter(|(rank, _)| copies.binary_search(rank).is_err());
-    let rows = centres.filter_map(|(rank, page)| Some(SimhashDocId::new(page.simhash?, *rank)));
+    let centres = crawl.pages.iter().filter(|(page, _)| copies.binary_search(page).is_err());
+    let rows = centres.filter_map(|(page, capture)| Some(SimhashDocId::new(capture.simhash?, *page)));
     let owners = HashOwners::new(net);
     let mut rows = net.exchange_all("simhashes of centres", rows, |row| owners.owner(row.simhash()))?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));

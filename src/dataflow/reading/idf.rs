@@ -46,7 +46,7 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
 
     let mut weighted = Vec::new();
     let directory = crawl.directory.clone();
-    let rows = shelf.kept().filter_map(|(slot, rank)| {
+    let rows = shelf.kept().filter_map(|(slot, page)| {
         let (hashes, weights) = shelf.features.get(slot);
         weighted.clear();
         weighted.extend(hashes.iter().zip(weights).map(|(&hash, &weight)| {
@@ -56,10 +56,10 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
         let mut sums = Sums::default();
         sums.add_weighted(&weighted);
         let simhash = sums.simhash(bits);
-        (!hashes.is_empty()).then_some([rank, (simhash >> 32) as u32, simhash as u32])
+        (!hashes.is_empty()).then_some([page, (simhash >> 32) as u32, simhash as u32])
     });
-    for [rank, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
-        crawl.page_mut(rank).simhash = Some(u64::from(high) << 32 | u64::from(low));
+    for [page, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
+        crawl.page_mut(page).simhash = Some(u64::from(high) << 32 | u64::from(low));
     }
     shelf.features.clear();
     Ok(())

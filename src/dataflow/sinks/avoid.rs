@@ -13,17 +13,17 @@ use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, Rank};
+use crate::ids::{DocId, Page};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Verdict {
     /// Its trivial cluster.
-    pub cluster: Rank,
+    pub cluster: Page,
     /// The page.
-    pub page: Rank,
+    pub page: Page,
     /// The page that stays.
-    pub keep: Rank,
+    pub keep: Page,
     /// Why it may be skipped; `None` for the page that stays.
     pub why: Option<Why>,
 }
@@ -32,7 +32,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Avoid {
     /// The page to skip.
-    pub page: Rank,
+    pub page: Page,
     /// Doc id of the page that stays.
     pub keep_doc_id: DocId,
     /// Its URL.
@@ -45,8 +45,8 @@ pub struct Avoid {
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Placed {
-    cluster: Rank,
-    page: Rank,
+    cluster: Page,
+    page: Page,
     kept: u32,
 }
 
@@ -54,7 +54,7 @@ struct Placed {
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[Page],
     sizes: &[u32],
     from_elsewhere: &[u32],
     links_to_host: &[u32],
@@ -83,9 +83,9 @@ pub fn verdicts(
         })
     });
     let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster))?;
-    let placed: BTreeMap<Rank, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
+    let placed: BTreeMap<Page, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
 
-    let placed = |page: Rank| placed.get(&page).copied();
+    let placed = |page: Page| placed.get(&page).copied();
     let mut verdicts = Vec::with_capacity(copies.len());
     for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
         let keep = keeper(copies, placed);
@@ -105,7 +105,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
     let rows = verdicts
         .iter()
         .filter_map(|&Verdict { page, keep, why, .. }| Some((directory.owner(keep), (keep, page, why?))));
-    let asked: Vec<(Rank, Rank, Why)> = net.exchange_rows("pages to skip", rows)?;
+    let asked: Vec<(Page, Page, Why)> = net.exchange_rows("pages to skip", rows)?;
     let rows = asked.into_iter().map(|(keep, page, why)| {
         let kept = &crawl.page(keep).url;
         let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why };
@@ -120,10 +120,10 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
 pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
     let owners = HashOwners::new(net);
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows = crawl.pages.iter().map(|(rank, page)| {
-        let avoid = to_skip.next_if_eq(rank).is_some();
-        let host = crawl.directory.hosts[*rank as usize];
-        let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
+    let rows = crawl.pages.iter().map(|(page, capture)| {
+        let avoid = to_skip.next_if_eq(page).is_some();
+        let host = crawl.directory.hosts[*page as usize];
+        let visited = Visited { url: capture.url.clone(), avoid, bytes: capture.body_bytes };
         (owners.owner(host), visited)
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;

@@ -32,18 +32,18 @@ struct HostRow {
 pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Partitions) -> Result<Vec<Part>> {
     let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
     let mut skipped = avoid.iter().map(|row| row.page).peekable();
-    for (rank, page) in &crawl.pages {
-        let name = host(&page.url);
+    for (page, capture) in &crawl.pages {
+        let name = host(&capture.url);
         let row = rows.entry(name).or_insert_with(|| HostRow {
             host_id: xxh3_64(name.as_bytes()),
             host: name.to_string(),
             ..HostRow::default()
         });
-        let skip = u64::from(skipped.next_if_eq(rank).is_some());
+        let skip = u64::from(skipped.next_if_eq(page).is_some());
         row.pages += 1;
-        row.body_bytes += page.body_bytes;
+        row.body_bytes += capture.body_bytes;
         row.skip_pages += skip;
-        row.skip_bytes += skip * page.body_bytes;
+        row.skip_bytes += skip * capture.body_bytes;
     }
     let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(row.host_id), row)).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
@@ -87,7 +87,7 @@ pub fn fprint_docid(
     let partition = |fprint: FPrint| partitions.of(leading(fprint));
     let rows = shelf
         .kept()
-        .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)));
+        .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)));
     let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
     let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
     rows.sort_unstable_by_key(FPrintDocId::key);

@@ -8,7 +8,7 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::report::ATTACHED;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::pages::url::{CanonicalUrl, surt};
 use crate::storage::table::{Column, Table};
 
@@ -35,7 +35,7 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     let mut parts = Vec::new();
     split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
     split("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows), &mut parts);
-    let mut pairs: Vec<(Rank, Rank, &str, u32)> = Vec::new();
+    let mut pairs: Vec<(Page, Page, &str, u32)> = Vec::new();
     pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
     pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
     pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
@@ -96,7 +96,7 @@ pub(crate) fn split<R>(
     name: &'static str,
     crawl: &Crawl,
     rows: &[R],
-    key: impl Fn(&R) -> Rank,
+    key: impl Fn(&R) -> Page,
     table: impl Fn(&[R]) -> Table,
     parts: &mut Vec<Part>,
 ) {
@@ -106,8 +106,8 @@ pub(crate) fn split<R>(
     }
 }
 
-fn ids<R>(crawl: &Crawl, rows: &[R], rank: impl Fn(&R) -> Rank) -> Column {
-    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[rank(row) as usize]).collect())
+fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
+    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[page(row) as usize]).collect())
 }
 
 fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
@@ -122,7 +122,7 @@ fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-fn pages(crawl: &Crawl, rows: &[(Rank, crate::dataflow::reading::worker_pages::Capture)], sources: &[String]) -> Table {
+fn pages(crawl: &Crawl, rows: &[(Page, crate::dataflow::reading::worker_pages::Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
@@ -148,11 +148,11 @@ fn surt_key(url: &str) -> String {
     CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
 }
 
-fn links(crawl: &Crawl, rows: &[(Rank, Rank)]) -> Table {
+fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
     Table::new([("src", ids(crawl, rows, |row| row.0)), ("dst", ids(crawl, rows, |row| row.1))])
 }
 
-fn pair_table(crawl: &Crawl, rows: &[(Rank, Rank, &str, u32)]) -> Table {
+fn pair_table(crawl: &Crawl, rows: &[(Page, Page, &str, u32)]) -> Table {
     Table::new([
         ("a", ids(crawl, rows, |row| row.0)),
         ("b", ids(crawl, rows, |row| row.1)),

@@ -9,7 +9,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
@@ -25,7 +25,7 @@ pub(super) fn near(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     lengths: &[u32],
-    (same, clusters): (&[Rank], &[Rank]),
+    (same, clusters): (&[Page], &[Page]),
     documents: &PageSet,
     room: &MemoryBudget,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
@@ -38,11 +38,11 @@ pub(super) fn near(
         }
     }
     let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
-        for (slot, rank) in slots.by_ref().filter(|&(_, rank)| !copies.contains(rank)) {
+        for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
             let marks = shelf.fprints.get(slot);
-            marks.iter().for_each(|&mark| send(mark, rank));
+            marks.iter().for_each(|&mark| send(mark, page));
             sent += marks.len() + 1;
             if sent >= 1 << 15 {
                 return Ok(true);

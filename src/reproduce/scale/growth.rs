@@ -16,7 +16,7 @@ use crate::dataflow::shuffle::directory::{Directory, Partitions};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::{Clusters, Job, MergeCondition};
 
 /// Bytes that a process needs at any number of pages.
@@ -31,13 +31,13 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// The links from a worker's pages: 4 bytes per link and per page.
 struct LinksOut {
     ends: Vec<u32>,
-    targets: Vec<Rank>,
+    targets: Vec<Page>,
 }
 
 /// Data that all workers share.
 struct Web {
     directory: Directory,
-    labels: Vec<Rank>,
+    labels: Vec<Page>,
     sizes: Vec<u32>,
 }
 
@@ -134,7 +134,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
-    let mut merging: Vec<(Rank, Rank)> = Vec::new();
+    let mut merging: Vec<(Page, Page)> = Vec::new();
     let each = |row: LinkSummary, between: &[ClusterLink]| {
         done.summary_rows += 1;
         match settings.merge {
@@ -166,7 +166,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
 }
 
 impl LinksOut {
-    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Rank>) -> LinksOut {
+    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Page>) -> LinksOut {
         let (mut ends, mut targets, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages {
             graph.links(page, &mut links);
@@ -177,7 +177,7 @@ impl LinksOut {
     }
 
     /// LINK(src, dst), by source; `pages` are those the links were made for.
-    fn rows<'a>(&'a self, pages: impl Iterator<Item = Rank> + 'a) -> impl ExactSizeIterator<Item = (Rank, Rank)> + 'a {
+    fn rows<'a>(&'a self, pages: impl Iterator<Item = Page> + 'a) -> impl ExactSizeIterator<Item = (Page, Page)> + 'a {
         Rows { pages, links: self, src: 0, place: 0, at: 0 }
     }
 }
@@ -187,16 +187,16 @@ struct Rows<'a, P> {
     /// The pages after `src`.
     pages: P,
     links: &'a LinksOut,
-    src: Rank,
+    src: Page,
     /// Number of pages begun.
     place: usize,
     at: usize,
 }
 
-impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
-    type Item = (Rank, Rank);
+impl<P: Iterator<Item = Page>> Iterator for Rows<'_, P> {
+    type Item = (Page, Page);
 
-    fn next(&mut self) -> Option<(Rank, Rank)> {
+    fn next(&mut self) -> Option<(Page, Page)> {
         let dst = *self.links.targets.get(self.at)?;
         while self.place == 0 || self.links.ends[self.place - 1] as usize <= self.at {
             self.src = self.pages.next()?;
@@ -212,14 +212,14 @@ impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
     }
 }
 
-impl<P: Iterator<Item = Rank>> ExactSizeIterator for Rows<'_, P> {}
+impl<P: Iterator<Item = Page>> ExactSizeIterator for Rows<'_, P> {}
 
 impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
         let directory = Directory::even((0..graph.pages()).map(|page| graph.host(page)).collect(), partitions);
-        let mut smallest = vec![Rank::MAX; graph.pages() as usize];
+        let mut smallest = vec![Page::MAX; graph.pages() as usize];
         let mut sizes = vec![0; graph.pages() as usize];
         let labels = (0..graph.pages())
             .map(|page| {
