@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use webtwin::dataflow::pairs::overlap_join::{Pages, Work, similar_pairs};
+use webtwin::dataflow::pairs::overlap_join::{OverlapWork, Pages, similar_pairs};
 use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
@@ -100,7 +100,7 @@ proptest! {
 }
 
 /// Similar pairs of a made-up table, and what this worker did.
-fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, Work)> {
+fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     let mut mine = table.part(net.index(), net.peers());
     let rows = mine.len() as u64 * 24;
     let source = |send: &mut dyn FnMut(u64, Page)| {
@@ -157,7 +157,7 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
 }
 
 /// One chunk on all of a million pages, given by one worker.
-fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<Work> {
+fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
     const PAGES: u32 = 1_000_000;
     let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
     let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
-use webtwin::dataflow::clusters::{links, servers};
+use webtwin::dataflow::clusters::links;
+use webtwin::dataflow::clusters::servers::{self, ServerCounts};
 use webtwin::dataflow::find::find;
-use webtwin::dataflow::pairs::{exact, overlap, signatures, simhash_pairs};
+use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
+use webtwin::dataflow::pairs::{exact, overlap, signatures};
 use webtwin::dataflow::reading::captures::{Crawl, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -237,8 +239,8 @@ proptest! {
         let (want, found) = similar_pairs(&mut rows, &parts[0].2, &settings);
         let similar = want.len() as u64;
         prop_assert_eq!(got, want);
-        let webtwin::hamming::pairs::Found { distinct, near, guarded } = found;
-        let counts = simhash_pairs::Counts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
+        let webtwin::hamming::pairs::NearCounts { distinct, near, guarded } = found;
+        let counts = SimhashCounts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
         prop_assert!(parts.iter().all(|part| part.4 == counts));
     }
 
@@ -440,7 +442,7 @@ proptest! {
 }
 
 /// Rows of the `server_pairs` table, and what the summary says of servers.
-fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, servers::Counts) {
+fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, ServerCounts) {
     let parts = on(workers, move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };

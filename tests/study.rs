@@ -10,7 +10,7 @@ use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::matches::Match;
 use webtwin::study::paragraphs::{mark, whole};
-use webtwin::study::report::{Found, NEAR, near, tables};
+use webtwin::study::report::{Findings, NEAR, near, tables};
 use webtwin::study::steps::by_steps;
 
 use crate::support::program::{fail, files, succeed};
@@ -97,7 +97,7 @@ proptest! {
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
         prop_assert_eq!(told.connected, reached.count());
-        let found = Found { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        let found = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
         prop_assert_eq!(got_tables, &tables(&found));
     }
 }

@@ -12,6 +12,9 @@ use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, paper_tables, report, summary, tables};
 
+use super::pairs::counts::OverlapCounts;
+use super::pairs::signatures::SignatureCounts;
+use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::Partitions;
@@ -72,7 +75,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     }
     let exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
-    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
@@ -181,13 +184,13 @@ fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair
 type Tally = BTreeMap<String, u64>;
 
 /// What was counted on the way to similar pairs, this worker's share.
-type Counts = (overlap::Counts, simhash_pairs::Counts, signatures::Counts);
+type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts);
 
 fn summarise(
     net: &mut Net<'_>,
     job: &Job,
     found: &ReplicaTables,
-    counts: &Counts,
+    counts: &PairCounts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
     server: &[HostId],
@@ -217,7 +220,7 @@ fn summarise(
         *all.entry(name).or_default() += n;
     }
     let all_counts = net.all_gather("counts of pairs", counts.clone())?;
-    let overlap = all_counts.iter().fold(overlap::Counts::default(), |x, y| x + &y.0);
+    let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
     let hamming = all_counts[0].1;
     let trivial = found
         .verdicts

@@ -86,7 +86,7 @@ impl Groups {
 
 /// What was found on the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct NearCounts {
     /// Distinct simhashes.
     pub distinct: u64,
     /// Pairs of distinct simhashes within k bits.
@@ -101,7 +101,11 @@ pub struct Found {
 ///
 /// # Cost
 /// That of [`within_k`] on the distinct simhashes, and for every pair of near ones a look at the hosts of both groups.
-pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Hamming) -> (Vec<SimilarPair>, Found) {
+pub fn similar_pairs(
+    rows: &mut [SimhashDocId],
+    hosts: &[HostId],
+    settings: &Hamming,
+) -> (Vec<SimilarPair>, NearCounts) {
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(rows, hosts, &mut pairs);
@@ -117,7 +121,7 @@ pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Ham
     let kept = (pairs.len() - between) as u64;
     pairs.sort_unstable();
     let (distinct, near) = (groups.simhashes.len() as u64, near.len() as u64);
-    (pairs, Found { distinct, near, guarded: near - kept })
+    (pairs, NearCounts { distinct, near, guarded: near - kept })
 }
 
 /// Two pages, the smaller first.
@@ -241,7 +245,7 @@ mod tests {
         let hosts = [0, 1, 1];
         let guarded = similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::MutualBest });
         assert_eq!(guarded.0, [SimilarPair { a: 0, b: 1, value: 1 }]);
-        assert_eq!(guarded.1, Found { distinct: 3, near: 2, guarded: 1 });
+        assert_eq!(guarded.1, NearCounts { distinct: 3, near: 2, guarded: 1 });
         assert_eq!(similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::None }).0.len(), 2);
     }
 

@@ -70,7 +70,7 @@ impl ServerPair {
 /// Relation of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ServerPairKind {
     /// Two names of one server: nearly all pages of one are on the other, under the same path.
     Alias,
     /// Nearly all pages of one are on the other, at other paths or in other versions.
@@ -79,13 +79,13 @@ pub enum Kind {
     Part,
 }
 
-impl Kind {
+impl ServerPairKind {
     /// The word in the column `server_pairs.kind`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Alias => "alias",
-            Kind::Mirror => "mirror",
-            Kind::Part => "part",
+            ServerPairKind::Alias => "alias",
+            ServerPairKind::Mirror => "mirror",
+            ServerPairKind::Part => "part",
         }
     }
 }
@@ -132,14 +132,14 @@ fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
 
 /// Relation of the servers of a pair; `None` if they share fewer than T pages. `pages_a` and `pages_b` count their
 /// pages that have text.
-pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<Kind> {
+pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<ServerPairKind> {
     let smaller = u64::from(pages_a.min(pages_b));
     let nearly_all = |pages: u32| u64::from(pages) * 1_000_000 >= millionths(settings.nearly_all) * smaller;
     match pair {
         pair if pair.shared < settings.min_shared => None,
-        pair if nearly_all(pair.same_path) => Some(Kind::Alias),
-        pair if nearly_all(pair.shared) => Some(Kind::Mirror),
-        _ => Some(Kind::Part),
+        pair if nearly_all(pair.same_path) => Some(ServerPairKind::Alias),
+        pair if nearly_all(pair.shared) => Some(ServerPairKind::Mirror),
+        _ => Some(ServerPairKind::Part),
     }
 }
 
@@ -282,9 +282,9 @@ mod tests {
     fn an_alias_has_the_paths_a_mirror_the_pages_and_a_part_neither() {
         let settings = Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers };
         let kind = |shared, same_path| kind(&ServerPair { a: 0, b: 1, shared, same_path }, 10, 50, &settings);
-        assert_eq!(kind(10, 9), Some(Kind::Alias));
-        assert_eq!(kind(9, 8), Some(Kind::Mirror));
-        assert_eq!(kind(8, 8), Some(Kind::Part));
+        assert_eq!(kind(10, 9), Some(ServerPairKind::Alias));
+        assert_eq!(kind(9, 8), Some(ServerPairKind::Mirror));
+        assert_eq!(kind(8, 8), Some(ServerPairKind::Part));
         assert_eq!(kind(4, 4), None);
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::made::peer_tuples;
 use super::made::tables::{Table, TableParams};
 use crate::build::peak_memory_bytes;
-use crate::dataflow::pairs::overlap_join::{AllPairs, Pages, Work, similar_pairs};
+use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, Pages, similar_pairs};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
@@ -196,7 +196,7 @@ fn measure(
         Ok(of_worker)
     })?;
     let seconds = started.elapsed().as_secs_f64();
-    let sum = |of: fn(&Work) -> u64| parts.iter().map(|part| of(&part.work)).sum();
+    let sum = |of: fn(&OverlapWork) -> u64| parts.iter().map(|part| of(&part.work)).sum();
     let slowest = |stage: usize| parts.iter().map(|part| part.work.seconds[stage].1).fold(0.0, f64::max);
     let first = &parts[0].work;
     Ok(Measured {
@@ -224,7 +224,7 @@ fn measure(
 struct Of {
     exact_copies: u64,
     checksum: u64,
-    work: Work,
+    work: OverlapWork,
 }
 
 fn pairs<R: Row>(

@@ -129,7 +129,7 @@ impl Graph {
 /// Where a page lies in the bow tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum BowTiePlace {
     /// In the largest strongly connected component.
     Core,
     /// The core can be reached from it.
@@ -144,16 +144,16 @@ pub enum Place {
     Disconnected,
 }
 
-impl Place {
+impl BowTiePlace {
     /// Its word in tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            Place::Core => "core",
-            Place::In => "in",
-            Place::Out => "out",
-            Place::Tube => "tube",
-            Place::Tendril => "tendril",
-            Place::Disconnected => "disconnected",
+            BowTiePlace::Core => "core",
+            BowTiePlace::In => "in",
+            BowTiePlace::Out => "out",
+            BowTiePlace::Tube => "tube",
+            BowTiePlace::Tendril => "tendril",
+            BowTiePlace::Disconnected => "disconnected",
         }
     }
 }
@@ -162,7 +162,7 @@ impl Place {
 ///
 /// # Cost
 /// Six passes over the links.
-pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<Place> {
+pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<BowTiePlace> {
     let pages = forwards.pages();
     let is_core = {
         let mut set = PageSet::new(pages, |_| false);
@@ -178,12 +178,12 @@ pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &
     links.iter().for_each(|link| _ = sets.union(link[0], link[1]));
     let hangs_together = core.first().map(|&page| sets.find(page));
     let mut place = |page: Page| match page {
-        _ if is_core.contains(page) => Place::Core,
-        _ if to_core.contains(page) => Place::In,
-        _ if from_core.contains(page) => Place::Out,
-        _ if from_in.contains(page) && to_out.contains(page) => Place::Tube,
-        _ if Some(sets.find(page)) == hangs_together => Place::Tendril,
-        _ => Place::Disconnected,
+        _ if is_core.contains(page) => BowTiePlace::Core,
+        _ if to_core.contains(page) => BowTiePlace::In,
+        _ if from_core.contains(page) => BowTiePlace::Out,
+        _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
+        _ if Some(sets.find(page)) == hangs_together => BowTiePlace::Tendril,
+        _ => BowTiePlace::Disconnected,
     };
     all().map(&mut place).collect()
 }
@@ -202,7 +202,7 @@ mod tests {
         let (forwards, backwards) = (Graph::new(10, &links, false), Graph::new(10, &links, true));
         let core = forwards.core();
         assert_eq!(core, [0, 1, 2]);
-        use Place::*;
+        use BowTiePlace::*;
         let want = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
         assert_eq!(bow_tie(&links, &forwards, &backwards, &core), want);
         let reached = forwards.reached([1].into_iter());
@@ -250,9 +250,9 @@ mod tests {
             for page in 0..12 {
                 let (from, to) = (reach[core[0] as usize][page], reach[page][core[0] as usize]);
                 let place = places[page];
-                prop_assert_eq!(place == Place::Core, from && to);
-                prop_assert_eq!(place == Place::Out, from && !to);
-                prop_assert_eq!(place == Place::In, to && !from);
+                prop_assert_eq!(place == BowTiePlace::Core, from && to);
+                prop_assert_eq!(place == BowTiePlace::Out, from && !to);
+                prop_assert_eq!(place == BowTiePlace::In, to && !from);
             }
         }
     }

@@ -102,7 +102,7 @@ pub struct Tables {
 }
 
 /// What pages are, and which documents of them are alike.
-pub struct Found<'a> {
+pub struct Findings<'a> {
     /// For every page the smallest of its multiset; itself for a page that is no document.
     pub same: &'a [Page],
     /// Matches between such pages.
@@ -128,8 +128,8 @@ fn of_all(all: u64, connected: u64) -> InConnected {
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
-pub fn tables(found: &Found<'_>) -> (Tables, Clusters) {
-    let Found { same, matches, documents, reached, steps } = *found;
+pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
+    let Findings { same, matches, documents, reached, steps } = *found;
     let is = |page: Page| documents.contains(page);
     let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
     let (complete, all) = part(&is);
@@ -216,7 +216,7 @@ mod tests {
     fn pages_that_are_no_documents_count_nowhere() {
         let same = [0, 0, 2, 2, 4];
         let documents = PageSet::new(5, |page| page < 3);
-        let found = Found { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
+        let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
         let (tables, clusters) = tables(&found);
         assert_eq!(clusters.labels, [0, 0, 2, 3, 4]);
         let all = &tables.complete;

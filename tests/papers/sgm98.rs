@@ -10,7 +10,7 @@ use webtwin::chunks::{Recipe, whole};
 use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
-use webtwin::overlap::servers::{Kind, ServerPage, kind, pairs_of_cluster};
+use webtwin::overlap::servers::{ServerPage, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
 /// The paper's definition of similar pages: F >= T and nothing else.
@@ -59,7 +59,7 @@ fn section_1_a_server_is_the_union_of_its_documents() {
     assert_eq!(shared, BTreeMap::from([((0, 1), (10, 0)), ((0, 2), (1, 0)), ((1, 2), (1, 0))]));
     let settings = Servers { min_shared: 5, nearly_all: 0.9, max_hosts: 500 };
     let pair = |a, b, shared| webtwin::overlap::servers::ServerPair { a, b, shared, same_path: 0 };
-    assert_eq!(kind(&pair(0, 1, 10), 10, 40, &settings), Some(Kind::Mirror));
+    assert_eq!(kind(&pair(0, 1, 10), 10, 40, &settings), Some(ServerPairKind::Mirror));
     assert_eq!(kind(&pair(0, 2, 1), 10, 1, &settings), None, "F >= T holds for servers, too");
 }
 

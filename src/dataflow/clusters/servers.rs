@@ -21,12 +21,12 @@ use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
 use crate::job::Servers;
-use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
+use crate::overlap::servers::{ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
 
 /// What was found of servers and of the reasons for copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ServerCounts {
     /// Servers: hosts that are no aliases of each other.
     pub servers: u64,
     /// Pairs of hosts that are aliases.
@@ -46,7 +46,7 @@ pub struct ServerOverlap {
     /// Parts of the `server_pairs` table.
     pub parts: Vec<Part>,
     /// Counts, the same on every worker.
-    pub counts: Counts,
+    pub counts: ServerCounts,
 }
 
 /// A row of the `server_pairs` table. Orders by host ids.
@@ -60,7 +60,7 @@ struct ServerPairRow {
     same_path: u32,
     pages_a: u32,
     pages_b: u32,
-    kind: Kind,
+    kind: ServerPairKind,
 }
 
 /// Pairs the servers of all pages, and finds which hosts are one.
@@ -106,21 +106,21 @@ pub fn overlap(
             Ok(())
         },
     )?;
-    let mut pairs: Vec<(ServerPair, Kind)> = Vec::new();
+    let mut pairs: Vec<(ServerPair, ServerPairKind)> = Vec::new();
     for ((a, b), (shared, same_path)) in shared {
         let pair = ServerPair { a, b, shared, same_path };
         let kind = kind(&pair, pages_of[a as usize], pages_of[b as usize], settings);
         pairs.extend(kind.map(|kind| (pair, kind)));
     }
 
-    let aliases = pairs.iter().filter(|(_, kind)| *kind == Kind::Alias).map(|(pair, _)| (pair.a, pair.b));
+    let aliases = pairs.iter().filter(|(_, kind)| *kind == ServerPairKind::Alias).map(|(pair, _)| (pair.a, pair.b));
     let server = components(net, "server aliases", count, aliases)?;
-    let mut counts = Counts::default();
+    let mut counts = ServerCounts::default();
     for (_, kind) in &pairs {
         match kind {
-            Kind::Alias => counts.alias_pairs += 1,
-            Kind::Mirror => counts.mirror_pairs += 1,
-            Kind::Part => counts.part_pairs += 1,
+            ServerPairKind::Alias => counts.alias_pairs += 1,
+            ServerPairKind::Mirror => counts.mirror_pairs += 1,
+            ServerPairKind::Part => counts.part_pairs += 1,
         }
     }
     let reasons =
@@ -128,7 +128,7 @@ pub fn overlap(
     counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
     drop(pages);
     let servers = server.iter().enumerate().filter(|&(host, &least)| host as HostId == least).count() as u64;
-    let counts = net.reduce("counts of servers", Counts { servers, ..counts }, |x, y| Counts {
+    let counts = net.reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
         alias_pairs: x.alias_pairs + y.alias_pairs,
         mirror_pairs: x.mirror_pairs + y.mirror_pairs,
@@ -149,7 +149,7 @@ fn path(url: &str) -> &str {
 fn named(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    pairs: Vec<(ServerPair, Kind)>,
+    pairs: Vec<(ServerPair, ServerPairKind)>,
     pages_of: &[u32],
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
@@ -161,7 +161,7 @@ fn named(
     let rows = names.into_iter().map(|(id, name)| (dealt.owner(id as usize), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
-    let row = |(pair, kind): (ServerPair, Kind)| {
+    let row = |(pair, kind): (ServerPair, ServerPairKind)| {
         let row = ServerPairRow {
             a: u64::from(pair.a),
             b: u64::from(pair.b),

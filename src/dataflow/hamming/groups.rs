@@ -7,7 +7,7 @@
 //! Groups are of fingerprints: a document that stands on several rows of F may stand in several groups, which it does not
 //! connect. A group of one document is none.
 
-use super::Work;
+use super::HammingWork;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
 use crate::dataflow::shuffle::components::components;
@@ -19,7 +19,12 @@ use crate::ids::DocId;
 /// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
 ///
 /// The rounds of the union-find. Memory: 24 bytes a document that is near a query.
-pub(super) fn of_queries(net: &mut Net<'_>, work: &Work, queries: &Queries, near: &[Near]) -> Result<Vec<Member>> {
+pub(super) fn of_queries(
+    net: &mut Net<'_>,
+    work: &HammingWork,
+    queries: &Queries,
+    near: &[Near],
+) -> Result<Vec<Member>> {
     let queries = &queries.postings;
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
@@ -54,7 +59,7 @@ pub(super) fn of_queries(net: &mut Net<'_>, work: &Work, queries: &Queries, near
 ///
 /// The rounds of the union-find, and two exchanges. Memory: 4 bytes a row of F in each process, and 24 a document that is near
 /// another.
-pub(super) fn of_set(net: &mut Net<'_>, work: &Work, near: &[NearRuns]) -> Result<Vec<Member>> {
+pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
     let rows = work.set.manifest.count as usize;
     let labels = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
     let dealt = RoundRobin::new(net.peers());

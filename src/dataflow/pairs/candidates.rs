@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::pairs::overlap_join::Work;
+use crate::dataflow::pairs::overlap_join::OverlapWork;
 use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
@@ -114,7 +114,7 @@ pub(crate) fn by_pair(
     stripes: PageStripes,
     allowance: &WorkerBudget,
     disk: &Disk,
-    work: &mut Work,
+    work: &mut OverlapWork,
 ) -> Result<Buckets<u64>> {
     let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);

@@ -1,7 +1,7 @@
 //! `FPrint-DocID` rows in any order become runs on a tape, and runs that cannot make a similar pair are pruned: steps 1 to 3 of
 //! [`crate::dataflow::pairs::overlap_join`].
 
-use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::Pages;
 use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
@@ -40,7 +40,7 @@ pub(crate) struct RunBuilder {
     pub(crate) shared: SharedChunks,
     /// Chunks that count of each page, where they matter.
     pub(crate) chunks: Vec<u32>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: OverlapCounts,
 }
 
 /// Sees to it that the memory suffices for a bucket, which is larger than others where one chunk is on very many pages.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clusters::union_find::sizes;
-pub use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
@@ -38,7 +38,7 @@ pub fn similar_pairs(
     exact_pairs: &[SimilarPair],
     links: &[(Page, Page)],
     job: &Job,
-) -> Result<(Vec<SimilarPair>, Counts)> {
+) -> Result<(Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let copies = net.share("copies", exact_pairs.iter().map(|pair| pair.b).collect())?;
     let is_copy: Arc<PageSet> = net.once(|| {

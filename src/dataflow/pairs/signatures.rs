@@ -30,7 +30,7 @@ const SAMPLE: usize = 1 << 12;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SignatureCounts {
     /// Pages that have signatures.
     pub signatures: u64,
     /// Those of them that are not the copy of another.
@@ -48,7 +48,7 @@ pub struct SignaturePairs {
     /// billionths.
     pub pairs: Vec<SimilarPair>,
     /// What was counted.
-    pub counts: Counts,
+    pub counts: SignatureCounts,
     /// Parts of the `signatures` table, ascending, with the owner of the page.
     pub parts: Vec<Part>,
 }
@@ -102,7 +102,7 @@ pub fn similar_pairs(
     }
     let [signatures, joined, collisions, left] =
         net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
-    let counts = Counts { signatures, joined, collisions, guarded: collisions - left };
+    let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
     let mut parts = parts_of_table(crawl, &rp, &hm, dims);
     if counts.signatures == 0 && net.index() == 0 {
         parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));

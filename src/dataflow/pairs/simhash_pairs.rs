@@ -22,7 +22,7 @@ use crate::overlap::SimilarPair;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SimhashCounts {
     /// Pages that have a simhash and are not the copy of another.
     pub simhashes: u64,
     /// Distinct ones among these.
@@ -81,7 +81,7 @@ pub fn similar_pairs(
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
     settings: &Hamming,
-) -> Result<(Vec<SimilarPair>, Counts)> {
+) -> Result<(Vec<SimilarPair>, SimhashCounts)> {
     let directory = &crawl.directory;
     let copies = exact_pairs.iter().map(|pair| pair.b);
     let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
@@ -111,7 +111,7 @@ pub fn similar_pairs(
     let mine = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
     let [simhashes, near, similar, in_groups] = net.sum("near simhashes", mine)?;
     let distinct = u64::from(numbers.firsts[net.peers()]);
-    Ok((pairs, Counts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
+    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
 }
 
 /// Numbers the groups of all workers, those of worker 0 first.

@@ -63,7 +63,7 @@ pub fn find(
     let same = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
-    let found = report::Found {
+    let found = report::Findings {
         same: &same,
         matches: &matches,
         documents: &documents,

@@ -31,7 +31,7 @@ use crate::pages::url::CanonicalUrl;
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
-use crate::study::bow_tie::Place;
+use crate::study::bow_tie::BowTiePlace;
 use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
@@ -51,9 +51,9 @@ pub struct Reached {
     /// Documents it reaches, of all documents; per cent.
     pub documents_connected_percent: f64,
     /// Pages by their place in the bow tie.
-    pub pages_by_place: BTreeMap<Place, u64>,
+    pub pages_by_place: BTreeMap<BowTiePlace, u64>,
     /// Documents likewise.
-    pub documents_by_place: BTreeMap<Place, u64>,
+    pub documents_by_place: BTreeMap<BowTiePlace, u64>,
 }
 
 /// `summary.json` of a study.

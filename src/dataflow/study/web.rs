@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ids::Page;
 use crate::job::Job;
 use crate::overlap::prune::PageSet;
-use crate::study::bow_tie::{Graph, Place, bow_tie};
+use crate::study::bow_tie::{BowTiePlace, Graph, bow_tie};
 use crate::study::report::percent;
 
 /// Bytes of a link: in the list, and once in each direction.
@@ -22,7 +22,7 @@ const A_PAGE: u64 = 40;
 /// Links, and what a crawl reaches along them.
 pub struct Web {
     /// Place of every page in the bow tie.
-    pub places: Vec<Place>,
+    pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
     pub reached: PageSet,
     /// Where it began; nothing in a crawl without pages.
@@ -59,7 +59,7 @@ pub(super) fn web(
         let seed = seed.or(core.first().copied());
         let reached = forwards.reached(seed.into_iter());
         let count = |of: &dyn Fn(Page) -> bool| {
-            let mut counts: BTreeMap<Place, u64> = BTreeMap::new();
+            let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
             let pages = (0..).zip(&places).filter(|&(page, _)| of(page));
             pages.for_each(|(_, &place)| *counts.entry(place).or_default() += 1);
             counts

@@ -351,7 +351,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::study::bow_tie::{Graph, Place, bow_tie};
+    use crate::study::bow_tie::{BowTiePlace, Graph, bow_tie};
 
     const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
@@ -406,7 +406,9 @@ mod tests {
             let share = reached.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");
             let places = bow_tie(&all, &forwards, &backwards, &core);
-            for place in [Place::Core, Place::In, Place::Out, Place::Tendril, Place::Disconnected] {
+            for place in
+                [BowTiePlace::Core, BowTiePlace::In, BowTiePlace::Out, BowTiePlace::Tendril, BowTiePlace::Disconnected]
+            {
                 assert!(places.iter().filter(|&&other| other == place).count() > 1000, "{place:?}");
             }
         }
