@@ -10,6 +10,9 @@ pub mod expand;
 pub mod location;
 pub mod stores;
 
+// Reading, writing and listing whole files.
+pub mod files;
+
 // Reading: positional, pinned to the version seen first; Parquet of unknown origin.
 pub mod open;
 pub mod parquet_file;
