@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
 use webtwin::dataflow::clusters::links;
-use webtwin::dataflow::clusters::servers::{self, ServerCounts};
+use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{exact, overlap, signatures};

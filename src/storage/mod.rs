@@ -6,6 +6,8 @@
 pub mod blocking;
 
 // Where: paths and URLs, the stores behind URLs, and the expansion of a user's inputs.
+#[cfg(feature = "cloud")]
+mod clouds;
 pub mod expand;
 pub mod location;
 pub mod stores;
