@@ -3,7 +3,7 @@ use webtwin::dataflow::pairs::overlap_join::{OverlapWork, Pages, similar_pairs};
 use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
-use webtwin::ids::Page;
+use webtwin::ids::{HostId, Page};
 use webtwin::job::{Guard, Overlap};
 use webtwin::overlap::coarse_count::Layout;
 use webtwin::overlap::planner::Method;
@@ -26,7 +26,7 @@ fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
 #[derive(Debug, Clone)]
 struct Small {
     rows: Vec<(u64, Page)>,
-    hosts: Vec<u32>,
+    hosts: Vec<HostId>,
     copies: Vec<Page>,
     settings: Overlap,
 }
@@ -57,7 +57,7 @@ fn small() -> impl Strategy<Value = Small> {
     let similar = (1u32..6, prop::sample::select(vec![0.0, 0.35]), filters);
     let rows = prop::collection::btree_set((0u64..40, 0u32..60), 0..400);
     let copies = prop::collection::btree_set(0u32..60, 0..10);
-    (rows, prop::collection::vec(0u32..4, 60), copies, similar).prop_map(
+    (rows, prop::collection::vec((0u32..4).prop_map(HostId), 60), copies, similar).prop_map(
         |(rows, hosts, copies, (min_shared, min_resemblance, (template_pages, max_documents)))| Small {
             rows: rows.into_iter().collect(),
             hosts,

@@ -354,7 +354,7 @@ proptest! {
         let labels = on(workers, move |net| {
             let (me, peers) = (net.index(), net.peers());
             let mine = given.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| edge);
-            components(net, "test", 40, mine)
+            components::<u32, u32>(net, "test", 40, mine)
         });
         let mut sets = webtwin::clusters::union_find::UnionFind::new(40);
         edges.iter().for_each(|&(x, y)| _ = sets.union(x, y));

@@ -58,7 +58,7 @@ impl Why {
 pub fn kept_collection(cluster: &SimilarCluster, links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        let to_host = links_to_host[collection.host as usize];
+        let to_host = links_to_host[collection.host];
         (collection.links_from_elsewhere, to_host, collection.members.len(), std::cmp::Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")

@@ -11,7 +11,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::{HostId, Number, Page};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::planner::{Load, choose};
@@ -172,7 +172,7 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
         .captures
         .iter()
         .map(|capture| {
-            let next = numbers.len() as HostId;
+            let next = HostId::from_index(numbers.len());
             *numbers.entry(host(&capture.url)).or_insert(next)
         })
         .collect();

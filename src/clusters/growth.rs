@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn collections_across_sites_are_found_only_when_they_are_free() {
-        let (labels, hosts, links) = ([0, 1, 0, 1], [0, 1, 2, 3], [(0, 1), (2, 3)]);
+        let (labels, hosts, links) = ([0, 1, 0, 1], [0, 1, 2, 3].map(HostId), [(0, 1), (2, 3)]);
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = Clusters { single_site: false, ..exact() };
         let found = similar_clusters(&labels, &hosts, &links, &free);
@@ -304,7 +304,7 @@ mod tests {
         #[test]
         fn every_cluster_grown_on_any_graph_meets_definition_5(
             labels in prop::collection::vec(0u32..5, 14),
-            hosts in prop::collection::vec(0u32..3, 14),
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14),
             links in prop::collection::btree_set((0u32..14, 0u32..14), 0..50),
             merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
             single_site: bool,

@@ -356,7 +356,7 @@ mod tests {
     impl Drawn {
         /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of these names.
         fn host(mut self, pages: &str, links: &str) -> Drawn {
-            let (first, host) = (self.names.len(), self.hosts.last().map_or(0, |host| host + 1));
+            let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
             self.names.extend(pages.chars());
             self.hosts.resize(self.names.len(), host);
             let place = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as Page;
@@ -490,7 +490,7 @@ mod tests {
         #[test]
         fn every_cluster_grown_on_any_graph_meets_the_definition(
             labels in prop::collection::vec(0u32..7, 24),
-            hosts in prop::collection::vec(0u32..3, 24),
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 24),
             links in prop::collection::btree_set((0u32..24, 0u32..24), 0..160),
             min_hosts in 1u32..3,
         ) {
@@ -515,7 +515,7 @@ mod tests {
             for (host, lost) in (0..).zip(&lost) {
                 let first = labels.len() as Page;
                 labels.extend((0..13u32).map(|page| if lost.contains(&page) { 100 + first + page } else { page }));
-                hosts.extend([host; 13]);
+                hosts.extend([HostId(host); 13]);
                 links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Page, first + page)));
             }
             let labels: Vec<Page> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as Page).collect();

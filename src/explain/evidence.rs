@@ -118,7 +118,7 @@ mod tests {
         #[test]
         fn the_evidence_of_all_pages_agrees_with_the_pairs_of_a_run(
             pages in prop::collection::vec(prop::collection::vec(0u64..14, 0..8), 2..9),
-            on in prop::collection::vec(0u32..3, 9),
+            on in prop::collection::vec((0u32..3).prop_map(HostId), 9),
             template_pages in 0u32..4,
             mutual: bool,
         ) {

@@ -233,7 +233,7 @@ mod tests {
     fn equal_simhashes_make_a_star_not_a_clique() {
         let mut rows: Vec<_> = (0..1000).map(|doc| SimhashDocId::new(7, doc)).collect();
         let settings = Hamming { k: 3, guard: Guard::MutualBest };
-        let (pairs, found) = similar_pairs(&mut rows, &[0; 1000], &settings);
+        let (pairs, found) = similar_pairs(&mut rows, &[HostId(0); 1000], &settings);
         assert_eq!((pairs.len(), found.distinct, found.near), (999, 1, 0));
         assert!(pairs.iter().all(|pair| pair.a == 0 && pair.value == 0));
     }
@@ -242,7 +242,7 @@ mod tests {
     fn the_nearer_page_of_a_host_is_the_match() {
         // Pages 1 and 2 stand on one host, at 1 and 2 bits from page 0.
         let mut rows = [(0b000, 0), (0b001, 1), (0b110, 2)].map(|(simhash, doc)| SimhashDocId::new(simhash, doc));
-        let hosts = [0, 1, 1];
+        let hosts = [0, 1, 1].map(HostId);
         let guarded = similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::MutualBest });
         assert_eq!(guarded.0, [SimilarPair { a: 0, b: 1, value: 1 }]);
         assert_eq!(guarded.1, NearCounts { distinct: 3, near: 2, guarded: 1 });
@@ -252,7 +252,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_clusters_are_those_of_all_pairs(
-            pages in prop::collection::vec((0u64..64, 0u32..5), 1..40), k in 0u32..4, guarded: bool
+            pages in prop::collection::vec((0u64..64, (0u32..5).prop_map(HostId)), 1..40), k in 0u32..4, guarded: bool
         ) {
             let settings = Hamming { k, guard: if guarded { Guard::MutualBest } else { Guard::None } };
             let hosts: Vec<HostId> = pages.iter().map(|page| page.1).collect();

@@ -46,11 +46,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_template_chunk_stands_on_more_pages_of_one_host_than_allowed(
-            hosts in prop::collection::vec(0u32..4, 1..20), template_pages in 0u32..6, max_documents in 0u32..20
+            hosts in prop::collection::vec((0u32..4).prop_map(HostId), 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
             let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
             let docs: Vec<Page> = (0..hosts.len() as u32).collect();
-            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == host).count()).max().unwrap();
+            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
             let want = if template_pages > 0 && most > template_pages as usize {
                 Verdict::Template
             } else if max_documents > 0 && hosts.len() > max_documents as usize {

@@ -161,13 +161,13 @@ mod tests {
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
             links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
-            hosts in prop::collection::vec(0u32..3, 14)
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14)
         ) {
             let pair = |a: Page, b: Page, value| SimilarPair { a: a.min(b), b: a.max(b), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
             // A target belongs to one host only.
-            let target = |page: usize, number: Page| 100 * (hosts[page] + 1) + number;
+            let target = |page: usize, number: Page| 100 * (hosts[page].0 + 1) + number;
             let linked = |page: usize| Linked::new(page as Page, links[page].iter().map(|&number| target(page, number)));
             let pages: Vec<_> = (0..14).map(linked).collect();
             let larger = |a: Page, b: Page| 6 + (a + b) % 3;
@@ -183,7 +183,7 @@ mod tests {
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
         let pair = |a, b, value| SimilarPair { a, b, value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
-        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1], |_, _| 10);
+        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
     }
 

@@ -137,6 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::HostId;
     use crate::overlap::{FPrintDocId, sort_based};
 
     proptest! {
@@ -147,7 +148,7 @@ mod tests {
         ) {
             let settings = Overlap { min_shared, min_resemblance, doubt, ..sort_based::tests::paper(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let want = sort_based::similar_pairs(&table, &[0; 20], &[], &settings);
+            let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
             let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
             for &(fprint, doc) in &rows {

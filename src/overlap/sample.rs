@@ -76,7 +76,7 @@ mod tests {
         #[test]
         fn pairs_are_the_chunks_that_the_pages_of_the_sort_based_table_share(
             rows in prop::collection::btree_set((0u64..30, 0u32..24), 0..300),
-            hosts in prop::collection::vec(0u32..4, 24),
+            hosts in prop::collection::vec((0u32..4).prop_map(HostId), 24),
             copies in prop::collection::btree_set(0u32..24, 0..6),
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
@@ -104,7 +104,7 @@ mod tests {
             // A page per item, and one chunk on all of them.
             let table: Vec<_> = (0..items).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![0; items as usize], &none, |doc| doc, &paper(1))
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc, &paper(1))
         };
         assert_eq!((across(2).across, across(4).across), (1, 6));
         assert_eq!(across(2).across_all(2, 4), 6);

@@ -220,7 +220,8 @@ mod tests {
     fn pages() -> impl Strategy<Value = Vec<ServerPage>> {
         // Text decides the cluster, as equal texts are in one; a path is once on a server.
         prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
-            let page = |((host, path), text): ((u32, u64), u64)| ServerPage::new(text as u32 / 3, host, path, text);
+            let page =
+                |((host, path), text): ((u32, u64), u64)| ServerPage::new(text as u32 / 3, HostId(host), path, text);
             let mut pages: Vec<ServerPage> = pages.into_iter().map(page).collect();
             pages.sort_unstable();
             pages
@@ -231,21 +232,20 @@ mod tests {
     fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), (u32, u32)> {
         let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
         let mut found = BTreeMap::new();
-        for a in 0..5 {
-            for b in a + 1..5 {
-                let mut left_over = of(b);
-                let mut shared = 0;
-                for page in of(a) {
-                    if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
-                        left_over.remove(at);
-                        shared += 1;
-                    }
+        let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (HostId(a), HostId(b))));
+        for (a, b) in pairs {
+            let mut left_over = of(b);
+            let mut shared = 0;
+            for page in of(a) {
+                if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
+                    left_over.remove(at);
+                    shared += 1;
                 }
-                let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
-                let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
-                if shared > 0 {
-                    found.insert((a, b), (shared, same as u32));
-                }
+            }
+            let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
+            let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
+            if shared > 0 {
+                found.insert((a, b), (shared, same as u32));
             }
         }
         found
@@ -265,12 +265,12 @@ mod tests {
         }
 
         #[test]
-        fn every_page_but_the_first_has_one_reason(pages in pages(), server in prop::array::uniform5(0u32..3)) {
+        fn every_page_but_the_first_has_one_reason(pages in pages(), server in prop::array::uniform5((0u32..3).prop_map(HostId))) {
             for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
-                let sum = surplus(cluster, |host| server[host as usize]);
+                let sum = surplus(cluster, |host| server[host]);
                 let reasons = sum.url_alias + sum.same_server + sum.server_alias + sum.replicated;
                 prop_assert_eq!(reasons, cluster.len() as u64 - 1);
-                let servers: BTreeSet<u32> = cluster.iter().map(|page| server[page.host as usize]).collect();
+                let servers: BTreeSet<HostId> = cluster.iter().map(|page| server[page.host]).collect();
                 prop_assert_eq!(sum.replicated, servers.len() as u64 - 1);
                 let texts: BTreeSet<_> = cluster.iter().map(|page| (page.host, page.text)).collect();
                 prop_assert_eq!(sum.url_alias, (cluster.len() - texts.len()) as u64);
@@ -281,7 +281,8 @@ mod tests {
     #[test]
     fn an_alias_has_the_paths_a_mirror_the_pages_and_a_part_neither() {
         let settings = Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers };
-        let kind = |shared, same_path| kind(&ServerPair { a: 0, b: 1, shared, same_path }, 10, 50, &settings);
+        let kind =
+            |shared, same_path| kind(&ServerPair { a: HostId(0), b: HostId(1), shared, same_path }, 10, 50, &settings);
         assert_eq!(kind(10, 9), Some(ServerPairKind::Alias));
         assert_eq!(kind(9, 8), Some(ServerPairKind::Mirror));
         assert_eq!(kind(8, 8), Some(ServerPairKind::Part));
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_everywhere_pairs_no_servers() {
-        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(0, host, 1, 1)).collect();
+        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(0, HostId(host), 1, 1)).collect();
         let mut pairs = 0;
         pairs_of_cluster(&pages, 3, |_| pairs += 1);
         assert_eq!(pairs, 0);

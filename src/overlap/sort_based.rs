@@ -114,7 +114,7 @@ pub(super) mod tests {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
         let found: Vec<_> =
-            similar_pairs(&pages, &[0; 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+            similar_pairs(&pages, &[HostId(0); 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1), (1, 2)]);
     }
 
@@ -124,7 +124,7 @@ pub(super) mod tests {
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
         let found: Vec<_> =
-            similar_pairs(&pages, &[0, 1, 1], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+            similar_pairs(&pages, &[0, 1, 1].map(HostId), &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1)]);
     }
 
@@ -133,8 +133,10 @@ pub(super) mod tests {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
         let settings = Overlap { guard: Guard::Centre, ..paper(3) };
-        let found: Vec<_> =
-            similar_pairs(&pages, &[0, 1, 2, 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        let found: Vec<_> = similar_pairs(&pages, &[0, 1, 2, 3].map(HostId), &[], &settings)
+            .iter()
+            .map(|pair| (pair.a, pair.b))
+            .collect();
         assert_eq!(found, [(0, 1), (2, 3)]);
     }
 
@@ -142,7 +144,7 @@ pub(super) mod tests {
     fn furniture_joins_nothing() {
         let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
         let settings = Overlap { template_pages: 2, ..paper(1) };
-        assert_eq!(similar_pairs(&pages, &[0, 0, 0], &[], &settings), []);
-        assert_eq!(similar_pairs(&pages, &[0, 0, 1], &[], &settings).len(), 3);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 0].map(HostId), &[], &settings), []);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 1].map(HostId), &[], &settings).len(), 3);
     }
 }

@@ -11,7 +11,7 @@ use crate::explain::chain::shortest;
 use crate::explain::diff::pieces;
 use crate::explain::evidence::{Evidence, needed};
 use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
-use crate::ids::{DocId, HostId, Page, doc_id};
+use crate::ids::{DocId, HostId, Number, Page, doc_id};
 use crate::job::{Guard, Job, Measure};
 use crate::overlap::FPrintDocId;
 use crate::overlap::filter::Verdict;
@@ -314,7 +314,7 @@ impl Asked {
 fn numbered(hosts: &[String]) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
-        let next = numbers.len() as HostId;
+        let next = HostId::from_index(numbers.len());
         *numbers.entry(host).or_insert(next)
     };
     hosts.iter().map(String::as_str).map(number).collect()

@@ -13,6 +13,7 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::nearby::nearby_pages;
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
+use webtwin::ids::HostId;
 use webtwin::job::Limits;
 use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
 use webtwin::overlap::{FPrintDocId, sort_based};
@@ -24,14 +25,14 @@ use webtwin::pages::url::CanonicalUrl;
 #[derive(Default)]
 struct Web {
     names: Vec<char>,
-    sites: Vec<u32>,
+    sites: Vec<HostId>,
     links: BTreeSet<(u32, u32)>,
 }
 
 impl Web {
     /// Adds a web site; a link "pq" leads from the site's first page p to its first page q.
     fn site(mut self, pages: &str, links: &str) -> Web {
-        let (first, site) = (self.names.len(), self.sites.last().map_or(0, |site| site + 1));
+        let (first, site) = (self.names.len(), self.sites.last().map_or(HostId(0), |site| HostId(site.0 + 1)));
         self.names.extend(pages.chars());
         self.sites.resize(self.names.len(), site);
         let page = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as u32;
@@ -195,7 +196,7 @@ fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
 /// The trivial clusters of pages that are similar when they share `min_shared` chunks.
 fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
     let job = resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap();
-    let hosts: Vec<u32> = (0..pages.len() as u32).collect();
+    let hosts: Vec<HostId> = (0..pages.len() as u32).map(HostId).collect();
     let pairs = sort_based::similar_pairs(&fprint_docid(pages), &hosts, &[], &job.overlap);
     let pairs: Vec<(u32, u32)> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
     let mut sets = UnionFind::new(pages.len());
@@ -212,7 +213,7 @@ fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_colle
     assert!(pairs.contains(&(0, 3)) && pairs.contains(&(3, 6)) && !pairs.contains(&(0, 6)));
     assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     let links = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)];
-    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2], &links, &FREE);
+    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2].map(HostId), &links, &FREE);
     assert_eq!(found.len(), 1);
     let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
     assert_eq!(members, [[(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 4), (2, 5)], [(0, 6), (1, 7), (2, 8)]]);

@@ -11,7 +11,7 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::{HostId, Number, Page};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
@@ -78,9 +78,9 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
     for ((page, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
         *mine.entry(hosts[*page as usize]).or_default() += links;
     }
-    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host, links]).collect())?;
+    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once(|| {
-        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| *host as usize + 1)];
+        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| host.index() + 1)];
         rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
         sums
     })

@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::{HostId, Number, Page};
 use crate::job::Servers;
 use crate::overlap::servers::{ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
@@ -73,10 +73,10 @@ pub fn overlap(
     partitions: Partitions,
 ) -> Result<ServerOverlap> {
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
-    let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
+    let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
     let mut mine = vec![0u32; count];
     let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
-    with_text().for_each(|(page, _)| mine[hosts[*page as usize] as usize] += 1);
+    with_text().for_each(|(page, _)| mine[hosts[*page as usize]] += 1);
     let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
 
     let rows = with_text().filter_map(|(page, capture)| {
@@ -109,7 +109,7 @@ pub fn overlap(
     let mut pairs: Vec<(ServerPair, ServerPairKind)> = Vec::new();
     for ((a, b), (shared, same_path)) in shared {
         let pair = ServerPair { a, b, shared, same_path };
-        let kind = kind(&pair, pages_of[a as usize], pages_of[b as usize], settings);
+        let kind = kind(&pair, pages_of[a], pages_of[b], settings);
         pairs.extend(kind.map(|kind| (pair, kind)));
     }
 
@@ -123,11 +123,10 @@ pub fn overlap(
             ServerPairKind::Part => counts.part_pairs += 1,
         }
     }
-    let reasons =
-        pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host as usize]));
+    let reasons = pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host]));
     counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
     drop(pages);
-    let servers = server.iter().enumerate().filter(|&(host, &least)| host as HostId == least).count() as u64;
+    let servers = server.iter().enumerate().filter(|&(host, &least)| HostId::from_index(host) == least).count() as u64;
     let counts = net.reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
         alias_pairs: x.alias_pairs + y.alias_pairs,
@@ -158,7 +157,7 @@ fn named(
     for (page, capture) in &crawl.pages {
         names.entry(crawl.directory.hosts[*page as usize]).or_insert_with(|| host(&capture.url));
     }
-    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id as usize), (id, name.to_string())));
+    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
     let row = |(pair, kind): (ServerPair, ServerPairKind)| {
@@ -169,18 +168,18 @@ fn named(
             host_b: String::new(),
             shared: pair.shared,
             same_path: pair.same_path,
-            pages_a: pages_of[pair.a as usize],
-            pages_b: pages_of[pair.b as usize],
+            pages_a: pages_of[pair.a],
+            pages_b: pages_of[pair.b],
             kind,
         };
-        (dealt.owner(pair.a as usize), row)
+        (dealt.owner(pair.a.index()), row)
     };
     let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
-        row.host_a = names[&(row.a as HostId)].clone();
+        row.host_a = names[&HostId(row.a as u32)].clone();
         (dealt.owner(row.b as usize), row)
     });
     let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
-        row.host_b = names[&(row.b as HostId)].clone();
+        row.host_b = names[&HostId(row.b as u32)].clone();
         (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
         (partitions.owner(row.a), row)
     });

@@ -7,6 +7,8 @@
 //! Groups are of fingerprints: a document that stands on several rows of F may stand in several groups, which it does not
 //! connect. A group of one document is none.
 
+use std::sync::Arc;
+
 use super::HammingWork;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
@@ -28,7 +30,7 @@ pub(super) fn of_queries(
     let queries = &queries.postings;
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
-    let labels = components(net, "groups", queries.fingerprints().len(), edges)?;
+    let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges)?;
     // Components are named by their smallest fingerprint; people know documents.
     let names = net.once(|| {
         let mut names = vec![DocId::MAX; labels.len()];
@@ -61,7 +63,7 @@ pub(super) fn of_queries(
 /// another.
 pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
     let rows = work.set.manifest.count as usize;
-    let labels = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
+    let labels: Arc<Vec<u32>> = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
     let dealt = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
     let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));

@@ -182,7 +182,7 @@ fn part_neighbours(
 ) -> Result<()> {
     let (chunks, hosts) = (&all.chunks, &crawl.directory.hosts);
     let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
-    let labels = components(net, "components of similar pages", hosts.len(), edges)?;
+    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Page| labels[page as usize];
     let owners = HashOwners::new(net);

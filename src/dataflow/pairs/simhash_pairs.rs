@@ -16,7 +16,7 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::Page;
+use crate::ids::{HostId, Page};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
@@ -44,7 +44,7 @@ struct View {
     /// Number of the group that is seen.
     to: u32,
     distance: u32,
-    host: u32,
+    host: HostId,
     page: Page,
 }
 
@@ -136,7 +136,7 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
     let asked = net.exchange_all("near simhashes", asked, |row| numbers.owner(row[1]))?;
     let first = numbers.firsts[net.index()];
     let seen = asked.iter().flat_map(|&[from, to, distance]| {
-        let smallest = [Face { host: 0, page: groups.smallest(to - first) }];
+        let smallest = [Face { host: HostId(0), page: groups.smallest(to - first) }];
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
         faces.into_iter().map(move |Face { host, page }| View { from, to, distance, host, page })
     });

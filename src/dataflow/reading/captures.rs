@@ -10,7 +10,7 @@ use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, Worke
 use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::Page;
+use crate::ids::{HostId, Number, Page};
 use crate::pages::record::Reason;
 
 /// The pages of the run, settled.
@@ -112,7 +112,7 @@ fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partition
         hosts.sort_unstable();
         hosts
     })?;
-    let number = |capture: &Capture| hosts.partition_point(|&key| key < host_key(capture)) as u32;
+    let number = |capture: &Capture| HostId::from_index(hosts.partition_point(|&key| key < host_key(capture)));
     let entries = pages
         .iter()
         .map(|(page, capture)| Entry { doc_id: capture.doc_id, page: *page, host: number(capture) })

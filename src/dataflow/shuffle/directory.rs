@@ -66,7 +66,7 @@ pub struct Directory {
 impl Directory {
     /// Builds the directory from the entries of all pages, in any order.
     pub fn new(entries: &[Entry], partitions: Partitions) -> Directory {
-        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![0; entries.len()]);
+        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![HostId(0); entries.len()]);
         for entry in entries {
             doc_ids[entry.page as usize] = entry.doc_id;
             hosts[entry.page as usize] = entry.host;
@@ -180,7 +180,7 @@ mod tests {
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
             let entries: Vec<_> =
-                ids.iter().enumerate().rev().map(|(page, &doc_id)| Entry { doc_id, page: page as Page, host: 0 }).collect();
+                ids.iter().enumerate().rev().map(|(page, &doc_id)| Entry { doc_id, page: page as Page, host: HostId(0) }).collect();
             let directory = Directory::new(&entries, Partitions::new(1 << bits, 3));
             for key in 0..500 {
                 let want = ids.binary_search(&id(key)).ok().map(|page| page as Page);

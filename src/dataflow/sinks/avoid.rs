@@ -68,7 +68,7 @@ pub fn verdicts(
             cluster,
             page: *page,
             links_from_elsewhere,
-            links_to_host: links_to_host[host as usize],
+            links_to_host: links_to_host[host],
             url_length: capture.url.chars().count() as u64,
         })
     });

@@ -150,7 +150,7 @@ pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Director
     hosts.sort_unstable();
     hosts.dedup();
     let count = hosts.len() as u32;
-    hosts.iter_mut().for_each(|host| *host = server[*host as usize]);
+    hosts.iter_mut().for_each(|host| *host = server[*host]);
     hosts.sort_unstable();
     hosts.dedup();
     (count, hosts.len() as u32)

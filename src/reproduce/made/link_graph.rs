@@ -118,7 +118,7 @@ impl LinkGraph {
     /// Host of a page. Numbers are those of slots, not dense.
     pub fn host(&self, doc: Page) -> HostId {
         let spot = self.spot(self.groups.slot(doc));
-        spot.first + spot.copy * spot.size
+        HostId(spot.first + spot.copy * spot.size)
     }
 
     /// Writes the pages that a page links to into `links`, ascending, each once, without itself.
@@ -140,7 +140,7 @@ impl LinkGraph {
         // Copies of a page differ in their links to other hosts.
         if splitmix64(u64::from(slot)).is_multiple_of(8) {
             let elsewhere = splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
-            if self.host(elsewhere) != base {
+            if self.host(elsewhere) != HostId(base) {
                 links.push(elsewhere);
             }
         }
