@@ -5,6 +5,8 @@
 //! | [`DocId`] | 64 bits | a page for ever: hash of its canonical URL, the same in every crawl |
 //! | [`Page`] | 32 bits | a page within one run: its number in ascending `DocId` order |
 //! | [`HostId`] | 32 bits | a host within one run: its number in ascending order of hashed names |
+//! | [`ClusterId`], [`PieceId`], [`SimilarClusterId`] | 32 bits | a set of pages within one run, named by the smallest |
+//! | [`ComponentId`] | 32 bits | a component of the graph of trivial clusters, named by the smallest |
 //! | [`FPrint`] | 64 bits | a chunk of text (32-bit recipes leave the high half zero) |
 //! | [`SimHash`] | up to 64 bits | the features of a page; bits above the recipe's width f are zero |
 //!
@@ -82,6 +84,11 @@ macro_rules! number {
             }
         }
 
+        impl $name {
+            /// Stands for no such thing.
+            pub const NONE: $name = $name(u32::MAX);
+        }
+
         impl From<$name> for u64 {
             fn from(number: $name) -> u64 {
                 number.0.into()
@@ -125,6 +132,50 @@ macro_rules! number {
 number! {
     /// A host within one run: its number, from 0, in ascending order of hashed host names.
     HostId
+}
+
+/// Makes a type of sets of pages, each named by its smallest page.
+macro_rules! named_by_page {
+    ($(#[$about:meta])* $name:ident) => {
+        number! {
+            $(#[$about])*
+            $name
+        }
+
+        impl $name {
+            /// The set whose smallest page this is.
+            #[inline]
+            pub fn of(smallest: Page) -> $name {
+                $name(smallest)
+            }
+
+            /// Its smallest page.
+            #[inline]
+            pub fn smallest(self) -> Page {
+                self.0
+            }
+        }
+    };
+}
+
+named_by_page! {
+    /// A trivial cluster (\[CSG00\] Def. 5): pages that are copies of each other.
+    ClusterId
+}
+
+named_by_page! {
+    /// A piece: pages of one host that hang together by links, on the way to a collection.
+    PieceId
+}
+
+named_by_page! {
+    /// A similar cluster: collections that are copies of each other.
+    SimilarClusterId
+}
+
+number! {
+    /// A component of the graph of trivial clusters, named by the smallest of these.
+    ComponentId
 }
 
 /// Returns the doc id of a canonical URL (recipe `xxh3-64`, seed 0).

@@ -16,7 +16,7 @@ use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
-use webtwin::ids::{Page, doc_id};
+use webtwin::ids::{ClusterId, Page, doc_id};
 use webtwin::job::{
     Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar,
 };
@@ -115,7 +115,7 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<Page> = (0..hosts.len() as Page).collect();
+        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page as usize] = verdict.cluster;
         }
@@ -152,7 +152,7 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<Page> = (0..hosts.len() as Page).collect();
+        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page as usize] = verdict.cluster;
         }

@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::clusters::collection::SimilarCluster;
-use crate::ids::{FPrint, Page};
+use crate::ids::{ClusterId, FPrint, Page};
 
 /// A page as one of several copies. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -17,7 +17,7 @@ pub struct PageCopy {
     /// Fingerprint of its whole text.
     pub exact: FPrint,
     /// Trivial cluster of the page: its smallest page.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The page itself.
     pub page: Page,
     /// Links to the page from other hosts.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn copy(page: Page, links_from_elsewhere: u32, url_length: u64) -> PageCopy {
-        PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere, links_to_host: 0, url_length }
+        PageCopy { exact: 1, cluster: ClusterId(0), page, links_from_elsewhere, links_to_host: 0, url_length }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use super::link_summary::{cluster_links, link_summary};
 use super::matching::{Candidate, one_to_one};
 use super::merge::may_merge;
 use super::union_find::{UnionFind, sizes};
-use crate::ids::{HostId, Page};
+use crate::ids::{ClusterId, ComponentId, HostId, Page};
 use crate::job::{Clusters, MergeCondition};
 
 /// A page of a trivial cluster that takes part in growth. Rows order by component, cluster, page.
@@ -35,9 +35,9 @@ use crate::job::{Clusters, MergeCondition};
 #[repr(C)]
 pub struct ClusterPage {
     /// Component of the TCG: the smallest trivial cluster in it.
-    pub component: Page,
+    pub component: ComponentId,
     /// Trivial cluster of the page.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The page itself.
     pub page: Page,
     /// Host of the page.
@@ -52,7 +52,7 @@ pub struct Component<'a> {
     /// All pages of its trivial clusters, by cluster, then page.
     pub pages: &'a [ClusterPage],
     /// Edges (Ri, Rj) of the TCG.
-    pub edges: &'a [(Page, Page)],
+    pub edges: &'a [(ClusterId, ClusterId)],
     /// Links between its pages.
     pub links: &'a [(Page, Page)],
 }
@@ -89,7 +89,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
         out[src as usize].push(dst);
         into[dst as usize].push(src);
     }
-    let number = |cluster: Page| clusters.partition_point(|c| c[0].cluster < cluster);
+    let number = |cluster: ClusterId| clusters.partition_point(|c| c[0].cluster < cluster);
     let (mut edges_out, mut edges_in) = (vec![Vec::new(); clusters.len()], vec![Vec::new(); clusters.len()]);
     for &(ri, rj) in component.edges {
         edges_out[number(ri)].push(number(rj));
@@ -235,20 +235,20 @@ fn position_of(position: &[(Page, u32)], page: Page) -> u32 {
 /// `labels[page]` is a page's trivial cluster, `hosts[page]` its host; `links` are ascending, each once, none from a page to
 /// itself. Similar clusters come ascending by smallest page.
 pub fn similar_clusters(
-    labels: &[Page],
+    labels: &[ClusterId],
     hosts: &[HostId],
     links: &[(Page, Page)],
     settings: &Clusters,
 ) -> Vec<SimilarCluster> {
     let pages_of = sizes(labels);
     let mut between = cluster_links(labels, hosts, links, settings.single_site);
-    let rows = link_summary(&mut between, |cluster| pages_of[cluster as usize]);
+    let rows = link_summary(&mut between, |cluster| pages_of[cluster]);
     let merging = rows.iter().filter(|row| may_merge(row, settings.merge));
-    let edges: Vec<(Page, Page)> = merging.map(|row| (row.src_cluster, row.dst_cluster)).collect();
+    let edges: Vec<(ClusterId, ClusterId)> = merging.map(|row| (row.src_cluster, row.dst_cluster)).collect();
     let mut components = UnionFind::new(labels.len());
-    edges.iter().for_each(|&(ri, rj)| _ = components.union(ri, rj));
-    let component = components.labels();
-    let component_of = |page: Page| component[labels[page as usize] as usize];
+    edges.iter().for_each(|&(ri, rj)| _ = components.union(ri.0, rj.0));
+    let component: Vec<ComponentId> = bytemuck::cast_vec(components.labels());
+    let component_of = |page: Page| component[labels[page as usize]];
     let merged = sizes(&component);
 
     let mut links_from_elsewhere = vec![0; labels.len()];
@@ -256,7 +256,7 @@ pub fn similar_clusters(
         links_from_elsewhere[link.1 as usize] += 1;
     }
     let mut pages: Vec<ClusterPage> = (0..labels.len() as Page)
-        .filter(|&page| merged[component_of(page) as usize] > 1)
+        .filter(|&page| merged[component_of(page)] > 1)
         .map(|page| ClusterPage {
             component: component_of(page),
             cluster: labels[page as usize],
@@ -270,8 +270,7 @@ pub fn similar_clusters(
     for pages in pages.chunk_by(|x, y| x.component == y.component) {
         let here = |page: Page| component_of(page) == pages[0].component;
         let links: Vec<_> = links.iter().copied().filter(|&(src, dst)| here(src) && here(dst)).collect();
-        let edges: Vec<_> =
-            edges.iter().copied().filter(|&(ri, _)| component[ri as usize] == pages[0].component).collect();
+        let edges: Vec<_> = edges.iter().copied().filter(|&(ri, _)| component[ri] == pages[0].component).collect();
         found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
     }
     found.sort_unstable_by_key(SimilarCluster::id);
@@ -292,12 +291,12 @@ mod tests {
 
     #[test]
     fn collections_across_sites_are_found_only_when_they_are_free() {
-        let (labels, hosts, links) = ([0, 1, 0, 1], [0, 1, 2, 3].map(HostId), [(0, 1), (2, 3)]);
+        let (labels, hosts, links) = ([0, 1, 0, 1].map(ClusterId), [0, 1, 2, 3].map(HostId), [(0, 1), (2, 3)]);
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = Clusters { single_site: false, ..exact() };
         let found = similar_clusters(&labels, &hosts, &links, &free);
         let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
-        assert_eq!(members, [[(0, 0), (1, 1)], [(0, 2), (1, 3)]]);
+        assert_eq!(members, [[(ClusterId(0), 0), (ClusterId(1), 1)], [(ClusterId(0), 2), (ClusterId(1), 3)]]);
     }
 
     proptest! {
@@ -309,8 +308,8 @@ mod tests {
             merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
             single_site: bool,
         ) {
-            let labels: Vec<u32> =
-                labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
+            let labels: Vec<ClusterId> =
+                labels.iter().map(|l| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32)).collect();
             let links: Vec<_> = links.into_iter().filter(|(x, y)| x != y).collect();
             let settings = Clusters { merge, single_site, min_size: 1, ..exact() };
             let found = similar_clusters(&labels, &hosts, &links, &settings);

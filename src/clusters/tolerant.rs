@@ -51,7 +51,7 @@ use super::merge::may_merge;
 use super::nearby::nearby_pages;
 use super::pieces::{grow_pieces, join_pieces};
 use super::union_find::{UnionFind, sizes};
-use crate::ids::{HostId, Page};
+use crate::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
 
 /// Fewest trivial clusters that a collection shares with a larger one.
@@ -65,11 +65,11 @@ const SHARED_TENTHS: usize = 3;
 #[repr(C)]
 pub struct PiecePage {
     /// Similar cluster of its piece.
-    pub similar_cluster: Page,
+    pub similar_cluster: SimilarClusterId,
     /// Its piece: the smallest page of it.
-    pub piece: Page,
+    pub piece: PieceId,
     /// Trivial cluster of the page.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The page itself.
     pub page: Page,
     /// Host of the page.
@@ -79,20 +79,20 @@ pub struct PiecePage {
 }
 
 /// Orders pieces by size; ties: the one with the smaller name is larger.
-fn by_size(size: usize, piece: Page) -> (usize, Reverse<Page>) {
+fn by_size(size: usize, piece: PieceId) -> (usize, Reverse<PieceId>) {
     (size, Reverse(piece))
 }
 
 /// For every trivial cluster, the largest piece with a page of it; `pages` are (trivial cluster, piece).
 pub fn largest_pieces(
     clusters: usize,
-    pages: impl Iterator<Item = (Page, Page)>,
-    size: impl Fn(Page) -> usize,
-) -> Vec<Page> {
-    let mut largest = vec![Page::MAX; clusters];
+    pages: impl Iterator<Item = (ClusterId, PieceId)>,
+    size: impl Fn(PieceId) -> usize,
+) -> Vec<PieceId> {
+    let mut largest = vec![PieceId::NONE; clusters];
     for (cluster, piece) in pages {
-        let so_far = &mut largest[cluster as usize];
-        if *so_far == Page::MAX || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
+        let so_far = &mut largest[cluster];
+        if *so_far == PieceId::NONE || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
             *so_far = piece;
         }
     }
@@ -101,7 +101,7 @@ pub fn largest_pieces(
 
 /// Returns the larger piece that most of this piece's pages point to (ties: the largest), or `None` if too few do.
 /// `pointed_to` has the target of each page, which may be `piece` itself.
-pub fn larger_copy(piece: Page, pointed_to: &mut [Page], size: impl Fn(Page) -> usize) -> Option<Page> {
+pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(PieceId) -> usize) -> Option<PieceId> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
     let most = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
@@ -112,9 +112,9 @@ pub fn larger_copy(piece: Page, pointed_to: &mut [Page], size: impl Fn(Page) -> 
 /// A link within a piece. Rows order by trivial clusters, then piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PieceLink {
-    src_cluster: Page,
-    dst_cluster: Page,
-    piece: Page,
+    src_cluster: ClusterId,
+    dst_cluster: ClusterId,
+    piece: PieceId,
     src: u32,
     dst: u32,
 }
@@ -196,7 +196,7 @@ fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
 
 /// Takes out pieces with fewer than `least` pages, and those that are not copies of a larger one.
 fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
-    let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
+    let mut pieces: Vec<(PieceId, Vec<usize>)> = Vec::new();
     let mut first = 0;
     for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
         let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
@@ -208,11 +208,12 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
         }
     }
     // Names pieces by their first page that stays, as collections are named.
-    let named = |left: &[usize]| left.iter().map(|&at| pages[at].page).min().expect("a piece has pages");
-    let names: Vec<Page> = pieces.iter().map(|(_, left)| named(left)).collect();
-    let sizes: HashMap<Page, usize> = names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
-    let size = |name: Page| sizes[&name];
-    let mut largest: HashMap<Page, Page> = HashMap::new();
+    let named = |left: &[usize]| PieceId::of(left.iter().map(|&at| pages[at].page).min().expect("a piece has pages"));
+    let names: Vec<PieceId> = pieces.iter().map(|(_, left)| named(left)).collect();
+    let sizes: HashMap<PieceId, usize> =
+        names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
+    let size = |name: PieceId| sizes[&name];
+    let mut largest: HashMap<ClusterId, PieceId> = HashMap::new();
     for (&name, (_, left)) in names.iter().zip(&pieces) {
         for &at in left {
             let so_far = largest.entry(pages[at].cluster).or_insert(name);
@@ -223,7 +224,7 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
     }
     let of_all = names.iter().copied().max_by_key(|&name| by_size(size(name), name));
     for (&name, (_, left)) in names.iter().zip(&pieces) {
-        let mut pointed_to: Vec<Page> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
+        let mut pointed_to: Vec<PieceId> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
         if Some(name) != of_all && larger_copy(name, &mut pointed_to, size).is_none() {
             left.iter().for_each(|&at| stays[at] = false);
         }
@@ -232,14 +233,14 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
 
 /// All steps in one place: the reference for the wiring. `labels[page]` is its trivial cluster, `hosts[page]` its host.
 pub fn similar_clusters(
-    labels: &[Page],
+    labels: &[ClusterId],
     hosts: &[HostId],
     links: &[(Page, Page)],
     settings: &Clusters,
 ) -> Vec<SimilarCluster> {
     let sizes = sizes(labels);
     let cluster = |page: Page| labels[page as usize];
-    let has_copies = |page: Page| sizes[cluster(page) as usize] > 1;
+    let has_copies = |page: Page| sizes[cluster(page)] > 1;
     let host = |page: Page| hosts[page as usize];
     let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
     let inside: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
@@ -249,14 +250,14 @@ pub fn similar_clusters(
         .filter(counts)
         .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
         .collect();
-    let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+    let rows = link_summary(&mut between, |cluster| sizes[cluster]);
     let between = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
     let mut merging: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
     for (_, links) in rows.iter().zip(between).filter(|(row, _)| may_merge(row, MergeCondition::Tolerant)) {
         links.iter().for_each(|link| merging.entry(host(link.src)).or_default().push((link.src, link.dst)));
     }
 
-    let mut pieces: Vec<Page> = (0..labels.len() as Page).collect();
+    let mut pieces: Vec<PieceId> = (0..labels.len() as Page).map(PieceId::of).collect();
     for links in merging.values() {
         grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     }
@@ -265,7 +266,7 @@ pub fn similar_clusters(
     let similar = mirrors(labels, &sizes, &pieces);
     let joined = join_pieces(&inside, |page| {
         let piece = pieces[page as usize];
-        has_copies(page).then(|| (piece, similar[piece as usize], cluster(page)))
+        has_copies(page).then(|| (piece, similar[piece], cluster(page)))
     });
     joined.into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     let similar = mirrors(labels, &sizes, &pieces);
@@ -277,7 +278,7 @@ pub fn similar_clusters(
     let mut pages: Vec<PiecePage> = (0..labels.len() as Page)
         .filter(|&page| has_copies(page))
         .map(|page| PiecePage {
-            similar_cluster: similar[pieces[page as usize] as usize],
+            similar_cluster: similar[pieces[page as usize]],
             piece: pieces[page as usize],
             cluster: cluster(page),
             page,
@@ -286,9 +287,9 @@ pub fn similar_clusters(
         })
         .collect();
     pages.sort_unstable();
-    let mut within: BTreeMap<Page, Vec<(Page, Page)>> = BTreeMap::new();
+    let mut within: BTreeMap<SimilarClusterId, Vec<(Page, Page)>> = BTreeMap::new();
     for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0 as usize] == pieces[link.1 as usize]) {
-        within.entry(similar[pieces[src as usize] as usize]).or_default().push((src, dst));
+        within.entry(similar[pieces[src as usize]]).or_default().push((src, dst));
     }
     let mut found: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
@@ -310,22 +311,22 @@ pub fn similar_clusters(
 }
 
 /// Step 2: the similar cluster of every piece, by name.
-fn mirrors(labels: &[Page], sizes_of_clusters: &[u32], pieces: &[Page]) -> Vec<Page> {
+fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
-    let size = |piece: Page| sizes[piece as usize] as usize;
-    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page] as usize] > 1);
+    let size = |piece: PieceId| sizes[piece] as usize;
+    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
     let largest = largest_pieces(labels.len(), with_copies().map(|page| (labels[page], pieces[page])), size);
-    let mut pointed_to: BTreeMap<Page, Vec<Page>> = BTreeMap::new();
+    let mut pointed_to: BTreeMap<PieceId, Vec<PieceId>> = BTreeMap::new();
     for page in with_copies() {
-        pointed_to.entry(pieces[page]).or_default().push(largest[labels[page] as usize]);
+        pointed_to.entry(pieces[page]).or_default().push(largest[labels[page]]);
     }
     let mut sets = UnionFind::new(labels.len());
     for (piece, mut pointed_to) in pointed_to {
         if let Some(larger) = larger_copy(piece, &mut pointed_to, size) {
-            sets.union(piece, larger);
+            sets.union(piece.0, larger.0);
         }
     }
-    sets.labels()
+    bytemuck::cast_vec(sets.labels())
 }
 
 #[cfg(test)]
@@ -371,9 +372,9 @@ mod tests {
         fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
             let label = |at: usize| {
                 let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
-                self.names.iter().position(alike).unwrap_or(at) as Page
+                ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
             };
-            let labels: Vec<Page> = (0..self.names.len()).map(label).collect();
+            let labels: Vec<ClusterId> = (0..self.names.len()).map(label).collect();
             let name = |page: &Page| self.names[*page as usize];
             let text = |collection: &PageCollection| {
                 let mut members: Vec<char> = collection.members.iter().map(|member| name(&member.1)).collect();
@@ -469,8 +470,8 @@ mod tests {
                 }
             }
             let larger = |copy: &&PageCollection| {
-                by_size(copy.members.len(), copy.first_page())
-                    > by_size(collection.members.len(), collection.first_page())
+                by_size(copy.members.len(), PieceId::of(copy.first_page()))
+                    > by_size(collection.members.len(), PieceId::of(collection.first_page()))
             };
             let shared = |copy: &PageCollection| {
                 collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count()
@@ -494,7 +495,8 @@ mod tests {
             links in prop::collection::btree_set((0u32..24, 0u32..24), 0..160),
             min_hosts in 1u32..3,
         ) {
-            let labels: Vec<u32> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
+            let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+            let labels: Vec<ClusterId> = labels.iter().map(label).collect();
             let given: Vec<_> = links.iter().copied().collect();
             let found = similar_clusters(&labels, &hosts, &given, &Clusters { min_hosts, ..SETTINGS });
             let mut seen = BTreeSet::new();
@@ -518,7 +520,8 @@ mod tests {
                 hosts.extend([HostId(host); 13]);
                 links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Page, first + page)));
             }
-            let labels: Vec<Page> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as Page).collect();
+            let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+            let labels: Vec<ClusterId> = labels.iter().map(label).collect();
             let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
             for collection in found.iter().flat_map(|cluster| &cluster.collections) {
                 prop_assert!(collection.members.iter().all(|member| hosts[member.1 as usize] == collection.host));

@@ -16,14 +16,14 @@ use std::cmp::Reverse;
 use bytemuck::{Pod, Zeroable};
 
 use super::union_find::UnionFind;
-use crate::ids::Page;
+use crate::ids::{ClusterId, Page};
 
 /// A pair within a cluster; if the same pages have two pairs, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Edge {
     /// Trivial cluster of both pages.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The smaller page of the pair.
     pub a: Page,
     /// The larger page of the pair.
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn edge(a: Page, b: Page, strength: u32) -> Edge {
-        Edge { cluster: 0, a: a.min(b), b: a.max(b), strength }
+        Edge { cluster: ClusterId(0), a: a.min(b), b: a.max(b), strength }
     }
 
     /// A connected graph: a random tree and some more.

@@ -27,7 +27,7 @@ use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 
@@ -94,7 +94,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 
     let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).chain(&signature_pairs);
     let edges = edges.map(|pair| (pair.a, pair.b));
-    let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
@@ -143,7 +143,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
-    let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
+    let mut link_summary =
+        net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
     link_summary.sort_unstable();
     let mut found = ReplicaTables {
         crawl,
@@ -168,7 +169,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 }
 
 /// The edges of the TCG among rows of `LinkSummary`.
-fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Page, Page)> {
+fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(ClusterId, ClusterId)> {
     let merging = link_summary.iter().filter(|row| may_merge(row, merge));
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }

@@ -23,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::millionths;
-use crate::ids::{FPrint, HostId, Page};
+use crate::ids::{ClusterId, FPrint, HostId};
 use crate::job::Servers;
 
 /// A page that has copies: 24 bytes. Orders by cluster, then server.
@@ -31,7 +31,7 @@ use crate::job::Servers;
 #[repr(C)]
 pub struct ServerPage {
     /// Trivial cluster of the page.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// Server that has the page.
     pub host: HostId,
     path: [u32; 2],
@@ -40,7 +40,7 @@ pub struct ServerPage {
 
 impl ServerPage {
     /// Makes a row from a page, the hash of its path and query, and the hash of its text.
-    pub fn new(cluster: Page, host: HostId, path: u64, text: FPrint) -> ServerPage {
+    pub fn new(cluster: ClusterId, host: HostId, path: u64, text: FPrint) -> ServerPage {
         let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }
@@ -220,8 +220,9 @@ mod tests {
     fn pages() -> impl Strategy<Value = Vec<ServerPage>> {
         // Text decides the cluster, as equal texts are in one; a path is once on a server.
         prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
-            let page =
-                |((host, path), text): ((u32, u64), u64)| ServerPage::new(text as u32 / 3, HostId(host), path, text);
+            let page = |((host, path), text): ((u32, u64), u64)| {
+                ServerPage::new(ClusterId(text as u32 / 3), HostId(host), path, text)
+            };
             let mut pages: Vec<ServerPage> = pages.into_iter().map(page).collect();
             pages.sort_unstable();
             pages
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_everywhere_pairs_no_servers() {
-        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(0, HostId(host), 1, 1)).collect();
+        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(ClusterId(0), HostId(host), 1, 1)).collect();
         let mut pairs = 0;
         pairs_of_cluster(&pages, 3, |_| pairs += 1);
         assert_eq!(pairs, 0);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::chunks::{Recipe, whole};
-use webtwin::ids::HostId;
+use webtwin::ids::{ClusterId, HostId};
 use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
@@ -45,7 +45,7 @@ fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
 fn section_1_a_server_is_the_union_of_its_documents() {
     // Server 0 carries the pages of a manual and nothing else, 1 the same among other manuals, 2 one page of it.
     let page = |cluster: u32, host: u32| {
-        ServerPage::new(cluster, HostId(host), u64::from(cluster + 100 * host), u64::from(cluster))
+        ServerPage::new(ClusterId(cluster), HostId(host), u64::from(cluster + 100 * host), u64::from(cluster))
     };
     let clusters: Vec<Vec<ServerPage>> = (0..10)
         .map(|at| (0..3).filter(|&host| host < 2 || at == 0).map(|host| page(at, host)).collect())

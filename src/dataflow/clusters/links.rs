@@ -11,7 +11,7 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::ids::{ClusterId, HostId, Number, Page};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
@@ -102,7 +102,7 @@ pub fn summary(
     net: &mut Net<'_>,
     links: impl ExactSizeIterator<Item = (Page, Page)>,
     hosts: &[HostId],
-    (labels, sizes): (&[Page], &[u32]),
+    (labels, sizes): (&[ClusterId], &[u32]),
     single_site: bool,
     room: &MemoryBudget,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]),
@@ -110,7 +110,7 @@ pub fn summary(
     let count = links.len() as u64;
     let rows = links.filter(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
-        let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
+        let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
         counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
     let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]);
@@ -125,7 +125,7 @@ pub fn summary(
             let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
-        let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+        let rows = link_summary(&mut between, |cluster| sizes[cluster]);
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
         rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
     }

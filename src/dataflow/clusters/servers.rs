@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::ids::{ClusterId, HostId, Number};
 use crate::job::Servers;
 use crate::overlap::servers::{ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
@@ -67,7 +67,7 @@ struct ServerPairRow {
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Page],
+    labels: &[ClusterId],
     sizes: &[u32],
     settings: &Servers,
     partitions: Partitions,
@@ -82,7 +82,7 @@ pub fn overlap(
     let rows = with_text().filter_map(|(page, capture)| {
         let (cluster, host) = (labels[*page as usize], hosts[*page as usize]);
         let row = || ServerPage::new(cluster, host, xxh3_64(path(&capture.url).as_bytes()), capture.exact);
-        (sizes[cluster as usize] > 1).then(row)
+        (sizes[cluster] > 1).then(row)
     });
     let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
     pages.sort_unstable();

@@ -24,14 +24,14 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::Page;
+use crate::ids::{ClusterId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
 
 /// What every process knows of the pages.
 struct Web<'a> {
     directory: &'a Directory,
     /// Trivial cluster of every page.
-    labels: &'a [Page],
+    labels: &'a [ClusterId],
     /// Pages of every trivial cluster.
     cluster_sizes: &'a [u32],
 }
@@ -39,9 +39,9 @@ struct Web<'a> {
 /// Pieces, by name.
 struct Pieces {
     /// Piece of every page.
-    of: Arc<Vec<Page>>,
+    of: Arc<Vec<PieceId>>,
     /// Similar cluster of every piece.
-    similar_cluster: Arc<Vec<Page>>,
+    similar_cluster: Arc<Vec<SimilarClusterId>>,
 }
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
@@ -55,26 +55,28 @@ struct Pieces {
 pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     net: &mut Net<'_>,
     directory: &Directory,
-    (labels, cluster_sizes): (&[Page], &[u32]),
+    (labels, cluster_sizes): (&[ClusterId], &[u32]),
     merging: Vec<(Page, Page)>,
     (links, from_elsewhere): (impl Fn() -> I, &[u32]),
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
+    // A piece is joined with its pages by way of the smallest.
+    let smallest = |(page, piece): (Page, PieceId)| (page, piece.smallest());
     let web = Web { directory, labels, cluster_sizes };
     let merging = merging.into_iter();
     let grown =
         web.on_each_host(net, "links that merge", merging, room, |links| grow_pieces(links, |page| web.cluster(page)))?;
-    let of = components(net, "pieces", directory.len(), grown.into_iter())?;
+    let of = components(net, "pieces", directory.len(), grown.into_iter().map(smallest))?;
     let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
 
     let joined = web.on_each_host(net, "links within hosts", links(), room, |links| {
         join_pieces(links, |page| {
             let piece = pieces.of[page as usize];
-            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece as usize], web.cluster(page)))
+            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece], web.cluster(page)))
         })
     })?;
-    let of = components(net, "joined pieces", directory.len(), joined.into_iter())?;
+    let of = components(net, "joined pieces", directory.len(), joined.into_iter().map(smallest))?;
     let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
 
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
@@ -86,12 +88,12 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
 }
 
 impl Web<'_> {
-    fn cluster(&self, page: Page) -> Page {
+    fn cluster(&self, page: Page) -> ClusterId {
         self.labels[page as usize]
     }
 
     fn has_copies(&self, page: Page) -> bool {
-        self.cluster_sizes[self.cluster(page) as usize] > 1
+        self.cluster_sizes[self.cluster(page)] > 1
     }
 
     fn on_one_host(&self, (src, dst): (Page, Page)) -> bool {
@@ -99,14 +101,14 @@ impl Web<'_> {
     }
 
     /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
-    fn on_each_host(
+    fn on_each_host<Group>(
         &self,
         net: &mut Net<'_>,
         name: &str,
         links: impl ExactSizeIterator<Item = (Page, Page)>,
         room: &MemoryBudget,
-        mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Page)>,
-    ) -> Result<Vec<(Page, Page)>> {
+        mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Group)>,
+    ) -> Result<Vec<(Page, Group)>> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
         let rows = links.filter(|&link| self.on_one_host(link)).map(<[Page; 2]>::from);
@@ -128,17 +130,16 @@ impl Web<'_> {
     }
 
     /// The similar cluster of every piece: each worker looks for the larger copies of the pieces whose first page it owns.
-    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[Page]) -> Result<Arc<Vec<Page>>> {
+    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[PieceId]) -> Result<Arc<Vec<SimilarClusterId>>> {
         let sizes = net.once(|| sizes(piece_of))?;
-        let size = |piece: Page| sizes[piece as usize] as usize;
+        let size = |piece: PieceId| sizes[piece] as usize;
         let with_copies = || (0..self.labels.len() as Page).filter(|&page| self.has_copies(page));
         let piece = |page: Page| piece_of[page as usize];
         let pages = with_copies().map(|page| (self.cluster(page), piece(page)));
         let largest = net.once(|| largest_pieces(self.labels.len(), pages, size))?;
         let me = net.index();
-        let mine = with_copies().filter(|&page| self.directory.owner(piece(page)) == me);
-        let mut rows: Vec<(Page, Page)> =
-            mine.map(|page| (piece(page), largest[self.cluster(page) as usize])).collect();
+        let mine = with_copies().filter(|&page| self.directory.owner(piece(page).smallest()) == me);
+        let mut rows: Vec<(PieceId, PieceId)> = mine.map(|page| (piece(page), largest[self.cluster(page)])).collect();
         rows.sort_unstable();
         let mut pointed_to = Vec::new();
         let copies = rows.chunk_by(|x, y| x.0 == y.0).filter_map(|of_piece| {
@@ -160,14 +161,14 @@ impl Web<'_> {
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
         let piece = |page: Page| pieces.of[page as usize];
-        let similar_cluster = |page: Page| pieces.similar_cluster[piece(page) as usize];
+        let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
         let many = net.once(|| {
             let mut many = vec![false; pieces.of.len()];
-            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, &of)| piece as Page != of);
-            copies.for_each(|(_, &of)| many[of as usize] = true);
+            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, of)| piece != of.index());
+            copies.for_each(|(_, &of)| many[of] = true);
             many
         })?;
-        let mirrored = |page: Page| self.has_copies(page) && many[similar_cluster(page) as usize];
+        let mirrored = |page: Page| self.has_copies(page) && many[similar_cluster(page)];
         let key = |row: &[u32; 2]| similar_cluster(row[0]);
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;

@@ -13,13 +13,13 @@ use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, Page};
+use crate::ids::{ClusterId, DocId, Page};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Verdict {
     /// Its trivial cluster.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The page.
     pub page: Page,
     /// The page that stays.
@@ -45,7 +45,7 @@ pub struct Avoid {
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Placed {
-    cluster: Page,
+    cluster: ClusterId,
     page: Page,
     kept: u32,
 }
@@ -54,7 +54,7 @@ struct Placed {
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Page],
+    labels: &[ClusterId],
     sizes: &[u32],
     from_elsewhere: &[u32],
     links_to_host: &[u32],
@@ -63,7 +63,7 @@ pub fn verdicts(
     let directory = crawl.directory.clone();
     let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
         let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
-        (sizes[cluster as usize] > 1).then_some(PageCopy {
+        (sizes[cluster] > 1).then_some(PageCopy {
             exact: capture.exact,
             cluster,
             page: *page,
@@ -72,7 +72,7 @@ pub fn verdicts(
             url_length: capture.url.chars().count() as u64,
         })
     });
-    let mut copies = net.exchange_all("copies", rows, |copy| directory.owner(copy.cluster))?;
+    let mut copies = net.exchange_all("copies", rows, |copy| directory.owner(copy.cluster.smallest()))?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
 
     let rows = similar_clusters.iter().flat_map(|similar| {
@@ -82,7 +82,7 @@ pub fn verdicts(
             collection.members.iter().map(move |&(cluster, page)| Placed { cluster, page, kept })
         })
     });
-    let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster))?;
+    let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster.smallest()))?;
     let placed: BTreeMap<Page, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
 
     let placed = |page: Page| placed.get(&page).copied();

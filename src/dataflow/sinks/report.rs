@@ -8,13 +8,13 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, HostId, Page};
+use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CollectionRow {
     /// Smallest page of the similar cluster.
-    pub similar_cluster: Page,
+    pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
     pub collection: Page,
     /// Collections in the similar cluster.
@@ -34,17 +34,17 @@ pub struct CollectionRow {
 #[repr(C)]
 pub struct MemberRow {
     /// Smallest page of the similar cluster.
-    pub similar_cluster: Page,
+    pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
     pub collection: Page,
     /// Trivial cluster of the page; [`ATTACHED`] for a page that was attached.
-    pub cluster: Page,
+    pub cluster: ClusterId,
     /// The page.
     pub page: Page,
 }
 
 /// Stands for the trivial cluster of a page that belongs to a collection without a counterpart.
-pub const ATTACHED: Page = Page::MAX;
+pub const ATTACHED: ClusterId = ClusterId::NONE;
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
@@ -83,12 +83,12 @@ pub fn rows(
     }
     let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
         row.root_url = crawl.page(row.root).url.clone();
-        (directory.owner(row.similar_cluster), row)
+        (directory.owner(row.similar_cluster.smallest()), row)
     });
     let mut collections = net.exchange_rows("collections", named)?;
     collections.sort_unstable();
 
-    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster))?;
+    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster.smallest()))?;
     owned.sort_unstable();
     Ok((collections, owned))
 }

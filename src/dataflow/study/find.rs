@@ -60,7 +60,7 @@ pub fn find(
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
     let equal = exact::fold(net, shelf)?;
-    let same = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
+    let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
     let found = report::Findings {

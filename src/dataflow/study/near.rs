@@ -66,7 +66,7 @@ pub(super) fn near(
     similar_pairs::<Row64>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
-        let labels = components(net, "near-duplicates", pages, sets.forest())?;
+        let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest())?;
         net.once(|| row(&labels, documents, percent))
     };
     Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])

@@ -16,7 +16,7 @@ use crate::dataflow::shuffle::directory::{Directory, Partitions};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
-use crate::ids::Page;
+use crate::ids::{ClusterId, Page};
 use crate::job::{Clusters, Job, MergeCondition};
 
 /// Bytes that a process needs at any number of pages.
@@ -37,7 +37,7 @@ struct LinksOut {
 /// Data that all workers share.
 struct Web {
     directory: Directory,
-    labels: Vec<Page>,
+    labels: Vec<ClusterId>,
     sizes: Vec<u32>,
 }
 
@@ -135,16 +135,17 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     stage("links from elsewhere");
 
     let mut merging: Vec<(Page, Page)> = Vec::new();
+    let mut edges: Vec<(ClusterId, ClusterId)> = Vec::new();
     let each = |row: LinkSummary, between: &[ClusterLink]| {
         done.summary_rows += 1;
         match settings.merge {
             merge if !may_merge(&row, merge) => {}
             MergeCondition::Tolerant => merging.extend(between.iter().map(|link| (link.src, link.dst))),
-            MergeCondition::Exact | MergeCondition::Extended => merging.push((row.src_cluster, row.dst_cluster)),
+            MergeCondition::Exact | MergeCondition::Extended => edges.push((row.src_cluster, row.dst_cluster)),
         }
     };
     links::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
-    done.merging = merging.len() as u64;
+    done.merging = (merging.len() + edges.len()) as u64;
     stage("LinkSummary");
 
     let found = match settings.merge {
@@ -153,7 +154,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
             tolerant::similar_clusters(net, directory, clusters, merging, (links, &from_elsewhere), settings, room)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), merging, settings, room)?
+            growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), edges, settings, room)?
         }
     };
     stage("growth");
@@ -226,7 +227,7 @@ impl Web {
                 let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
                 *smallest = page.min(*smallest);
                 sizes[*smallest as usize] += 1;
-                *smallest
+                ClusterId::of(*smallest)
             })
             .collect();
         Web { directory, labels, sizes }
