@@ -71,6 +71,9 @@ impl Stores {
     }
 
     fn build(&self, scheme: &str, root: &str) -> Result<Arc<dyn ObjectStore>> {
+        #[cfg(feature = "cloud")]
+        // It fails when there is a provider already, and any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         match scheme {
             #[cfg(feature = "aws")]
             "s3" | "s3a" => {
