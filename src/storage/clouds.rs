@@ -19,6 +19,8 @@ pub(super) fn open(
     settings: &BTreeMap<String, String>,
     patience: Duration,
 ) -> Option<Result<Arc<dyn ObjectStore>>> {
+    // It fails when there is a provider of TLS already, and any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let retry = RetryConfig { retry_timeout: patience, ..RetryConfig::default() };
     let built: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
         #[cfg(feature = "aws")]
