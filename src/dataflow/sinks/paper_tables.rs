@@ -14,7 +14,7 @@ use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::FPrint;
 use crate::overlap::FPrintDocId;
-use crate::pages::url::registered_domain;
+use crate::pages::public_suffix::registered_domain;
 use crate::storage::table::{Column, Table};
 
 /// A row of the `hosts` table. Orders by host id.
