@@ -233,6 +233,7 @@ mod tests {
         assert_eq!(Location::parse("a:b//c").unwrap().path().unwrap(), Path::new("a:b//c"));
     }
 
+    #[cfg(feature = "aws")]
     #[test]
     fn bad_urls_are_refused_by_name_and_no_password_is_repeated() {
         for (url, words) in [
