@@ -24,6 +24,7 @@ pub mod mapped;
 
 // Writing: all of a file or nothing, one winner where two runs want the same name, and all files of one run together.
 pub mod commit;
+pub mod new_file;
 pub mod output;
 
 // Data that do not fit in memory for a while.
