@@ -61,7 +61,7 @@ fn status(message: &[u8]) -> Result<u16, Refusal> {
 }
 
 /// Length of the head, including its blank line.
-fn blank_line(bytes: &[u8]) -> Option<usize> {
+pub(super) fn blank_line(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
         if line > 0 && (end == line || &bytes[line..end] == b"\r") {

@@ -190,7 +190,7 @@ fn skippable(head: &[u8]) -> Option<u64> {
 
 /// Reads the dictionary that a `.warc.zst` may have at its start, in a skippable frame of a special kind, compressed or
 /// not.
-fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
+pub(super) fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
     let head = blocks.peek(0, 8)?;
     let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
         return Ok(None);

@@ -10,6 +10,7 @@
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
+//! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -46,6 +47,7 @@ mod members;
 mod page;
 mod record_head;
 mod records;
+pub mod stored;
 mod window;
 
 use blocks::{BLOCK_BYTES, Blocks};

@@ -1,0 +1,442 @@
+//! Records as they are stored: where each begins and ends in its file, its heads, and the bytes of its payload.
+//!
+//! This is for who moves records, not for who reads pages, so it is strict where the readers of pages are forgiving: a
+//! record is *whole* if nothing about it has to be guessed. It starts with a head of a known version, has the length it
+//! says, ends with two line ends, is followed by another record or the end and, in a compressed file, has a member of its
+//! own that passes its checksum. The bytes between whole records are *other bytes*, whatever they may hold.
+//!
+//! Both tile the file: each begins where the one before has ended. Which bytes are other bytes depends on nothing behind
+//! the record that ends them but, in a plain file, the lengths that forged records claim.
+//!
+//! # Cost
+//! Linear in the bytes of the file. A record of any length is read in pieces of at most [`ROOM_BYTES`].
+
+use std::ops::Range;
+
+use super::{
+    BLOCK_BYTES, Blocks, Compression,
+    decoder::Decoder,
+    fields::{Line, lines, text},
+    http, members, probe,
+    record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    window::{Buffer, Ending},
+};
+use crate::error::{Error, Result};
+use crate::job::Limits;
+use crate::read_at::ReadAt;
+
+/// Bytes read or decoded at a time, at most.
+const ROOM_BYTES: usize = 256 << 10;
+
+/// Bytes read first of a record in a plain file, most of which are short.
+const FIRST_BYTES: usize = 4 << 10;
+
+/// What follows the block of every record.
+pub const TRAILER: &[u8] = b"\r\n\r\n";
+
+/// Places in a row that look like records and are none, before the rest of the file is taken for other bytes. Bounds the
+/// cost of a pile of forged records to a multiple of its size.
+const RETRIES: u32 = 64;
+
+/// A whole record, without its payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its bytes in the file, compressed or not.
+    pub range: Range<u64>,
+    /// Its head, from the version to the blank line.
+    pub head: Vec<u8>,
+    /// The head of the HTTP response that its block begins with, up to the blank line; empty if there is none.
+    pub http: Vec<u8>,
+    /// Bytes of its payload: what follows in the block, in the transfer encoding as received.
+    pub payload_bytes: u64,
+}
+
+/// Receives the bytes of what may be a record.
+pub trait Take {
+    /// It may begin, with these heads; what came since the last record that was whole is void.
+    fn heads(&mut self, head: &[u8], http: &[u8]);
+
+    /// The next bytes of its payload.
+    fn payload(&mut self, bytes: &[u8]);
+}
+
+/// Receives what a file holds, in its order.
+pub trait Visitor: Take {
+    /// The record that was taken last is whole.
+    ///
+    /// # Errors
+    /// What ends the reading.
+    fn record(&mut self, record: Stored) -> Result<()>;
+
+    /// Bytes of the file that are no whole record; never empty.
+    ///
+    /// # Errors
+    /// What ends the reading.
+    fn other(&mut self, range: Range<u64>) -> Result<()>;
+}
+
+/// Reads the stored records of one WARC file.
+pub struct StoredRecords<'f> {
+    blocks: Blocks<'f>,
+    compression: Compression,
+    dictionary: Option<Vec<u8>>,
+    decoder: Option<Decoder>,
+    buffer: Buffer,
+    limits: Limits,
+    /// How the member at hand ended, or that the plain file did.
+    ended: Option<Ending>,
+}
+
+impl<'f> StoredRecords<'f> {
+    /// Opens a file; `None` if it is no WARC and not empty. Of the limits, those of heads and of ratio count.
+    ///
+    /// # Errors
+    /// Those of `file`.
+    pub fn open(file: &'f dyn ReadAt, limits: &Limits) -> Result<Option<StoredRecords<'f>>> {
+        let compression = match probe(file)? {
+            Some(compression) => compression,
+            None if file.is_empty() => Compression::Plain,
+            None => return Ok(None),
+        };
+        let mut blocks = Blocks::new(file, BLOCK_BYTES);
+        let dictionary = match compression {
+            Compression::Zstd => members::dictionary(&mut blocks, limits)?,
+            _ => None,
+        };
+        let decoder = match compression {
+            Compression::Plain => None,
+            Compression::Gzip => Some(Decoder::gzip()),
+            Compression::Zstd => Some(Decoder::zstd(dictionary.as_deref())),
+        };
+        let buffer = Buffer::default();
+        Ok(Some(StoredRecords { blocks, compression, dictionary, decoder, buffer, limits: *limits, ended: None }))
+    }
+
+    /// How the records are compressed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The dictionary of a file in zstd, decompressed, if it has one.
+    pub fn dictionary(&self) -> Option<&[u8]> {
+        self.dictionary.as_deref()
+    }
+
+    /// Passes the whole file to a visitor.
+    ///
+    /// # Errors
+    /// Those of the file and of the visitor.
+    pub fn visit(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+        let (mut at, mut seen, mut retries) = (0, 0, 0);
+        while at < self.blocks.len() && retries < RETRIES {
+            match self.read(at, visitor)? {
+                Some(_) if seen < at => {
+                    // What is before it comes first.
+                    visitor.other(seen..at)?;
+                    seen = at;
+                }
+                Some(record) => {
+                    (at, seen, retries) = (record.range.end, record.range.end, 0);
+                    visitor.record(record)?;
+                }
+                None => {
+                    retries += 1;
+                    at = self.next(at + 1)?;
+                }
+            }
+        }
+        if seen < self.blocks.len() {
+            visitor.other(seen..self.blocks.len())?;
+        }
+        Ok(())
+    }
+
+    /// Reads the record at `start`, whose bytes go to `take` piece by piece; `None` if there is no whole one, after any part
+    /// of it.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn read(&mut self, start: u64, take: &mut dyn Take) -> Result<Option<Stored>> {
+        if !self.begin(start)? {
+            return Ok(None);
+        }
+        self.whole(start, take)
+    }
+
+    /// Reads the head of the record at `start`, which is whole.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] if there is none; those of the file.
+    pub fn head(&mut self, start: u64) -> Result<Vec<u8>> {
+        let head = match self.begin(start)? {
+            true => self.record_head(start, &mut 0)?,
+            false => None,
+        };
+        head.ok_or_else(|| Error::Invariant(format!("no record at {start}, where one was read before")))
+    }
+
+    /// The next place from `from` where a record may begin, or the length of the file.
+    fn next(&mut self, from: u64) -> Result<u64> {
+        let length = self.blocks.len();
+        let magic = self.decoder.as_ref().map_or(MAGIC, Decoder::magic);
+        Ok(self.blocks.find(magic, from, length)?.unwrap_or(length))
+    }
+
+    fn begin(&mut self, start: u64) -> Result<bool> {
+        self.buffer.clear();
+        self.ended = None;
+        match &mut self.decoder {
+            Some(decoder) => Ok(decoder.open(&mut self.blocks, start)?.is_ok()),
+            None => Ok(true),
+        }
+    }
+
+    /// Adds up to `room` bytes to the buffer; `at` is the position in a plain file behind those read so far. Returns whether
+    /// there were any.
+    fn more(&mut self, at: &mut u64, room: usize) -> Result<bool> {
+        if self.ended.is_some() {
+            return Ok(false);
+        }
+        let before = self.buffer.filled().len();
+        if let Some(decoder) = &mut self.decoder {
+            self.ended = decoder.more(&mut self.blocks, &self.limits, room, &mut self.buffer)?;
+        } else {
+            let bytes = self.blocks.from(*at)?;
+            let bytes = &bytes[..bytes.len().min(room)];
+            self.buffer.room(bytes.len()).copy_from_slice(bytes);
+            self.buffer.advance(bytes.len());
+            *at += bytes.len() as u64;
+            self.ended = bytes.is_empty().then_some(Ending::File);
+        }
+        Ok(self.buffer.filled().len() > before || self.ended.is_none())
+    }
+
+    /// Reads up to the end of the head of the record, which stays in the buffer.
+    fn record_head(&mut self, start: u64, at: &mut u64) -> Result<Option<Vec<u8>>> {
+        *at = start;
+        let most = self.limits.head_bytes as usize;
+        loop {
+            let held = self.buffer.filled();
+            if held.len() >= MAGIC.len() && !held.starts_with(MAGIC) {
+                return Ok(None);
+            }
+            match record_head::head_end(&held[..held.len().min(most)]) {
+                HeadEnd::At(length) if record_head::starts(held) => return Ok(Some(held[..length].to_vec())),
+                HeadEnd::Unseen if held.len() < most => (),
+                _ => return Ok(None),
+            }
+            if !self.more(at, FIRST_BYTES)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn whole(&mut self, start: u64, take: &mut dyn Take) -> Result<Option<Stored>> {
+        let mut at = start;
+        let Some(head) = self.record_head(start, &mut at)? else { return Ok(None) };
+        let parsed = record_head::parse(&head);
+        let (Ok(length), None) = (parsed.length, parsed.bad_version) else { return Ok(None) };
+        self.buffer.forget(head.len());
+
+        let mut http = Vec::new();
+        if parsed.kind == "response" && parsed.media == "application/http" {
+            let most = length.min(self.limits.head_bytes);
+            while (self.buffer.filled().len() as u64) < most {
+                if http::blank_line(self.held(most)).is_some() || !self.more(&mut at, FIRST_BYTES)? {
+                    break;
+                }
+            }
+            if let Some(end) = http::blank_line(self.held(most)) {
+                http = self.buffer.filled()[..end].to_vec();
+                self.buffer.forget(end);
+            }
+        }
+
+        take.heads(&head, &http);
+        let payload_bytes = length - http.len() as u64;
+        let mut left = payload_bytes;
+        while left > 0 {
+            let held = self.held(left);
+            take.payload(held);
+            let taken = held.len();
+            left -= taken as u64;
+            self.buffer.forget(taken);
+            if left > 0 && !self.more(&mut at, ROOM_BYTES)? {
+                return Ok(None);
+            }
+        }
+        let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + LOOK_BYTES };
+        while self.buffer.filled().len() < behind && self.more(&mut at, behind)? {}
+        let Some(next) = self.buffer.filled().strip_prefix(TRAILER) else { return Ok(None) };
+        let end = match &self.decoder {
+            Some(decoder) if self.ended == Some(Ending::Member) && next.is_empty() => decoder.at(),
+            None if record_head::starts(next) || next.is_empty() && self.ended.is_some() => at - next.len() as u64,
+            _ => return Ok(None),
+        };
+        Ok(Some(Stored { range: start..end, head, http, payload_bytes }))
+    }
+
+    /// The first bytes of the buffer, at most so many.
+    fn held(&self, most: u64) -> &[u8] {
+        let held = self.buffer.filled();
+        &held[..held.len().min(usize::try_from(most).unwrap_or(usize::MAX))]
+    }
+}
+
+/// The values of a field in a head of WARC or HTTP, in their order, without line folds.
+pub fn values(head: &[u8], name: &str) -> Vec<String> {
+    let of = |line| match line {
+        Line::Field(found, value) if found.eq_ignore_ascii_case(name.as_bytes()) => Some(text(&value)),
+        _ => None,
+    };
+    lines(head).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pages::warc::tests::Bytes;
+
+    /// What a file holds, one string an entry.
+    #[derive(Default)]
+    struct Seen {
+        entries: Vec<String>,
+        payload: Vec<u8>,
+        end: u64,
+    }
+
+    impl Take for Seen {
+        fn heads(&mut self, _: &[u8], _: &[u8]) {
+            self.payload.clear();
+        }
+
+        fn payload(&mut self, bytes: &[u8]) {
+            self.payload.extend_from_slice(bytes);
+        }
+    }
+
+    impl Visitor for Seen {
+        fn record(&mut self, record: Stored) -> Result<()> {
+            assert_eq!((record.range.start, record.payload_bytes), (self.end, self.payload.len() as u64));
+            self.end = record.range.end;
+            self.entries.push(String::from_utf8_lossy(&[&record.http[..], &self.payload].concat()).into_owned());
+            Ok(())
+        }
+
+        fn other(&mut self, range: Range<u64>) -> Result<()> {
+            assert!(range.start == self.end && range.end > self.end);
+            self.end = range.end;
+            self.entries.push(format!("other {}", range.end - range.start));
+            Ok(())
+        }
+    }
+
+    fn seen(bytes: &[u8]) -> Vec<String> {
+        let file = Bytes(bytes.to_vec());
+        let mut seen = Seen::default();
+        StoredRecords::open(&file, &Limits::default()).unwrap().unwrap().visit(&mut seen).unwrap();
+        assert_eq!(seen.end, bytes.len() as u64);
+        seen.entries
+    }
+
+    fn record(block: &str) -> Vec<u8> {
+        let fields = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http";
+        format!("WARC/1.1\r\n{fields}\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n", block.len()).into_bytes()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut member = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        member.write_all(bytes).unwrap();
+        member.finish().unwrap()
+    }
+
+    const HTTP: &str = "HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody";
+
+    #[test]
+    fn whole_records_have_their_heads_and_payload_in_each_compression() {
+        let plain = [record(HTTP), record("no head"), record("")];
+        assert_eq!(seen(&plain.concat()), [HTTP, "no head", ""]);
+        assert_eq!(seen(&plain.clone().map(|record| gzip(&record)).concat()), [HTTP, "no head", ""]);
+        let frames = plain.map(|record| zstd::bulk::compress(&record, 3).unwrap());
+        assert_eq!(seen(&frames.concat()), [HTTP, "no head", ""]);
+        assert_eq!(seen(b""), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_record_comes_in_pieces() {
+        let long = format!("HTTP/1.1 200 OK\r\n\r\n{}", "0123456789".repeat(1 << 18));
+        assert_eq!(seen(&[record(&long), record(HTTP)].concat()), [&long, HTTP]);
+        assert_eq!(seen(&[gzip(&record(&long)), gzip(&record(HTTP))].concat()), [&long, HTTP]);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_other_bytes() {
+        let (whole, cut) = (gzip(&record(HTTP)), gzip(&record("0123456789 is not what this ends with")));
+        let mut wrong = whole.clone();
+        *wrong.last_mut().unwrap() ^= 1;
+        for (what, other) in [
+            ("a member that is cut", cut[..cut.len() - 9].to_vec()),
+            ("a wrong checksum", wrong),
+            ("two records in a member", gzip(&[record(HTTP), record(HTTP)].concat())),
+            ("another length", gzip(&[&record(HTTP)[..], b"x"].concat())),
+            ("an empty member", gzip(b"")),
+            ("zeros", vec![0; 700]),
+            ("something else", gzip(b"hello")),
+        ] {
+            let entries = seen(&[&whole[..], &other, &whole].concat());
+            assert_eq!(entries, [HTTP, &format!("other {}", other.len()), HTTP], "{what}");
+            assert_eq!(seen(&[&whole[..], &other].concat()), [HTTP, &format!("other {}", other.len())], "{what}");
+        }
+        let short = b"WARC/1.1\r\nWARC-Type: response\r\nContent-Length: 2\r\n\r\nabc\r\n\r\n";
+        let entries = seen(&[&record(HTTP)[..], short, &record("x")].concat());
+        assert_eq!(entries, [HTTP, &format!("other {}", short.len()), "x"]);
+    }
+
+    #[test]
+    fn a_dictionary_is_other_bytes_and_decodes_the_rest() {
+        let records: Vec<Vec<u8>> = (0..200).map(|i| record(&format!("{HTTP} number {i} {}", i * 7919))).collect();
+        let dictionary = zstd::dict::from_samples(&records, 2000).unwrap();
+        let mut file = [b"\x5d\x2a\x4d\x18", &(dictionary.len() as u32).to_le_bytes()[..], &dictionary].concat();
+        let mut compressor = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
+        for record in &records[..3] {
+            file.extend(compressor.compress(record).unwrap());
+        }
+        let entries = seen(&file);
+        assert_eq!((entries.len(), entries[0].as_str()), (4, format!("other {}", dictionary.len() + 8).as_str()));
+    }
+
+    proptest! {
+        #[test]
+        fn records_and_other_bytes_tile_any_file(
+            parts in prop::collection::vec((0usize..6, 0usize..400), 1..12),
+            cut in 0usize..3000,
+            flip in (0usize..3000, any::<u8>()),
+        ) {
+            let bodies = ["", "a", HTTP, "WARC/1.1\r\nWARC-Type: x\r\nContent-Length: 0\r\n\r\n\r\n\r\n", "\r\n\r\n", "0123456789"];
+            for compressed in [false, true] {
+                let mut file = Vec::new();
+                for &(body, from) in &parts {
+                    let whole = record(bodies[body]);
+                    let whole = if compressed { gzip(&whole) } else { whole };
+                    let from = if from < 350 { 0 } else { (from - 350).min(whole.len()) };
+                    file.extend_from_slice(&whole[from..]);
+                }
+                file.truncate(file.len().max(cut) - cut.min(file.len()).min(50));
+                if let Some(byte) = file.get_mut(flip.0) {
+                    *byte ^= flip.1;
+                }
+                let bytes = Bytes(file.clone());
+                if let Some(mut records) = StoredRecords::open(&bytes, &Limits::default()).unwrap() {
+                    let mut seen = Seen::default();
+                    records.visit(&mut seen).unwrap();
+                    prop_assert_eq!(seen.end, file.len() as u64);
+                }
+            }
+        }
+    }
+}
