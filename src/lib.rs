@@ -24,6 +24,9 @@ pub use webtwin_stages::{applications, chunks, clusters, hamming, overlap, signa
 // A finished run read again, compared with a truth, and why two of its pages are together or apart.
 pub use webtwin_results::{evaluate, explain, results};
 
+// An archive that keeps payloads once, and what it was made of.
+pub use webtwin_results::archive;
+
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;
 

@@ -1,10 +1,12 @@
-//! A finished run: read again, compared with a truth, explained.
+//! A finished run: read again, compared with a truth, explained; and an archive that keeps payloads once.
 
-use webtwin_base::{error, ids, job, read_at};
+use webtwin_base::{build, error, ids, job, read_at};
 use webtwin_pages::{pages, synth};
 use webtwin_stages::{chunks, hamming, overlap};
 use webtwin_storage::storage;
 
+#[path = "../../src/archive/mod.rs"]
+pub mod archive;
 #[path = "../../src/evaluate/mod.rs"]
 pub mod evaluate;
 #[path = "../../src/explain/mod.rs"]

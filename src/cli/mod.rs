@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod archive;
 mod check;
 mod completions;
 mod evaluate;
@@ -64,6 +65,10 @@ enum Command {
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
+    /// Keeps payloads of WARC files once: the same files, in which copies are revisit records
+    Archive(archive::ArchiveArgs),
+    /// Gives back the WARC files that an archive was made of
+    Restore(archive::RestoreArgs),
     /// Reproduces a published table or figure, with ours beside the paper's
     Reproduce(reproduce::Args),
     /// Prints completions for a shell
@@ -183,6 +188,8 @@ fn run(command: Command) -> Result<()> {
         Command::Evaluate(args) => evaluate::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Hamming(command) => hamming::run(command),
+        Command::Archive(args) => archive::archive(args),
+        Command::Restore(args) => archive::restore(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
     }

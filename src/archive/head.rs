@@ -1,0 +1,185 @@
+//! Heads of records that are written in another form, and the heads they had.
+//!
+//! A rewritten head has, in this order: the version line; our lines; all lines of the original head that still hold. Our
+//! lines end with one `Webtwin-Line: N TEXT` for each line that does not hold any more: it was line N of the original head,
+//! whose version line is line 0, and read TEXT. So the original is had by three steps, without knowing what our lines mean:
+//!
+//! 1. drop the lines after the version line up to the last `Webtwin-Line`,
+//! 2. put each TEXT back as line N, in the order of N,
+//! 3. end with an empty line.
+
+/// What the names of our own fields begin with.
+pub const OURS: &[u8] = b"webtwin-";
+
+/// The field with a line of the original head.
+const LINE: &str = "Webtwin-Line";
+
+/// A head that can be rewritten: lines that end with CR LF, none of them folded, and a colon in each but the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head<'h> {
+    version: &'h [u8],
+    /// After the version, without their ends; none is empty.
+    lines: Vec<&'h [u8]>,
+}
+
+impl<'h> Head<'h> {
+    /// Reads a head, from its version to its blank line; `None` if it has another form.
+    pub fn parse(head: &'h [u8]) -> Option<Head<'h>> {
+        let body = head.strip_suffix(b"\r\n\r\n")?;
+        let mut lines = Vec::new();
+        let mut rest = body;
+        loop {
+            let end = rest.iter().position(|&byte| byte == b'\r' || byte == b'\n');
+            let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            lines.push(line);
+            match behind {
+                [] => break,
+                [b'\r', b'\n', behind @ ..] => rest = behind,
+                _ => return None,
+            }
+        }
+        let version = lines.remove(0);
+        let plain = |line: &&[u8]| !line.starts_with(b" ") && !line.starts_with(b"\t") && colon(line).is_some();
+        (version.starts_with(b"WARC/1.") && lines.iter().all(plain)).then_some(Head { version, lines })
+    }
+
+    /// Whether this is version 1.0.
+    pub fn is_1_0(&self) -> bool {
+        self.version.trim_ascii_end() == b"WARC/1.0"
+    }
+
+    /// The values of a field, in their order.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
+        self.lines.iter().filter(move |line| is(line, name)).map(|line| value(line))
+    }
+
+    /// The value of a field that occurs once.
+    pub fn only(&self, name: &str) -> Option<&'h [u8]> {
+        let mut values = self.values(name);
+        let first = values.next()?;
+        values.next().is_none().then_some(first)
+    }
+
+    /// Whether a field of our own is in it.
+    pub fn has_ours(&self) -> bool {
+        self.lines.iter().any(|line| line.len() >= OURS.len() && line[..OURS.len()].eq_ignore_ascii_case(OURS))
+    }
+
+    /// The head with `added` lines in place of those of the fields that `gone` names; at least one of them must be there.
+    pub fn rewritten(&self, gone: &[&str], added: &[(&str, String)]) -> Vec<u8> {
+        let is_gone = |line: &[u8]| gone.iter().any(|name| is(line, name));
+        let mut head = [self.version, b"\r\n"].concat();
+        for (name, value) in added {
+            head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        for (number, line) in (1..).zip(&self.lines).filter(|(_, line)| is_gone(line)) {
+            head.extend_from_slice(format!("{LINE}: {number} ").as_bytes());
+            head.extend_from_slice(line);
+            head.extend_from_slice(b"\r\n");
+        }
+        for line in self.lines.iter().filter(|line| !is_gone(line)) {
+            head.extend_from_slice(line);
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+
+    /// The original of a rewritten head; `None` if this is none.
+    pub fn original(&self) -> Option<Vec<u8>> {
+        let last = self.lines.iter().rposition(|line| is(line, LINE))?;
+        let mut lines = self.lines[last + 1..].to_vec();
+        for line in self.lines[..=last].iter().filter(|line| is(line, LINE)) {
+            let value = line.get(LINE.len() + ": ".len()..)?;
+            let space = value.iter().position(|&byte| byte == b' ')?;
+            let number: usize = std::str::from_utf8(&value[..space]).ok()?.parse().ok()?;
+            let at = number.checked_sub(1).filter(|&at| at <= lines.len())?;
+            lines.insert(at, &value[space + 1..]);
+        }
+        lines.insert(0, self.version);
+        let mut head = lines.join(&b"\r\n"[..]);
+        head.extend_from_slice(b"\r\n\r\n");
+        Some(head)
+    }
+}
+
+fn colon(line: &[u8]) -> Option<usize> {
+    line.iter().position(|&byte| byte == b':')
+}
+
+fn is(line: &[u8], name: &str) -> bool {
+    colon(line).is_some_and(|colon| line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+}
+
+fn value(line: &[u8]) -> &[u8] {
+    line[colon(line).map_or(0, |colon| colon + 1)..].trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEAD: &[u8] = b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\nContent-length :  7 \r\nC:\xff d\r\n\r\n";
+
+    #[test]
+    fn a_rewritten_head_has_our_lines_first_and_what_they_replace() {
+        let head = Head::parse(HEAD).unwrap();
+        assert_eq!((head.is_1_0(), head.only("content-length"), head.only("x")), (true, Some(&b"7"[..]), None));
+        let rewritten = head.rewritten(&["WARC-Type", "Content-Length"], &[("WARC-Type", "revisit".into())]);
+        let expected = b"WARC/1.0\r\nWARC-Type: revisit\r\nWebtwin-Line: 1 WARC-Type: response\r\n\
+            Webtwin-Line: 3 Content-length :  7 \r\nA: b\r\nC:\xff d\r\n\r\n";
+        assert_eq!(rewritten, expected);
+        assert_eq!(Head::parse(&rewritten).unwrap().original().unwrap(), HEAD);
+        assert_eq!(head.original(), None);
+    }
+
+    #[test]
+    fn heads_of_another_form_are_left_alone() {
+        for other in [
+            &b"WARC/1.0\nA: b\n\n"[..],
+            b"WARC/1.0\r\nA: b\r\n c\r\n\r\n",
+            b"WARC/1.0\r\nno colon\r\n\r\n",
+            b"WARC/1.0\r\nA: b\rc\r\n\r\n",
+            b"WARC/0.18\r\nA: b\r\n\r\n",
+            b"WARC/1.0\r\nA: b\r\n",
+            b"",
+        ] {
+            assert_eq!(Head::parse(other), None);
+        }
+        assert!(Head::parse(b"WARC/1.1\r\nwebTWIN-x: 1\r\n\r\n").unwrap().has_ours());
+        assert!(!Head::parse(HEAD).unwrap().has_ours());
+    }
+
+    #[test]
+    fn a_head_that_nobody_wrote_has_no_original() {
+        for wrong in
+            ["Webtwin-Line: 0 A: b", "Webtwin-Line: 9 A: b", "Webtwin-Line: x A: b", "Webtwin-Line: 1", "Webtwin-Line:"]
+        {
+            let head = format!("WARC/1.0\r\n{wrong}\r\n\r\n");
+            assert_eq!(Head::parse(head.as_bytes()).unwrap().original(), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_head_comes_back(
+            lines in prop::collection::vec(("[A-Da-d]{1,2} ?", "[ -~é]{0,9}"), 1..9),
+            gone in prop::collection::vec("[a-d]{1,2}", 1..4),
+            added in prop::collection::vec("[a-z ]{0,9}", 0..3),
+        ) {
+            let text: String = lines.iter().map(|(name, value)| format!("{name}:{value}\r\n")).collect();
+            let text = format!("WARC/1.1\r\n{text}\r\n");
+            let head = Head::parse(text.as_bytes()).unwrap();
+            let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+            let added: Vec<(&str, String)> = added.into_iter().map(|value| ("a", value)).collect();
+            let rewritten = head.rewritten(&gone, &added);
+            let original = Head::parse(&rewritten).unwrap().original();
+            match gone.iter().any(|name| head.values(name).next().is_some()) {
+                true => prop_assert_eq!(original.unwrap(), text.as_bytes()),
+                false => prop_assert_eq!(original, None),
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The files of an archive: WARC files, each with the path that it keeps.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::report::SUMMARY;
+use crate::error::{Error, Result};
+use crate::pages::detect::{Kind, detect, is_html};
+use crate::storage::expand::{Expanded, expand};
+use crate::storage::location::Location;
+use crate::storage::manifest;
+use crate::storage::open::{Stamp, open};
+
+/// A WARC file.
+#[derive(Debug, Clone)]
+pub(super) struct InputFile {
+    pub location: Location,
+    pub stamp: Stamp,
+    /// Its path below the deepest folder that all files are in.
+    pub path: String,
+}
+
+/// Finds the files, ascending by name, each once. What a folder or glob holds beside WARC files is passed over and told.
+///
+/// # Errors
+/// [`Error::Input`] for an input that is missing, or is named and no WARC file; [`Error::Usage`] for a path that the
+/// archive needs itself.
+pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+    let mut locations: BTreeMap<Location, bool> = BTreeMap::new();
+    for Expanded { locations: found, is_search, .. } in expand(inputs, is_html)? {
+        for location in found {
+            *locations.entry(location).or_default() |= !is_search;
+        }
+    }
+    let mut files = Vec::new();
+    let mut passed_over = Vec::new();
+    for (location, is_named) in locations {
+        match look(&location)? {
+            Ok(stamp) => files.push(InputFile { location, stamp, path: String::new() }),
+            Err(reason) if is_named || claims_records(location.name()) => {
+                return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
+            }
+            Err(reason) => passed_over.push((location, reason)),
+        }
+    }
+    if let Some((first, reason)) = passed_over.first() {
+        let count = passed_over.len();
+        if files.is_empty() {
+            return Err(Error::input(first.name(), format!("{reason}; no WARC file among the {count} found")));
+        }
+        tell(format!("passed over {count} that are no WARC files, first {first}: {reason}"));
+    }
+    name(&mut files)?;
+    Ok(files)
+}
+
+/// The version of a WARC file, or what it is instead.
+fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
+    if location.is_folder() {
+        return Ok(Err("a folder of pages".into()));
+    }
+    if location.name().ends_with(".open") {
+        return Ok(Err("a crawler is still writing it, by its name".into()));
+    }
+    let file = open(location)?;
+    match detect(&*file, location.name()) {
+        Ok(Kind::Empty | Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd) => Ok(Ok(file.stamp().clone())),
+        Ok(_) => Ok(Err("no WARC file".into())),
+        Err(Error::Input { reason, .. }) => Ok(Err(reason)),
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether a name says that a file holds records that were crawled.
+fn claims_records(name: &str) -> bool {
+    [".warc", ".warc.gz", ".warc.zst"].iter().any(|ending| name.to_ascii_lowercase().ends_with(ending))
+}
+
+/// Gives each file its path.
+fn name(files: &mut [InputFile]) -> Result<()> {
+    let names: Vec<Vec<String>> = files.iter().map(|file| segments(&file.location)).collect();
+    let folders = names.iter().map(|name| &name[..name.len() - 1]);
+    let common = folders.reduce(|x, y| &x[..x.iter().zip(y).take_while(|(x, y)| x == y).count()]).map_or(0, <[_]>::len);
+    for (file, name) in files.iter_mut().zip(names) {
+        file.path = name[common..].join("/");
+        let is_ours = [manifest::NAME, SUMMARY].contains(&file.path.as_str()) || file.path.starts_with('_');
+        if is_ours {
+            let path = &file.path;
+            return Err(Error::Usage(format!(
+                "input {}: an archive has a {path} of its own; rename it",
+                file.location
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a name, on the local disk those of its absolute path.
+fn segments(location: &Location) -> Vec<String> {
+    let Some(path) = location.path() else {
+        return location.name().split('/').filter(|part| !part.is_empty()).map(String::from).collect();
+    };
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    plain(&absolute)
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A path without `..`, by its text alone: links are not followed, for they are names, too.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            part => plain.push(part),
+        }
+        plain
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(names: &[&str]) -> Result<Vec<String>> {
+        let file = |name: &&str| InputFile {
+            location: Location::parse(name).unwrap(),
+            stamp: Stamp { bytes: 0, version: String::new() },
+            path: String::new(),
+        };
+        let mut files: Vec<InputFile> = names.iter().map(file).collect();
+        name(&mut files)?;
+        Ok(files.into_iter().map(|file| file.path).collect())
+    }
+
+    #[test]
+    fn paths_are_those_below_the_deepest_common_folder() {
+        assert_eq!(paths(&["/a/b/x.warc"]).unwrap(), ["x.warc"]);
+        assert_eq!(paths(&["/a/b/x.warc", "/a/bc/x.warc"]).unwrap(), ["b/x.warc", "bc/x.warc"]);
+        assert_eq!(paths(&["/a/x.warc", "/a/b/x.warc"]).unwrap(), ["x.warc", "b/x.warc"]);
+        assert_eq!(paths(&["/a/b/../c/x.warc", "/a/c/./y.warc"]).unwrap(), ["x.warc", "y.warc"]);
+        assert_eq!(paths(&["x.warc", "../x.warc"]).unwrap().len(), 2);
+        assert!(paths(&["x.warc", "../x.warc"]).unwrap().iter().all(|path| !path.contains("..")));
+    }
+
+    #[test]
+    fn what_an_archive_has_itself_cannot_be_a_file_of_it() {
+        for name in ["/a/manifest.json", "/a/summary.json", "/a/_commit.json"] {
+            assert_eq!(paths(&[name]).unwrap_err().exit_code(), 2, "{name}");
+        }
+    }
+}

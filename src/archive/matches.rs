@@ -1,0 +1,206 @@
+//! Records with equal keys, found by sorting, in bounded memory.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::{Pod, Zeroable};
+
+use super::Effort;
+use super::record::Key;
+use crate::error::Result;
+use crate::storage::spill::Buckets;
+
+/// Parts of the keys, sorted one at a time; and parts of the files, whose copies are looked at one at a time.
+const PARTS: usize = 256;
+
+/// A record with a key. Records of one key are ordered by `rank`, then by file and offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Row {
+    pub key: Key,
+    pub file: u32,
+    pub offset: u64,
+    pub rank: i64,
+}
+
+/// A record whose payload another one holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Copy {
+    pub file: u32,
+    pub of_file: u32,
+    pub offset: u64,
+    pub of_offset: u64,
+}
+
+/// Rows of several threads, 40 bytes each.
+pub(super) struct Rows(Mutex<Buckets<Row>>);
+
+impl Rows {
+    pub fn new(effort: &Effort) -> Rows {
+        Rows(Mutex::new(Buckets::new(PARTS, effort.memory_bytes, &effort.disk())))
+    }
+
+    pub fn push(&self, row: Row) -> Result<()> {
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.push((row.key[0] >> 24) as usize, row)
+    }
+
+    /// Passes the rows of each key to `each`, in their order.
+    fn by_key(self, mut each: impl FnMut(&[Row]) -> Result<()>) -> Result<()> {
+        let mut rows = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut part = Vec::new();
+        for bucket in 0..rows.count() {
+            rows.take(bucket, &mut part)?;
+            part.sort_unstable_by_key(|row| (row.key, row.rank, row.file, row.offset));
+            part.chunk_by(|x, y| x.key == y.key).try_for_each(&mut each)?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies, in parts of adjacent files.
+pub(super) struct Copies {
+    parts: Mutex<Buckets<Copy>>,
+    files: usize,
+}
+
+impl Copies {
+    fn new(files: usize, effort: &Effort) -> Copies {
+        Copies { parts: Mutex::new(Buckets::new(PARTS.min(files.max(1)), effort.memory_bytes, &effort.disk())), files }
+    }
+
+    fn push(&mut self, copy: Copy) -> Result<()> {
+        let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let part = copy.file as usize * parts.count() / self.files;
+        parts.push(part, copy)
+    }
+
+    /// Number of parts.
+    pub fn parts(&self) -> usize {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).count()
+    }
+
+    /// Takes a part: its files, and their copies by file and offset.
+    pub fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<Copy>)> {
+        let mut copies = Vec::new();
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = parts.count();
+        parts.take(part, &mut copies)?;
+        drop(parts);
+        copies.sort_unstable_by_key(|copy| (copy.file, copy.offset));
+        let first = |part: usize| (part * self.files).div_ceil(count);
+        Ok((first(part)..first(part + 1), copies))
+    }
+}
+
+/// Of all records with one key, all but the first are copies of it.
+///
+/// # Errors
+/// Those of the disk.
+pub(super) fn copies(rows: Rows, files: usize, effort: &Effort) -> Result<Copies> {
+    let mut copies = Copies::new(files, effort);
+    rows.by_key(|rows| {
+        let of = rows[0];
+        let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+        rows[1..].iter().try_for_each(|row| copies.push(copy(row)))
+    })?;
+    Ok(copies)
+}
+
+/// Rank of a record that holds its payload.
+pub(super) const HOLDS: i64 = 0;
+
+/// Rank of a record that wants one.
+pub(super) const WANTS: i64 = 1;
+
+/// Each record that wants a payload is a copy of the first that holds it. Also returns the first record, by key, that
+/// nobody can serve.
+///
+/// # Errors
+/// Those of the disk.
+pub(super) fn holders(rows: Rows, files: usize, effort: &Effort) -> Result<(Copies, Option<Row>)> {
+    let mut copies = Copies::new(files, effort);
+    let mut missing = None;
+    rows.by_key(|rows| {
+        let of = rows[0];
+        if of.rank == WANTS {
+            missing.get_or_insert(of);
+            return Ok(());
+        }
+        let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+        rows.iter().filter(|row| row.rank == WANTS).try_for_each(|row| copies.push(copy(row)))
+    })?;
+    Ok((copies, missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn effort(memory_bytes: u64) -> Effort {
+        Effort { workers: 1, memory_bytes, spill: std::env::temp_dir() }
+    }
+
+    fn all(copies: &Copies) -> Vec<Copy> {
+        let mut files = 0;
+        let mut all = Vec::new();
+        for part in 0..copies.parts() {
+            let (range, found) = copies.take(part).unwrap();
+            assert!(found.is_sorted_by_key(|copy| (copy.file, copy.offset)));
+            assert_eq!(range.start, files);
+            assert!(found.iter().all(|copy| range.contains(&(copy.file as usize))));
+            files = range.end;
+            all.extend(found);
+        }
+        assert_eq!(files, copies.files);
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn copies_are_those_of_a_map_whatever_the_memory(
+            rows in prop::collection::vec((0u32..20, 0u32..700, 0u64..50, 0i64..2), 0..300),
+            files in 700usize..900,
+            memory_bytes in prop_oneof![Just(0u64), Just(1 << 30)],
+        ) {
+            let row = |&(key, file, offset, rank): &(u32, u32, u64, i64)| {
+                Row { key: [key << 27 | key, 0, 0, 0, key], file, offset, rank }
+            };
+            let rows: Vec<Row> = rows.iter().map(row).collect();
+            let mut groups: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+            for &row in &rows {
+                groups.entry(row.key).or_default().push(row);
+            }
+            let mut plain = Vec::new();
+            let mut held = Vec::new();
+            for group in groups.values_mut() {
+                group.sort_by_key(|row| (row.rank, row.file, row.offset));
+                let of = group[0];
+                for row in &group[1..] {
+                    let copy = Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+                    plain.push(copy);
+                    if of.rank == HOLDS && row.rank == WANTS {
+                        held.push(copy);
+                    }
+                }
+            }
+            plain.sort_unstable();
+            held.sort_unstable();
+            let pushed = || {
+                let pushed = Rows::new(&effort(memory_bytes));
+                rows.iter().for_each(|&row| pushed.push(row).unwrap());
+                pushed
+            };
+            prop_assert_eq!(all(&copies(pushed(), files, &effort(memory_bytes)).unwrap()), plain);
+            let (found, missing) = holders(pushed(), files, &effort(memory_bytes)).unwrap();
+            prop_assert_eq!(all(&found), held);
+            prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == WANTS));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! An archive that keeps things once: WARC files become the same files, in which a payload that is stored already is a
+//! reference to where it is; and these become what they were.
+//!
+//! ```text
+//!  WARC files ──▶ survey ──▶ keys of payloads, by key ──▶ which record is a copy of which ──▶ rewrite ──▶ OUT
+//!                 survey.rs      matches.rs                                                   rewrite.rs
+//!
+//!  OUT ─────────▶ survey ──▶ payloads there are, and wanted ──▶ where each is ──────────────▶ restore ──▶ BACK
+//! ```
+//!
+//! Of records with the same payload the one captured first keeps it. The others become `revisit` records of WARC 1.1, which
+//! keep their own HTTP heads, so that every tool for web archives replays them. All else is copied, byte for byte: the
+//! records that stay, still compressed as they were, and all bytes that are no whole records
+//! ([`stored`](crate::pages::warc::stored)).
+//!
+//! # What comes back
+//! [`restore`] gives every record back, byte for byte: head and block. A file without copies is the same file. In another,
+//! the members of what was restored are compressed anew, so it may differ from the original in its compressed bytes; its
+//! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
+//!
+//! # Memory
+//! 40 bytes a payload, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
+//! refer to; one reader and one writer a thread.
+//!
+//! # Source
+//! \[SGM98\] section 1 (near-copies of a collection stored together); ISO 28500:2017 (WARC 1.1), section 6.7.
+//!
+//! # Deviations
+//! - The standard's payload has no transfer encoding. Here two payloads are the same if they are so as stored, and if both
+//!   records name the same transfer and content encodings: then they are the same by any definition.
+//! - A record is no revisit if one of the input's own revisits refers to it: references never form chains.
+
+pub mod head;
+mod inputs;
+mod matches;
+mod pack;
+mod record;
+mod report;
+mod restore;
+mod rewrite;
+mod survey;
+mod threads;
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::storage::location::Location;
+use crate::storage::output;
+use crate::storage::spill::Disk;
+
+pub use report::{FileSummary, Records, Restored, Summary};
+
+/// What an archive is made of, and with which means.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// WARC files: paths, URLs, globs, folders, `@LIST`s.
+    pub inputs: Vec<String>,
+    /// Folder for the archive.
+    pub output: String,
+    /// Means.
+    pub effort: Effort,
+}
+
+/// Means, which do not change the result.
+#[derive(Debug, Clone)]
+pub struct Effort {
+    /// Threads.
+    pub workers: usize,
+    /// Bytes of payload keys to hold in memory.
+    pub memory_bytes: u64,
+    /// Folder on a local disk for more of them.
+    pub spill: PathBuf,
+}
+
+impl Effort {
+    fn disk(&self) -> Disk {
+        Disk::new(&self.spill, 0)
+    }
+}
+
+/// Makes an archive; `tell` is told what the user should know.
+///
+/// # Errors
+/// Those of inputs and stores; [`crate::error::Error::LostCommit`] when there is a result already.
+pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Summary> {
+    let folder = Location::parse(&settings.output)?;
+    output::prepare(&folder)?;
+    let mut laps = report::Laps::start();
+    let files = inputs::find(&settings.inputs, tell)?;
+    let survey = survey::survey(&files, survey::Purpose::Archive, &settings.effort)?;
+    laps.lap("survey");
+    let copies = matches::copies(survey.rows, files.len(), &settings.effort)?;
+    laps.lap("copies");
+    rewrite::rewrite(settings, &folder, &files, &survey.files, &survey.referred, copies, &mut laps)
+}
+
+/// Restores the records of the archive in the folder `from` into the folder `to`.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] when the archive is incomplete or changed; those of stores;
+/// [`crate::error::Error::LostCommit`] when there is a result already.
+pub fn restore(from: &str, to: &str, effort: &Effort) -> Result<Restored> {
+    let folder = Location::parse(to)?;
+    output::prepare(&folder)?;
+    restore::restore(&Location::parse(from)?, &folder, effort)
+}
+
+/// What was written, or why it could not be; `path` names the file if the cause does not.
+fn written<T>(done: std::io::Result<T>, path: &str) -> Result<T> {
+    done.map_err(|cause| match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(error) => error.clone(),
+        None => Error::storage(path, cause),
+    })
+}
+
+#[cfg(test)]
+mod tests;

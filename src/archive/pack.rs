@@ -1,0 +1,103 @@
+//! Records, compressed as the other ones of their file are.
+
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+use zstd::bulk::Compressor;
+use zstd::stream::write::Encoder;
+
+use crate::error::{Error, Result};
+use crate::pages::warc::Compression;
+
+/// Level of zstd for what is small and read seldom.
+const SMALL_LEVEL: i32 = 19;
+
+/// Level of zstd for what is restored: its default.
+const LEVEL: i32 = 3;
+
+/// Compresses small records at once.
+pub(super) enum Packer {
+    Plain,
+    Gzip,
+    Zstd(Box<Compressor<'static>>),
+}
+
+impl Packer {
+    /// For a file with this compression and dictionary.
+    pub fn new(compression: Compression, dictionary: Option<&[u8]>) -> Result<Packer> {
+        Ok(match compression {
+            Compression::Plain => Packer::Plain,
+            Compression::Gzip => Packer::Gzip,
+            Compression::Zstd => {
+                let made = Compressor::with_dictionary(SMALL_LEVEL, dictionary.unwrap_or_default());
+                Packer::Zstd(Box::new(made.map_err(broken)?))
+            }
+        })
+    }
+
+    /// The bytes of a record, given in parts, as they are in the file.
+    pub fn pack(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
+        let whole = parts.concat();
+        match self {
+            Packer::Plain => Ok(whole),
+            Packer::Gzip => {
+                let mut member = GzEncoder::new(Vec::new(), flate2::Compression::best());
+                member.write_all(&whole).and_then(|()| member.finish()).map_err(broken)
+            }
+            Packer::Zstd(compressor) => compressor.compress(&whole).map_err(broken),
+        }
+    }
+}
+
+fn broken(cause: std::io::Error) -> Error {
+    Error::Invariant(format!("a record cannot be compressed: {cause}"))
+}
+
+/// Compresses a record of any length while it is written to `W`.
+pub(super) enum Member<'d, W: Write> {
+    Plain(W),
+    Gzip(GzEncoder<W>),
+    Zstd(Encoder<'d, W>),
+}
+
+impl<W: Write> Member<'_, W> {
+    /// Begins a record of a file with this compression and dictionary.
+    pub fn begin(out: W, compression: Compression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
+        Ok(match compression {
+            Compression::Plain => Member::Plain(out),
+            Compression::Gzip => Member::Gzip(GzEncoder::new(out, flate2::Compression::default())),
+            Compression::Zstd => {
+                let mut encoder = Encoder::with_dictionary(out, LEVEL, dictionary.unwrap_or_default())?;
+                encoder.include_checksum(true)?;
+                Member::Zstd(encoder)
+            }
+        })
+    }
+
+    /// Ends the record.
+    pub fn end(self) -> std::io::Result<()> {
+        match self {
+            Member::Plain(_) => Ok(()),
+            Member::Gzip(encoder) => encoder.finish().map(drop),
+            Member::Zstd(encoder) => encoder.finish().map(drop),
+        }
+    }
+}
+
+impl<W: Write> Write for Member<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Member::Plain(out) => out.write(bytes),
+            Member::Gzip(encoder) => encoder.write(bytes),
+            Member::Zstd(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Member::Plain(out) => out.flush(),
+            Member::Gzip(encoder) => encoder.flush(),
+            Member::Zstd(encoder) => encoder.flush(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which records may be references, and what stands for their payload.
+
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::head::Head;
+use crate::pages::fetch_time;
+use crate::pages::warc::stored::values;
+
+/// Fields that a record has once if it may be a reference, or is referred to.
+const ONCE: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
+
+/// Fields that it has at most once.
+const AT_MOST_ONCE: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
+
+/// Fields that it does not have: its payload is a part of one, or it is a reference already.
+const NEVER: [&str; 8] = [
+    "WARC-Truncated",
+    "WARC-Segment-Number",
+    "WARC-Segment-Origin-ID",
+    "WARC-Profile",
+    "WARC-Refers-To",
+    "WARC-Refers-To-Target-URI",
+    "WARC-Refers-To-Date",
+    "WARC-Refers-To-Filename",
+];
+
+/// The payload of a record and how it is to be understood, in 160 bits.
+pub(super) type Key = [u32; 5];
+
+/// A record with a payload that may be replaced by a reference, or be what one refers to.
+pub(super) struct Candidate<'h> {
+    pub head: Head<'h>,
+    pub uri: String,
+    /// When it was captured, in seconds since 1970.
+    pub seconds: i64,
+    /// As written, with its angle brackets.
+    pub id: String,
+    pub payload_digest: Option<String>,
+    meaning: Vec<u8>,
+}
+
+impl<'h> Candidate<'h> {
+    /// Reads the heads of a record; `None` if it is to stay as it is.
+    pub fn of(head: &'h [u8], http: &[u8]) -> Option<Candidate<'h>> {
+        let bytes = head;
+        let head = Head::parse(bytes)?;
+        let once = ONCE.iter().all(|name| head.only(name).is_some());
+        let at_most_once = AT_MOST_ONCE.iter().all(|name| head.values(name).count() < 2);
+        let never = NEVER.iter().all(|name| head.values(name).next().is_none());
+        if !(once && at_most_once && never) || head.has_ours() {
+            return None;
+        }
+        let text = |name: &str| Some(std::str::from_utf8(head.only(name)?).ok()?.to_string());
+        let kind = text("WARC-Type")?.to_ascii_lowercase();
+        let meaning = match (kind.as_str(), http) {
+            ("response", [_, ..]) => {
+                [values(http, "Transfer-Encoding").join(","), values(http, "Content-Encoding").join(",")].join("\n")
+            }
+            ("resource", []) => text("Content-Type").unwrap_or_default(),
+            _ => return None,
+        };
+        let date = text("WARC-Date")?;
+        let uri = text("WARC-Target-URI")?;
+        let candidate = Candidate {
+            uri: without_brackets(&uri).to_string(),
+            seconds: fetch_time::parse(&date)?,
+            id: text("WARC-Record-ID")?,
+            payload_digest: text("WARC-Payload-Digest"),
+            meaning: format!("{kind}\n{}\n", meaning.to_ascii_lowercase()).into_bytes(),
+            head,
+        };
+        (!candidate.uri.is_empty()).then_some(candidate)
+    }
+
+    /// The key of this record, given the SHA-256 of its payload.
+    pub fn key(&self, payload: &[u8; 32]) -> Key {
+        key(&Sha256::new().chain_update(&self.meaning).chain_update(payload).finalize().into())
+    }
+
+    /// Hashes of the ways in which a revisit may refer to this record.
+    pub fn names(&self) -> [u64; 3] {
+        names(&self.id, (&self.uri, self.seconds), (&self.uri, self.payload_digest.as_deref().unwrap_or_default()))
+    }
+}
+
+/// The first 160 bits of a SHA-256.
+pub(super) fn key(digest: &[u8; 32]) -> Key {
+    std::array::from_fn(|i| {
+        u32::from_be_bytes([digest[4 * i], digest[4 * i + 1], digest[4 * i + 2], digest[4 * i + 3]])
+    })
+}
+
+/// Hashes of what a revisit of the input refers to; none if this is none.
+///
+/// A revisit need not name the record it refers to: then it is one of the same target with the same digest.
+pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
+    let first = |name: &str| values(head, name).into_iter().next().unwrap_or_default();
+    if !first("WARC-Type").eq_ignore_ascii_case("revisit") {
+        return None;
+    }
+    let target = first("WARC-Target-URI");
+    let uri = match first("WARC-Refers-To-Target-URI") {
+        uri if uri.is_empty() => target.clone(),
+        uri => uri,
+    };
+    let seconds = fetch_time::parse(&first("WARC-Refers-To-Date")).unwrap_or(i64::MIN);
+    let by_digest = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
+    Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), by_digest))
+}
+
+fn names(id: &str, (uri, seconds): (&str, i64), (target, digest): (&str, &str)) -> [u64; 3] {
+    let texts = [
+        format!("id\n{}", without_brackets(id)),
+        format!("at\n{uri}\n{seconds}"),
+        format!("digest\n{target}\n{}", digest.to_ascii_lowercase()),
+    ];
+    texts.map(|text| xxh3_64(text.as_bytes()))
+}
+
+/// A URI as WARC 1.1 writes it; WARC 1.0 puts angle brackets around it.
+pub(super) fn without_brackets(uri: &str) -> &str {
+    uri.strip_prefix('<').and_then(|uri| uri.strip_suffix('>')).unwrap_or(uri)
+}

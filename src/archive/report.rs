@@ -1,0 +1,123 @@
+//! What came of an archive: totals, and what each file of it should become again.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::storage::location::Location;
+
+/// Name of the file with the summary.
+pub(super) const SUMMARY: &str = "summary.json";
+
+/// Records, by what became of them; `read` is the sum of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    /// Whole records in the input.
+    pub read: u64,
+    /// Copied as they are.
+    pub copied: u64,
+    /// Written as revisits.
+    pub revisits: u64,
+}
+
+impl Records {
+    fn add(&mut self, other: &Records) {
+        self.read += other.read;
+        self.copied += other.copied;
+        self.revisits += other.revisits;
+    }
+}
+
+/// A file of an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSummary {
+    /// Its path in the archive.
+    pub path: String,
+    /// Its bytes before.
+    pub bytes_in: u64,
+    /// Its bytes now.
+    pub bytes_out: u64,
+    /// Its records.
+    pub records: Records,
+    /// Stretches of bytes that are no whole records, copied as they are.
+    pub others: u64,
+    /// Their bytes.
+    pub other_bytes: u64,
+    /// SHA-256, in hexadecimal, of its records, decompressed, and other bytes, as they are, in their order. Without other
+    /// bytes, what `zcat FILE | sha256sum` prints.
+    pub sha256: String,
+}
+
+/// What an archive holds: the content of `summary.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Sum over all files.
+    pub records: Records,
+    /// Bytes of all files before.
+    pub bytes_in: u64,
+    /// Bytes of all files now.
+    pub bytes_out: u64,
+    /// Copies that stay because a revisit would not be smaller.
+    pub kept_small: u64,
+    /// Copies that stay because a revisit of the input refers to them.
+    pub kept_referred: u64,
+    /// Each file, by path.
+    pub files: Vec<FileSummary>,
+}
+
+impl Summary {
+    /// Sums up files.
+    pub(super) fn of(mut files: Vec<FileSummary>, kept_small: u64, kept_referred: u64) -> Summary {
+        files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
+        let mut records = Records::default();
+        files.iter().for_each(|file| records.add(&file.records));
+        let (bytes_in, bytes_out) = files.iter().fold((0, 0), |(x, y), file| (x + file.bytes_in, y + file.bytes_out));
+        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, files }
+    }
+
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        (serde_json::to_string_pretty(self).expect("a summary is plain values") + "\n").into_bytes()
+    }
+
+    /// Reads the summary of an archive.
+    pub(super) fn read(folder: &Location, bytes: &[u8]) -> Result<Summary> {
+        serde_json::from_slice(bytes).map_err(|cause| {
+            Error::input(folder.name(), format!("{SUMMARY} is not that of an archive that this build knows: {cause}"))
+        })
+    }
+}
+
+/// What was restored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Files.
+    pub files: u64,
+    /// Those of them that are the originals to the byte, for nothing in them was replaced.
+    pub same_files: u64,
+    /// Records.
+    pub records: u64,
+    /// Those of them that had been replaced.
+    pub restored: u64,
+    /// Bytes written.
+    pub bytes: u64,
+}
+
+/// Seconds by step, in thousandths.
+pub(super) struct Laps {
+    pub seconds: BTreeMap<String, f64>,
+    start: Instant,
+}
+
+impl Laps {
+    pub fn start() -> Laps {
+        Laps { seconds: BTreeMap::new(), start: Instant::now() }
+    }
+
+    /// Ends a step.
+    pub fn lap(&mut self, step: &str) {
+        let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
+        self.seconds.insert(step.into(), (seconds * 1000.0).round() / 1000.0);
+    }
+}

@@ -1,0 +1,260 @@
+//! An archive becomes the files that it was made of.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use data_encoding::HEXLOWER;
+
+use super::head::Head;
+use super::inputs::InputFile;
+use super::matches::{Copies, Copy, holders};
+use super::pack::Member;
+use super::report::{Laps, Restored, SUMMARY, Summary};
+use super::rewrite::RECIPE;
+use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
+use super::threads::for_each;
+use super::{Effort, written};
+use crate::error::{Error, Result};
+use crate::pages::warc::Compression;
+use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor};
+use crate::read_at::ReadAt;
+use crate::storage::location::Location;
+use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::new_file::NewFile;
+use crate::storage::open::open_pinned;
+use crate::storage::output::{Attempt, random_id};
+
+/// Writes the files that the archive in `from` was made of into `folder`, and commits them.
+///
+/// # Errors
+/// As [`super::restore`]; nothing is left behind then.
+pub(super) fn restore(from: &Location, folder: &Location, effort: &Effort) -> Result<Restored> {
+    let mut laps = Laps::start();
+    let (files, summary) = archived(from)?;
+    let survey = survey(&files, Purpose::Restore, effort)?;
+    let (copies, missing) = holders(survey.rows, files.len(), effort)?;
+    if let Some(row) = missing {
+        let what = format!("the record at {} refers to a payload that no file of the archive holds", row.offset);
+        return Err(Error::input(files[row.file as usize].location.name(), what));
+    }
+    laps.lap("survey");
+    let attempt = Attempt::new(folder, &random_id()?)?;
+    let temporary = attempt.temporary();
+    let staged = || {
+        let done = Mutex::new((Vec::new(), Restored::default()));
+        let restorer = Restorer { files: &files, summary: &summary, attempt: &attempt };
+        for_each(effort.workers, copies.parts(), |part| restorer.part(&copies, part, &done))?;
+        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    };
+    let (mut entries, restored): (Vec<FileEntry>, Restored) = staged().inspect_err(|_: &Error| attempt.discard())?;
+    entries.sort_unstable();
+    laps.lap("restore");
+    if let Some(temporary) = temporary {
+        temporary.release();
+    }
+    manifest(from, effort, &restored, &laps, entries, attempt.id()).commit(&attempt)?;
+    Ok(restored)
+}
+
+/// The files of an archive, and its summary.
+fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary)> {
+    let manifest = Manifest::read(from)?;
+    if manifest.recipes.get(RECIPE.0).map(String::as_str) != Some(RECIPE.1) {
+        let what = format!("no archive of this form ({}); it was written by {}", RECIPE.1, manifest.build);
+        return Err(Error::input(from.name(), what));
+    }
+    let entry = |path: &str| {
+        let found = manifest.files.iter().find(|file| file.path == path);
+        found.ok_or_else(|| Error::input(from.name(), format!("its manifest does not name {path}")))
+    };
+    let summary = Summary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
+    let files = summary.files.iter().map(|file| {
+        let location = from.join(&file.path)?;
+        let bytes = entry(&file.path)?.bytes;
+        let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
+            Error::input(location.name(), "missing, or not of the length that the manifest of the archive names")
+        })?;
+        Ok(InputFile { location, stamp, path: file.path.clone() })
+    });
+    Ok((files.collect::<Result<_>>()?, summary))
+}
+
+fn manifest(
+    from: &Location,
+    effort: &Effort,
+    restored: &Restored,
+    laps: &Laps,
+    files: Vec<FileEntry>,
+    attempt: &str,
+) -> Manifest {
+    let job = serde_json::json!({ "kind": "restore", "input": { "urls": [from.name()] } });
+    let digest = xxhash_rust::xxh3::xxh3_128(job.to_string().as_bytes());
+    let counts = [("records", restored.records), ("restored", restored.restored)];
+    Manifest {
+        format: FORMAT,
+        attempt: attempt.into(),
+        digest: format!("{digest:032x}"),
+        job,
+        recipes: BTreeMap::new(),
+        build: crate::build::version().into(),
+        workers: effort.workers as u64,
+        counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
+        seconds: laps.seconds.clone(),
+        peak_memory_bytes: crate::build::peak_memory_bytes(),
+        files,
+    }
+}
+
+struct Restorer<'r> {
+    files: &'r [InputFile],
+    summary: &'r Summary,
+    attempt: &'r Attempt,
+}
+
+impl Restorer<'_> {
+    fn part(&self, copies: &Copies, part: usize, done: &Mutex<(Vec<FileEntry>, Restored)>) -> Result<()> {
+        let (numbers, copies) = copies.take(part)?;
+        for number in numbers {
+            let first = copies.partition_point(|copy| (copy.file as usize) < number);
+            let last = copies.partition_point(|copy| (copy.file as usize) <= number);
+            let (entry, records) = self.file(number, &copies[first..last])?;
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.1.files += 1;
+            done.1.same_files += u64::from(first == last);
+            done.1.records += records;
+            done.1.restored += (last - first) as u64;
+            done.1.bytes += entry.bytes;
+            done.0.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Writes a file; `copies` are its rewritten records, by offset. Returns its number of records, too.
+    fn file(&self, number: usize, copies: &[Copy]) -> Result<(FileEntry, u64)> {
+        let file = &self.files[number];
+        let open = open_pinned(&file.location, &file.stamp)?;
+        let mut records = stored_records(&*open, file)?;
+        let mut writer = FileWriter {
+            files: self.files,
+            file,
+            bytes: &*open,
+            compression: records.compression(),
+            dictionary: records.dictionary().map(<[u8]>::to_vec),
+            copies: copies.iter(),
+            out: self.attempt.create(&file.path)?,
+            at: 0,
+            block: None,
+            fingerprint: Fingerprint::default(),
+            records: 0,
+        };
+        records.visit(&mut writer)?;
+        writer.copy_up_to(open.len())?;
+        open.still_same()?;
+        let archived = &self.summary.files[number];
+        let is_same = HEXLOWER.encode(&std::mem::take(&mut writer.fingerprint).finish()) == archived.sha256;
+        if !is_same || writer.records != archived.records.read {
+            let what = "what it gives back is not what was archived; the archive has changed since, or is damaged";
+            return Err(Error::input(file.location.name(), what));
+        }
+        Ok((writer.out.finish(None)?, writer.records))
+    }
+}
+
+struct FileWriter<'w> {
+    files: &'w [InputFile],
+    file: &'w InputFile,
+    bytes: &'w dyn ReadAt,
+    compression: Compression,
+    dictionary: Option<Vec<u8>>,
+    copies: std::slice::Iter<'w, Copy>,
+    out: NewFile,
+    /// Position in the archive's file up to which it has been written.
+    at: u64,
+    /// The block of the record at hand, if it is a rewritten one.
+    block: Option<Vec<u8>>,
+    fingerprint: Fingerprint,
+    records: u64,
+}
+
+impl FileWriter<'_> {
+    /// Copies what has not been written yet, up to a position.
+    fn copy_up_to(&mut self, end: u64) -> Result<()> {
+        let (out, path) = (&mut self.out, &self.file.path);
+        pieces(self.bytes, self.at..end, &mut |piece| written(out.write_all(piece), path))?;
+        self.at = end;
+        Ok(())
+    }
+
+    fn restore(&mut self, record: &Stored, block: &[u8]) -> Result<()> {
+        let broken = || {
+            let what = format!("the record at {} cannot be restored; the archive is damaged", record.range.start);
+            Error::input(self.file.location.name(), what)
+        };
+        let copy = *self.copies.next().filter(|copy| copy.offset == record.range.start).ok_or_else(broken)?;
+        let head = Head::parse(&record.head).and_then(|head| head.original()).ok_or_else(broken)?;
+        let holder = &self.files[copy.of_file as usize];
+        let open = open_pinned(&holder.location, &holder.stamp)?;
+        self.fingerprint.heads(&head, block);
+        let path = &self.file.path;
+        let mut member = written(Member::begin(&mut self.out, self.compression, self.dictionary.as_deref()), path)?;
+        written(member.write_all(&head).and_then(|()| member.write_all(block)), path)?;
+        let mut payload = Payload { member: &mut member, fingerprint: &mut self.fingerprint, written: Ok(()) };
+        stored_records(&*open, holder)?.read(copy.of_offset, &mut payload)?.ok_or_else(broken)?;
+        written(payload.written, path)?;
+        written(member.write_all(TRAILER).and_then(|()| member.end()), path)
+    }
+}
+
+impl Take for FileWriter<'_> {
+    fn heads(&mut self, head: &[u8], http: &[u8]) {
+        let is_ours = Head::parse(head).is_some_and(|head| head.has_ours());
+        self.block = is_ours.then(|| http.to_vec());
+        if !is_ours {
+            self.fingerprint.heads(head, http);
+        }
+    }
+
+    fn payload(&mut self, bytes: &[u8]) {
+        match &mut self.block {
+            Some(block) => block.extend_from_slice(bytes),
+            None => self.fingerprint.payload(bytes),
+        }
+    }
+}
+
+impl Visitor for FileWriter<'_> {
+    fn record(&mut self, record: Stored) -> Result<()> {
+        self.records += 1;
+        if let Some(block) = self.block.take() {
+            self.copy_up_to(record.range.start)?;
+            self.restore(&record, &block)?;
+            self.at = record.range.end;
+        }
+        self.fingerprint.record_is_whole();
+        Ok(())
+    }
+
+    fn other(&mut self, range: Range<u64>) -> Result<()> {
+        self.fingerprint.other(self.bytes, range)
+    }
+}
+
+/// A payload on its way from the record that holds it.
+struct Payload<'p, W: Write> {
+    member: W,
+    fingerprint: &'p mut Fingerprint,
+    written: io::Result<()>,
+}
+
+impl<W: Write> Take for Payload<'_, W> {
+    fn heads(&mut self, _: &[u8], _: &[u8]) {}
+
+    fn payload(&mut self, bytes: &[u8]) {
+        self.fingerprint.payload(bytes);
+        if self.written.is_ok() {
+            self.written = self.member.write_all(bytes);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The first pass over the files: what records there are, and the keys of their payloads.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use sha2::{Digest as _, Sha256};
+
+use super::Effort;
+use super::head::Head;
+use super::inputs::InputFile;
+use super::matches::{HOLDS, Row, Rows, WANTS};
+use super::record::{Candidate, key, referred};
+use super::rewrite::payload_wanted;
+use super::threads::for_each;
+use crate::error::{Error, Result};
+use crate::job::Limits;
+use crate::pages::warc::Compression;
+use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
+use crate::read_at::ReadAt;
+use crate::storage::open::open_pinned;
+
+/// Bytes that are no records read at a time.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// What files are surveyed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To find which records are copies.
+    Archive,
+    /// To find which record holds the payload that another one refers to.
+    Restore,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Surveyed {
+    pub records: u64,
+    /// Stretches of other bytes, and those bytes.
+    pub others: u64,
+    pub other_bytes: u64,
+    /// SHA-256 of its records, decompressed, and of its other bytes as they are, in their order.
+    pub sha256: [u8; 32],
+}
+
+/// What all files hold.
+pub(super) struct Survey {
+    pub rows: Rows,
+    /// By number of file.
+    pub files: Vec<Surveyed>,
+    /// Hashes of what the input's own revisits refer to, ascending.
+    pub referred: Vec<u64>,
+}
+
+/// Surveys all files.
+///
+/// # Errors
+/// Those of the files; [`Error::Input`] when a file to archive is from an archive.
+pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> Result<Survey> {
+    let rows = Rows::new(effort);
+    let found = Mutex::new((vec![Surveyed::default(); files.len()], Vec::new()));
+    for_each(effort.workers, files.len(), |number| {
+        let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, &rows)?;
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.0[number] = surveyed;
+        found.1.append(&mut referred);
+        found.1.sort_unstable();
+        found.1.dedup();
+        Ok(())
+    })?;
+    let (files, referred) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Survey { rows, files, referred })
+}
+
+fn survey_file(number: u32, file: &InputFile, purpose: Purpose, rows: &Rows) -> Result<(Surveyed, Vec<u64>)> {
+    let open = open_pinned(&file.location, &file.stamp)?;
+    let mut records = stored_records(&*open, file)?;
+    let mut surveyor = Surveyor {
+        number,
+        file,
+        bytes: &*open,
+        is_plain: records.compression() == Compression::Plain,
+        purpose,
+        rows,
+        surveyed: Surveyed::default(),
+        referred: Vec::new(),
+        sha256: Fingerprint::default(),
+        payload: Sha256::new(),
+    };
+    records.visit(&mut surveyor)?;
+    open.still_same()?;
+    surveyor.surveyed.sha256 = surveyor.sha256.finish();
+    surveyor.referred.sort_unstable();
+    surveyor.referred.dedup();
+    Ok((surveyor.surveyed, surveyor.referred))
+}
+
+/// Opens the records of a file.
+pub(super) fn stored_records<'f>(open: &'f dyn ReadAt, file: &InputFile) -> Result<StoredRecords<'f>> {
+    let not_warc = || Error::input(file.location.name(), "no WARC file any more; it changed since it was found");
+    StoredRecords::open(open, &Limits::default())?.ok_or_else(not_warc)
+}
+
+/// SHA-256 of a file: its records, decompressed, and its other bytes.
+#[derive(Default)]
+pub(super) struct Fingerprint {
+    whole: Sha256,
+    /// With the record at hand.
+    with_record: Sha256,
+}
+
+impl Fingerprint {
+    pub fn finish(self) -> [u8; 32] {
+        self.whole.finalize().into()
+    }
+
+    pub fn record_is_whole(&mut self) {
+        self.with_record.update(TRAILER);
+        self.whole = self.with_record.clone();
+    }
+
+    /// Adds bytes of the file that are no record.
+    pub fn other(&mut self, bytes: &dyn ReadAt, range: Range<u64>) -> Result<()> {
+        pieces(bytes, range, &mut |piece| {
+            self.whole.update(piece);
+            Ok(())
+        })
+    }
+}
+
+impl Take for Fingerprint {
+    fn heads(&mut self, head: &[u8], http: &[u8]) {
+        self.with_record = self.whole.clone();
+        self.with_record.update(head);
+        self.with_record.update(http);
+    }
+
+    fn payload(&mut self, bytes: &[u8]) {
+        self.with_record.update(bytes);
+    }
+}
+
+/// Reads a range of a file piece by piece.
+pub(super) fn pieces(bytes: &dyn ReadAt, range: Range<u64>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let piece = bytes.read_at(at, (range.end - at).min(PIECE_BYTES) as usize)?;
+        if piece.is_empty() {
+            return Err(Error::Invariant(format!("a file ends at {at} and not at {}", range.end)));
+        }
+        take(&piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
+struct Surveyor<'s> {
+    number: u32,
+    file: &'s InputFile,
+    bytes: &'s dyn ReadAt,
+    is_plain: bool,
+    purpose: Purpose,
+    rows: &'s Rows,
+    surveyed: Surveyed,
+    referred: Vec<u64>,
+    sha256: Fingerprint,
+    payload: Sha256,
+}
+
+impl Surveyor<'_> {
+    /// The row of a record that may be a copy.
+    fn to_archive(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
+        if let Some(names) = referred(&record.head) {
+            self.referred.extend(names);
+        }
+        if Head::parse(&record.head).is_some_and(|head| head.has_ours()) {
+            return Err(Error::input(
+                self.file.location.name(),
+                format!(
+                    "the record at {} is of an archive that keeps payloads once; restore it first",
+                    record.range.start
+                ),
+            ));
+        }
+        // What follows other bytes in a plain file stays as it is: a forged record among them may claim any length, and must
+        // not claim another one in the archive than here.
+        if record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0 {
+            return Ok(None);
+        }
+        let row = |candidate: Candidate| (candidate.key(payload), candidate.seconds);
+        Ok(Candidate::of(&record.head, &record.http).map(row).map(|(key, rank)| self.row(record, key, rank)))
+    }
+
+    /// The row of a record that holds a payload, or wants one.
+    fn to_restore(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
+        let head = Head::parse(&record.head);
+        if let Some(head) = head.filter(Head::has_ours) {
+            let wanted = payload_wanted(&head).ok_or_else(|| {
+                let place = format!("the record at {} is in no form that this build knows", record.range.start);
+                Error::input(self.file.location.name(), place)
+            })?;
+            return Ok(Some(self.row(record, key(&wanted), WANTS)));
+        }
+        let kind = values(&record.head, "WARC-Type").concat().to_ascii_lowercase();
+        let holds = record.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
+        Ok(holds.then(|| self.row(record, key(payload), HOLDS)))
+    }
+
+    fn row(&self, record: &Stored, key: super::record::Key, rank: i64) -> Row {
+        Row { key, file: self.number, offset: record.range.start, rank }
+    }
+}
+
+impl Take for Surveyor<'_> {
+    fn heads(&mut self, head: &[u8], http: &[u8]) {
+        self.sha256.heads(head, http);
+        self.payload = Sha256::new();
+    }
+
+    fn payload(&mut self, bytes: &[u8]) {
+        self.sha256.payload(bytes);
+        self.payload.update(bytes);
+    }
+}
+
+impl Visitor for Surveyor<'_> {
+    fn record(&mut self, record: Stored) -> Result<()> {
+        self.surveyed.records += 1;
+        self.sha256.record_is_whole();
+        let payload: [u8; 32] = std::mem::take(&mut self.payload).finalize().into();
+        let row = match self.purpose {
+            Purpose::Archive => self.to_archive(&record, &payload)?,
+            Purpose::Restore => self.to_restore(&record, &payload)?,
+        };
+        row.map_or(Ok(()), |row| self.rows.push(row))
+    }
+
+    fn other(&mut self, range: Range<u64>) -> Result<()> {
+        self.surveyed.others += 1;
+        self.surveyed.other_bytes += range.end - range.start;
+        self.sha256.other(self.bytes, range)
+    }
+}

@@ -1,0 +1,355 @@
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use proptest::prelude::*;
+use sha1::{Digest as _, Sha1};
+
+use super::pack::Packer;
+use super::*;
+use crate::job::Limits;
+use crate::pages::warc::Compression;
+use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
+use crate::read_at::ReadAt;
+
+struct Bytes(Vec<u8>);
+
+impl ReadAt for Bytes {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let from = (offset as usize).min(self.0.len());
+        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
+    }
+}
+
+/// What a file holds: records, decompressed, and other bytes as they are.
+#[derive(Default)]
+struct Content {
+    file: Vec<u8>,
+    record: Vec<u8>,
+    /// Whether it is a record, and its bytes.
+    parts: Vec<(bool, Vec<u8>)>,
+}
+
+impl Content {
+    fn of(file: &[u8]) -> Vec<(bool, Vec<u8>)> {
+        let mut content = Content { file: file.to_vec(), ..Content::default() };
+        let bytes = Bytes(file.to_vec());
+        StoredRecords::open(&bytes, &Limits::default()).unwrap().unwrap().visit(&mut content).unwrap();
+        content.parts
+    }
+}
+
+impl Take for Content {
+    fn heads(&mut self, head: &[u8], http: &[u8]) {
+        self.record = [head, http].concat();
+    }
+
+    fn payload(&mut self, bytes: &[u8]) {
+        self.record.extend_from_slice(bytes);
+    }
+}
+
+impl Visitor for Content {
+    fn record(&mut self, _: Stored) -> Result<()> {
+        self.parts.push((true, self.record.clone()));
+        Ok(())
+    }
+
+    fn other(&mut self, range: Range<u64>) -> Result<()> {
+        self.parts.push((false, self.file[range.start as usize..range.end as usize].to_vec()));
+        Ok(())
+    }
+}
+
+fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> Settings {
+    let text = |path: &Path| path.to_str().unwrap().to_string();
+    let effort = Effort { workers, memory_bytes, spill: std::env::temp_dir() };
+    Settings { inputs: vec![text(input)], output: text(output), effort }
+}
+
+fn archived(input: &Path, output: &Path) -> Summary {
+    archive(&settings(input, output, 2, 1 << 30), &|_| ()).unwrap()
+}
+
+fn restored(archive: &Path, output: &Path) -> Result<Restored> {
+    let effort = Effort { workers: 2, memory_bytes: 1 << 30, spill: std::env::temp_dir() };
+    restore(archive.to_str().unwrap(), output.to_str().unwrap(), &effort)
+}
+
+/// The WARC files below a folder, by name.
+fn warcs(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let named = |path: std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        (name.contains(".warc"), name, path)
+    };
+    entries.map(named).filter(|entry| entry.0).map(|(_, name, path)| (name, std::fs::read(path).unwrap())).collect()
+}
+
+fn sha1(bytes: &[u8]) -> String {
+    format!("sha1:{}", data_encoding::BASE32.encode(&Sha1::digest(bytes)))
+}
+
+/// A record as crawlers write it; `more` are further lines of its head.
+fn record(kind: &str, (number, uri, second): (usize, &str, u32), more: &str, block: &[u8]) -> Vec<u8> {
+    let media = if kind == "resource" { "text/html" } else { "application/http; msgtype=response" };
+    let head = format!(
+        "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:{number:08x}>\r\nWARC-Target-URI: {uri}\r\n\
+         WARC-Date: 2026-01-01T00:00:{second:02}Z\r\n{more}Content-Type: {media}\r\nContent-Length: {}\r\n\r\n",
+        block.len()
+    );
+    [head.as_bytes(), block, TRAILER].concat()
+}
+
+fn response(payload: &[u8]) -> Vec<u8> {
+    [b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", payload].concat()
+}
+
+/// Bytes that do not compress.
+fn noise(seed: usize, length: usize) -> Vec<u8> {
+    let mut state = seed as u64 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn put(folder: &Path, name: &str, records: &[Vec<u8>]) {
+    let compression = match name {
+        name if name.ends_with(".gz") => Compression::Gzip,
+        name if name.ends_with(".zst") => Compression::Zstd,
+        _ => Compression::Plain,
+    };
+    let mut packer = Packer::new(compression, None).unwrap();
+    let members: Vec<Vec<u8>> = records.iter().map(|record| packer.pack(&[record]).unwrap()).collect();
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join(name), members.concat()).unwrap();
+}
+
+#[test]
+fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, out, back] = ["in", "out", "back"].map(|name| folder.path().join(name));
+    let payload = noise(1, 2000);
+    let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
+    let late = record("response", (1, "http://a/late", 30), "X-odd:  kept \r\n", &response(&payload));
+    let early = record("response", (2, "http://a/early", 10), &digest, &response(&payload));
+    put(&input, "x.warc.gz", &[late.clone()]);
+    put(&input, "y.warc.gz", &[early.clone()]);
+    let summary = archived(&input, &out);
+    assert_eq!(summary.records, Records { read: 2, copied: 1, revisits: 1 });
+    assert!(summary.bytes_out + 1500 < summary.bytes_in);
+
+    let files = warcs(&out);
+    assert_eq!(files["y.warc.gz"], warcs(&input)["y.warc.gz"]);
+    let [(true, revisit)] = &Content::of(&files["x.warc.gz"])[..] else { panic!("one record") };
+    let field = |name: &str| values(revisit, name).concat();
+    assert_eq!(field("WARC-Type"), "revisit");
+    assert_eq!(field("WARC-Profile"), "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest");
+    assert_eq!(field("WARC-Refers-To"), "<urn:uuid:00000002>");
+    assert_eq!(field("WARC-Refers-To-Target-URI"), "http://a/early");
+    assert_eq!(field("WARC-Refers-To-Date"), "2026-01-01T00:00:10Z");
+    assert_eq!(field("WARC-Payload-Digest"), sha1(&payload));
+    assert_eq!(field("WARC-Block-Digest"), sha1(&response(b"")));
+    assert_eq!(field("WARC-Truncated"), "length");
+    assert_eq!(field("WARC-Record-ID"), "<urn:uuid:00000001>");
+    assert!(revisit.ends_with(&response(b"")));
+
+    let told = restored(&out, &back).unwrap();
+    assert_eq!((told.records, told.restored, told.same_files), (2, 1, 1));
+    assert_eq!(Content::of(&warcs(&back)["x.warc.gz"]), [(true, late[..late.len() - 4].to_vec())]);
+    assert_eq!(warcs(&back)["y.warc.gz"], warcs(&input)["y.warc.gz"]);
+}
+
+#[test]
+fn payloads_that_are_not_certainly_the_same_stay() {
+    let payload = noise(2, 3000);
+    let chunked = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &payload[..]].concat();
+    let base = (1, "http://a/1", 1);
+    let first = record("response", base, "", &response(&payload));
+    for (what, other) in [
+        ("another transfer encoding", record("response", (2, "http://a/2", 2), "", &chunked)),
+        ("a resource", record("resource", (2, "http://a/2", 2), "", &payload)),
+        ("a part", record("response", (2, "http://a/2", 2), "WARC-Truncated: time\r\n", &response(&payload))),
+        ("a segment", record("response", (2, "http://a/2", 2), "WARC-Segment-Number: 1\r\n", &response(&payload))),
+        (
+            "two targets",
+            record("response", (2, "http://a/2", 2), "WARC-Target-URI: http://b/\r\n", &response(&payload)),
+        ),
+        ("a folded line", record("response", (2, "http://a/2", 2), "A: b\r\n c\r\n", &response(&payload))),
+        ("no HTTP head", record("response", (2, "http://a/2", 2), "", &payload)),
+        ("another kind", record("request", (2, "http://a/2", 2), "", &response(&payload))),
+        ("other bytes", record("response", (2, "http://a/2", 2), "", &response(&noise(3, 3000)))),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
+        put(&input, "x.warc", &[first.clone(), other]);
+        let summary = archived(&input, &out);
+        assert_eq!(summary.records, Records { read: 2, copied: 2, revisits: 0 }, "{what}");
+        assert_eq!(warcs(&out), warcs(&input), "{what}");
+    }
+}
+
+#[test]
+fn what_a_revisit_of_the_input_refers_to_stays() {
+    let payload = noise(4, 3000);
+    let copy =
+        |number, uri: &str, second, more: &str| record("response", (number, uri, second), more, &response(&payload));
+    let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
+    for (what, lines) in [
+        ("by id", "WARC-Refers-To: <urn:uuid:00000002>\r\n".to_string()),
+        (
+            "by target and date",
+            "WARC-Refers-To-Target-URI: http://a/2\r\nWARC-Refers-To-Date: 2026-01-01T00:00:02Z\r\n".to_string(),
+        ),
+        ("by digest", digest.clone()),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
+        let revisit = record("revisit", (9, "http://a/2", 9), &lines, b"HTTP/1.1 200 OK\r\n\r\n");
+        let copies =
+            [copy(1, "http://a/1", 1, &digest), copy(2, "http://a/2", 2, &digest), copy(3, "http://a/3", 3, "")];
+        put(&input, "x.warc.zst", &[&copies[..], &[revisit]].concat());
+        let summary = archived(&input, &out);
+        assert_eq!((summary.records.revisits, summary.kept_referred), (1, 1), "{what}");
+        let (before, after) = (Content::of(&warcs(&input)["x.warc.zst"]), Content::of(&warcs(&out)["x.warc.zst"]));
+        assert_eq!((&before[..2], &before[3]), (&after[..2], &after[3]), "{what}");
+    }
+}
+
+#[test]
+fn an_archive_is_not_archived_again_and_a_damaged_one_is_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, out, again] = ["in", "out", "again"].map(|name| folder.path().join(name));
+    let block = response(&noise(5, 3000));
+    let records = [1, 2].map(|n| record("response", (n, "http://a/", n as u32), "", &block));
+    put(&input, "x.warc.gz", &records[..1]);
+    put(&input, "y.warc.gz", &records[1..]);
+    archived(&input, &out);
+    let refused = archive(&settings(&out, &again, 1, 0), &|_| ()).unwrap_err();
+    assert_eq!((refused.exit_code(), refused.to_string().contains("restore it first")), (3, true), "{refused}");
+    assert_eq!(archive(&settings(&input, &out, 1, 0), &|_| ()).unwrap_err().exit_code(), 4);
+    assert_eq!(restored(&input, &again).unwrap_err().exit_code(), 3);
+
+    // The payload is gone, but not the length of its file.
+    let mut other = noise(6, std::fs::metadata(out.join("x.warc.gz")).unwrap().len() as usize);
+    other[..3].copy_from_slice(b"\x1f\x8b\x08");
+    let whole = std::fs::read(out.join("x.warc.gz")).unwrap();
+    std::fs::write(out.join("x.warc.gz"), other).unwrap();
+    let refused = restored(&out, &again).unwrap_err();
+    assert_eq!(refused.exit_code(), 3, "{refused}");
+    std::fs::write(out.join("x.warc.gz"), whole).unwrap();
+    restored(&out, &again).unwrap();
+}
+
+/// Made-up files: names, and for each the parts it is made of.
+fn files() -> impl Strategy<Value = Vec<(usize, Vec<(usize, usize, u32)>)>> {
+    let part = (0usize..12, 0usize..4, 0u32..4);
+    prop::collection::vec((0usize..3, prop::collection::vec(part, 0..8)), 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn every_record_comes_back_and_threads_and_memory_change_nothing(files in files()) {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, out, back] = ["in", "out", "back"].map(|name| folder.path().join(name));
+        let mut number = 0;
+        let mut damaged = std::collections::BTreeSet::new();
+        for (at, (compression, parts)) in files.iter().enumerate() {
+            let name = format!("{at}.warc{}", ["", ".gz", ".zst"][*compression]);
+            let mut bytes = Vec::new();
+            for &(what, seed, second) in parts {
+                number += 1;
+                let payload = noise(seed, [0, 40, 900, 5000][seed]);
+                let uri = format!("http://a/{}", number % 7);
+                let place = (number % 20, &uri[..], second);
+                let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
+                let one = match what {
+                    0..5 => record("response", place, "", &response(&payload)),
+                    5 => record("response", place, &digest, &response(&payload)),
+                    6 => record("resource", place, "", &payload),
+                    7 => record("request", place, "", b"GET / HTTP/1.1\r\n\r\n"),
+                    8 => record("revisit", place, &digest, b"HTTP/1.1 200 OK\r\n\r\n"),
+                    9 => record("metadata", place, "", b"a: b"),
+                    10 => record("response", place, "", &response(&payload)).replace_first(b"Length: ", b"Length: 1"),
+                    _ => [record("response", place, "", &response(&payload)), b"junk".to_vec()].concat(),
+                };
+                if what >= 10 {
+                    damaged.insert(name.clone());
+                }
+                put(&input, "part", &[]);
+                put(&input, &format!("part.{name}"), &[one]);
+                bytes.extend(std::fs::read(input.join(format!("part.{name}"))).unwrap());
+                std::fs::remove_file(input.join(format!("part.{name}"))).unwrap();
+            }
+            std::fs::create_dir_all(&input).unwrap();
+            std::fs::write(input.join(&name), bytes).unwrap();
+        }
+        let _ = std::fs::remove_file(input.join("part"));
+        let is_warc = |bytes: &Vec<u8>| StoredRecords::open(&Bytes(bytes.clone()), &Limits::default()).unwrap().is_some();
+        // A file may begin with damage that nothing but records would follow.
+        prop_assume!(warcs(&input).values().all(is_warc));
+
+        let summary = archived(&input, &out);
+        prop_assert_eq!(summary.records.read, summary.records.copied + summary.records.revisits);
+        for (workers, memory) in [(1, 1 << 30), (3, 0)] {
+            let other = folder.path().join(format!("out-{workers}"));
+            let same = archive(&settings(&input, &other, workers, memory), &|_| ()).unwrap();
+            prop_assert!(warcs(&other) == warcs(&out) && same == summary);
+        }
+        let told = restored(&out, &back).unwrap();
+        prop_assert_eq!((told.records, told.restored), (summary.records.read, summary.records.revisits));
+        let (before, now, after) = (warcs(&input), warcs(&out), warcs(&back));
+        prop_assert_eq!(before.len(), after.len());
+        for (name, bytes) in &before {
+            prop_assert!(Content::of(bytes) == Content::of(&after[name]), "{}", name);
+            let file = summary.files.iter().find(|file| file.path == *name).unwrap();
+            if file.records.revisits == 0 {
+                prop_assert!(bytes == &after[name] && bytes == &now[name]);
+            }
+            if name.ends_with(".gz") && !damaged.contains(name) && !bytes.is_empty() {
+                let mut whole = Vec::new();
+                flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut whole).unwrap();
+                let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(&whole));
+                prop_assert_eq!(&digest, &file.sha256);
+            }
+        }
+        references_lead_to_payloads(&now);
+    }
+}
+
+trait ReplaceFirst {
+    fn replace_first(self, from: &[u8], to: &[u8]) -> Vec<u8>;
+}
+
+impl ReplaceFirst for Vec<u8> {
+    fn replace_first(self, from: &[u8], to: &[u8]) -> Vec<u8> {
+        let at = self.windows(from.len()).position(|window| window == from).unwrap();
+        [&self[..at], to, &self[at + from.len()..]].concat()
+    }
+}
+
+/// Every revisit of ours names, by target and date, a record that is none, captured no later.
+fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>) {
+    let records: Vec<Vec<u8>> =
+        files.values().flat_map(|file| Content::of(file)).filter(|part| part.0).map(|part| part.1).collect();
+    let field = |record: &[u8], name: &str| values(record, name).concat();
+    for revisit in records.iter().filter(|record| !field(record, "Webtwin-Payload").is_empty()) {
+        let date = field(revisit, "WARC-Refers-To-Date");
+        assert!(date <= field(revisit, "WARC-Date"));
+        let is_referred = |record: &&Vec<u8>| {
+            ["response", "resource"].contains(&&field(record, "WARC-Type")[..])
+                && field(record, "WARC-Record-ID") == field(revisit, "WARC-Refers-To")
+                && field(record, "WARC-Target-URI") == field(revisit, "WARC-Refers-To-Target-URI")
+                && field(record, "WARC-Date") == date
+        };
+        assert!(records.iter().any(|record| is_referred(&record)));
+    }
+}

@@ -1,0 +1,122 @@
+//! `webtwin archive` and `webtwin restore`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::{quantity, signals};
+use crate::archive::{self, Effort, Records, Settings};
+use crate::console::tell;
+use crate::error::Result;
+use crate::storage::location::Location;
+use crate::storage::manifest;
+
+const ARCHIVE_EXAMPLES: &str = "\
+Examples:
+  webtwin archive 'crawl/*.warc.gz' --output small/
+  webtwin archive s3://bucket/2025/ s3://bucket/2026/ --output s3://bucket/archive
+  webtwin restore small/ --output back/";
+
+/// Arguments for both.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Effort")]
+struct EffortArgs {
+    /// Memory for keys of payloads, 40 bytes each; beyond it, --spill is used
+    #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "1GiB")]
+    memory: u64,
+    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    spill: Option<PathBuf>,
+    /// Threads; all cores when not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
+}
+
+impl EffortArgs {
+    fn resolve(self) -> Effort {
+        Effort {
+            workers: match self.workers {
+                Some(workers) => workers.into(),
+                None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+            },
+            memory_bytes: self.memory,
+            spill: self.spill.unwrap_or_else(std::env::temp_dir),
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = ARCHIVE_EXAMPLES)]
+pub(super) struct ArchiveArgs {
+    /// WARC files (plain, .gz, .zst): paths, URLs, globs, folders, @LISTs
+    #[arg(value_name = "IN", required = true)]
+    inputs: Vec<String>,
+    /// Folder for the archive: path or URL
+    #[arg(long, value_name = "URL")]
+    output: String,
+    #[command(flatten)]
+    effort: EffortArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RestoreArgs {
+    /// Folder of an archive: path or URL
+    #[arg(value_name = "ARCHIVE")]
+    archive: String,
+    /// Folder for the files that it was made of: path or URL
+    #[arg(long, value_name = "URL")]
+    output: String,
+    #[command(flatten)]
+    effort: EffortArgs,
+}
+
+pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
+    let settings = Settings { inputs: args.inputs, output: args.output, effort: args.effort.resolve() };
+    let folder = Location::parse(&settings.output)?;
+    let work = signals::StoppableWork::begin(move || left(&folder));
+    let began = Instant::now();
+    let summary = archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
+    let Records { read, copied, revisits } = summary.records;
+    tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits"));
+    let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
+    if others > 0 {
+        let bytes = quantity::bytes(bytes);
+        tell(format_args!("{bytes} in {others} stretches are no whole records: copied as they are"));
+    }
+    let share = 100.0 * summary.bytes_out as f64 / summary.bytes_in.max(1) as f64;
+    tell(format_args!(
+        "{} become {} ({share:.1} %) in {:.1} s",
+        quantity::bytes(summary.bytes_in),
+        quantity::bytes(summary.bytes_out),
+        began.elapsed().as_secs_f64()
+    ));
+    tell(format_args!("archive: {}", settings.output));
+    Ok(())
+}
+
+pub(super) fn restore(args: RestoreArgs) -> Result<()> {
+    let folder = Location::parse(&args.output)?;
+    let work = signals::StoppableWork::begin(move || left(&folder));
+    let began = Instant::now();
+    let restored = archive::restore(&args.archive, &args.output, &args.effort.resolve());
+    let restored = restored.map_err(|error| work.explain(error))?;
+    tell(format_args!(
+        "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",
+        restored.records, restored.files, restored.restored, restored.same_files
+    ));
+    tell(format_args!(
+        "{} in {:.1} s: {}",
+        quantity::bytes(restored.bytes),
+        began.elapsed().as_secs_f64(),
+        args.output
+    ));
+    Ok(())
+}
+
+/// What there is when the work has been stopped.
+fn left(folder: &Location) -> String {
+    match folder.join(manifest::NAME).and_then(|manifest| manifest.exists()) {
+        Ok(true) => format!("the result was committed before: {folder}"),
+        Ok(false) => format!("no result in {folder}: run it again"),
+        Err(_) => format!("look for {} in {folder} before running again", manifest::NAME),
+    }
+}
