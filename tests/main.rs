@@ -3,6 +3,9 @@
 // Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of counting.
 mod all_pairs;
 
+// WARC files whose payloads are kept once, and what they were made of.
+mod archive;
+
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
 

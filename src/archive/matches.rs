@@ -93,16 +93,19 @@ impl Copies {
     }
 }
 
-/// Of all records with one key, all but the first are copies of it.
+/// Of all records with one key, all but the first are copies of it; each is shown to `look`.
 ///
 /// # Errors
 /// Those of the disk.
-pub(super) fn copies(rows: Rows, files: usize, effort: &Effort) -> Result<Copies> {
+pub(super) fn copies(rows: Rows, files: usize, effort: &Effort, mut look: impl FnMut(&Copy)) -> Result<Copies> {
     let mut copies = Copies::new(files, effort);
     rows.by_key(|rows| {
         let of = rows[0];
         let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
-        rows[1..].iter().try_for_each(|row| copies.push(copy(row)))
+        rows[1..].iter().map(copy).try_for_each(|copy| {
+            look(&copy);
+            copies.push(copy)
+        })
     })?;
     Ok(copies)
 }
@@ -197,7 +200,7 @@ mod tests {
                 rows.iter().for_each(|&row| pushed.push(row).unwrap());
                 pushed
             };
-            prop_assert_eq!(all(&copies(pushed(), files, &effort(memory_bytes)).unwrap()), plain);
+            prop_assert_eq!(all(&copies(pushed(), files, &effort(memory_bytes), |_| ()).unwrap()), plain);
             let (found, missing) = holders(pushed(), files, &effort(memory_bytes)).unwrap();
             prop_assert_eq!(all(&found), held);
             prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == WANTS));

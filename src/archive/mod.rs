@@ -33,6 +33,7 @@
 pub mod head;
 mod inputs;
 mod matches;
+mod near;
 mod pack;
 mod record;
 mod report;
@@ -44,11 +45,12 @@ mod threads;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+use crate::results::Run;
 use crate::storage::location::Location;
 use crate::storage::output;
 use crate::storage::spill::Disk;
 
-pub use report::{FileSummary, Records, Restored, Summary};
+pub use report::{FileSummary, NearSummary, Records, Restored, Summary};
 
 /// What an archive is made of, and with which means.
 #[derive(Debug, Clone)]
@@ -57,8 +59,19 @@ pub struct Settings {
     pub inputs: Vec<String>,
     /// Folder for the archive.
     pub output: String,
+    /// What to do about near-copies.
+    pub near: Option<Near>,
     /// Means.
     pub effort: Effort,
+}
+
+/// Near-copies: the pages of a finished run that are in a cluster of similar pages and not the one it keeps.
+#[derive(Debug, Clone)]
+pub struct Near {
+    /// Folder of the run.
+    pub run: String,
+    /// Whether to write them as differences, or only to measure what that would save.
+    pub write: bool,
 }
 
 /// Means, which do not change the result.
@@ -89,9 +102,20 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
     let files = inputs::find(&settings.inputs, tell)?;
     let survey = survey::survey(&files, survey::Purpose::Archive, &settings.effort)?;
     laps.lap("survey");
-    let copies = matches::copies(survey.rows, files.len(), &settings.effort)?;
+    let mut near = match &settings.near {
+        Some(near) => near::NearCopies::of(&Run::open(&near.run)?, &files)?,
+        None => near::NearCopies::default(),
+    };
+    let copies = matches::copies(survey.rows, files.len(), &settings.effort, |copy| near.leave_out(copy))?;
     laps.lap("copies");
-    rewrite::rewrite(settings, &folder, &files, &survey.files, &survey.referred, copies, &mut laps)
+    let rewriter = rewrite::Rewriter {
+        files: &files,
+        surveyed: &survey.files,
+        referred: &survey.referred,
+        near: &near,
+        writes_near: settings.near.as_ref().is_some_and(|near| near.write),
+    };
+    rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)
 }
 
 /// Restores the records of the archive in the folder `from` into the folder `to`.

@@ -20,6 +20,8 @@ pub struct Records {
     pub copied: u64,
     /// Written as revisits.
     pub revisits: u64,
+    /// Near-copies, written as differences.
+    pub near: u64,
 }
 
 impl Records {
@@ -27,6 +29,29 @@ impl Records {
         self.read += other.read;
         self.copied += other.copied;
         self.revisits += other.revisits;
+        self.near += other.near;
+    }
+}
+
+/// Near-copies for which a difference is smaller: the bytes that they take in three forms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NearSummary {
+    /// How many.
+    pub records: u64,
+    /// As they are in the input.
+    pub stored_bytes: u64,
+    /// Each alone in a zstd frame of level 19; measured only if they are not written.
+    pub zstd_bytes: Option<u64>,
+    /// As differences, with what stands for them in the WARC files.
+    pub near_bytes: u64,
+}
+
+impl NearSummary {
+    pub(super) fn add(&mut self, other: &NearSummary) {
+        self.records += other.records;
+        self.stored_bytes += other.stored_bytes;
+        self.near_bytes += other.near_bytes;
+        self.zstd_bytes = other.zstd_bytes.map(|bytes| bytes + self.zstd_bytes.unwrap_or(0)).or(self.zstd_bytes);
     }
 }
 
@@ -37,7 +62,7 @@ pub struct FileSummary {
     pub path: String,
     /// Its bytes before.
     pub bytes_in: u64,
-    /// Its bytes now.
+    /// Its bytes now, with those of the differences of its near-copies.
     pub bytes_out: u64,
     /// Its records.
     pub records: Records,
@@ -63,18 +88,20 @@ pub struct Summary {
     pub kept_small: u64,
     /// Copies that stay because a revisit of the input refers to them.
     pub kept_referred: u64,
+    /// Near-copies, written or only measured.
+    pub near: NearSummary,
     /// Each file, by path.
     pub files: Vec<FileSummary>,
 }
 
 impl Summary {
     /// Sums up files.
-    pub(super) fn of(mut files: Vec<FileSummary>, kept_small: u64, kept_referred: u64) -> Summary {
+    pub(super) fn of(mut files: Vec<FileSummary>, near: NearSummary, kept_small: u64, kept_referred: u64) -> Summary {
         files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
         let mut records = Records::default();
         files.iter().for_each(|file| records.add(&file.records));
         let (bytes_in, bytes_out) = files.iter().fold((0, 0), |(x, y), file| (x + file.bytes_in, y + file.bytes_out));
-        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, files }
+        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, near, files }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {

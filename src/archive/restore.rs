@@ -12,18 +12,18 @@ use super::inputs::InputFile;
 use super::matches::{Copies, Copy, holders};
 use super::pack::Member;
 use super::report::{Laps, Restored, SUMMARY, Summary};
-use super::rewrite::RECIPE;
+use super::rewrite::{RECIPE, difference, differences_path};
 use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
 use super::threads::for_each;
-use super::{Effort, written};
+use super::{Effort, near, written};
 use crate::error::{Error, Result};
 use crate::pages::warc::Compression;
-use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor};
+use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
 use crate::read_at::ReadAt;
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
-use crate::storage::open::open_pinned;
+use crate::storage::open::{open as opened, open_pinned};
 use crate::storage::output::{Attempt, random_id};
 
 /// Writes the files that the archive in `from` was made of into `folder`, and commits them.
@@ -44,7 +44,7 @@ pub(super) fn restore(from: &Location, folder: &Location, effort: &Effort) -> Re
     let temporary = attempt.temporary();
     let staged = || {
         let done = Mutex::new((Vec::new(), Restored::default()));
-        let restorer = Restorer { files: &files, summary: &summary, attempt: &attempt };
+        let restorer = Restorer { from, files: &files, summary: &summary, attempt: &attempt };
         for_each(effort.workers, copies.parts(), |part| restorer.part(&copies, part, &done))?;
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
@@ -108,6 +108,7 @@ fn manifest(
 }
 
 struct Restorer<'r> {
+    from: &'r Location,
     files: &'r [InputFile],
     summary: &'r Summary,
     attempt: &'r Attempt,
@@ -137,6 +138,7 @@ impl Restorer<'_> {
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut records = stored_records(&*open, file)?;
         let mut writer = FileWriter {
+            from: self.from,
             files: self.files,
             file,
             bytes: &*open,
@@ -163,6 +165,7 @@ impl Restorer<'_> {
 }
 
 struct FileWriter<'w> {
+    from: &'w Location,
     files: &'w [InputFile],
     file: &'w InputFile,
     bytes: &'w dyn ReadAt,
@@ -193,17 +196,47 @@ impl FileWriter<'_> {
             Error::input(self.file.location.name(), what)
         };
         let copy = *self.copies.next().filter(|copy| copy.offset == record.range.start).ok_or_else(broken)?;
-        let head = Head::parse(&record.head).and_then(|head| head.original()).ok_or_else(broken)?;
+        let rewritten = Head::parse(&record.head).ok_or_else(broken)?;
+        let head = rewritten.original().ok_or_else(broken)?;
         let holder = &self.files[copy.of_file as usize];
         let open = open_pinned(&holder.location, &holder.stamp)?;
+        let difference = difference(&rewritten);
+        let block = match difference.clone() {
+            Some(range) => &self.near_copy(&head, range, &*open, holder, copy.of_offset)?.ok_or_else(broken)?,
+            None => block,
+        };
         self.fingerprint.heads(&head, block);
         let path = &self.file.path;
         let mut member = written(Member::begin(&mut self.out, self.compression, self.dictionary.as_deref()), path)?;
         written(member.write_all(&head).and_then(|()| member.write_all(block)), path)?;
+        if difference.is_some() {
+            return written(member.write_all(TRAILER).and_then(|()| member.end()), path);
+        }
         let mut payload = Payload { member: &mut member, fingerprint: &mut self.fingerprint, written: Ok(()) };
         stored_records(&*open, holder)?.read(copy.of_offset, &mut payload)?.ok_or_else(broken)?;
         written(payload.written, path)?;
         written(member.write_all(TRAILER).and_then(|()| member.end()), path)
+    }
+}
+
+impl FileWriter<'_> {
+    /// The block of a near-copy, from its difference and the payload at `offset` of the file `open`.
+    fn near_copy(
+        &self,
+        head: &[u8],
+        range: Range<u64>,
+        open: &dyn ReadAt,
+        holder: &InputFile,
+        offset: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        let differences = opened(&self.from.join(&differences_path(&self.file.path))?)?;
+        let length = values(head, "Content-Length").concat().parse().ok();
+        let Some(length) = length.filter(|&length: &usize| length as u64 <= near::MOST_BYTES) else { return Ok(None) };
+        let mut base = Vec::new();
+        let mut payload = Payload { member: &mut base, fingerprint: &mut Fingerprint::default(), written: Ok(()) };
+        stored_records(open, holder)?.read(offset, &mut payload)?;
+        let frame = differences.read_at(range.start, (range.end - range.start) as usize)?;
+        Ok(near::decompress(&base, &frame, length))
     }
 }
 

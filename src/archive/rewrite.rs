@@ -1,7 +1,9 @@
-//! The second pass over the files to archive: copies become revisits, all else is copied byte for byte.
+//! The second pass over the files to archive: copies become revisits, near-copies differences, all else is copied byte for
+//! byte.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use data_encoding::{BASE32, HEXLOWER};
@@ -11,18 +13,20 @@ use sha2::{Digest as _, Sha256};
 use super::head::Head;
 use super::inputs::InputFile;
 use super::matches::{Copies, Copy};
+use super::near::{self, MOST_BYTES, NearCopies, Place};
 use super::pack::Packer;
-use super::record::Candidate;
-use super::report::{FileSummary, Laps, Records, SUMMARY, Summary};
+use super::record::{Candidate, without_brackets};
+use super::report::{FileSummary, Laps, NearSummary, Records, SUMMARY, Summary};
 use super::survey::{Surveyed, pieces, stored_records};
 use super::threads::for_each;
 use super::{Settings, written};
 use crate::error::{Error, Result};
-use crate::pages::warc::stored::{TRAILER, Take};
+use crate::pages::warc::stored::{Stored, TRAILER, Take, values};
 use crate::read_at::ReadAt;
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
-use crate::storage::open::open_pinned;
+use crate::storage::new_file::NewFile;
+use crate::storage::open::{OpenFile, open_pinned};
 use crate::storage::output::{Attempt, random_id};
 
 /// Our field with the digest of the payload that was taken out.
@@ -34,6 +38,16 @@ const SHA256: &str = "sha256:";
 /// Fields of a record that do not hold for its revisit.
 const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
+/// Our field with the digest of the payload that a difference is one to.
+const BASE: &str = "Webtwin-Base";
+
+/// Our field with the place of a difference in the file of differences: offset and length.
+const NEAR: &str = "Webtwin-Near";
+
+/// Fields of a record that do not hold for what stands for a near-copy.
+const GONE_NEAR: [&str; 5] =
+    ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
+
 /// Heads of originals that a thread remembers.
 const REMEMBERED: usize = 1 << 12;
 
@@ -42,8 +56,20 @@ pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line,
 
 /// The digest of the payload that a rewritten record refers to, if this is one.
 pub(super) fn payload_wanted(head: &Head) -> Option<[u8; 32]> {
-    let value = std::str::from_utf8(head.only(PAYLOAD)?).ok()?;
+    let value = std::str::from_utf8(head.only(PAYLOAD).or_else(|| head.only(BASE))?).ok()?;
     HEXLOWER.decode(value.strip_prefix(SHA256)?.as_bytes()).ok()?.try_into().ok()
+}
+
+/// The range of the difference in the file of differences, if this stands for a near-copy.
+pub(super) fn difference(head: &Head) -> Option<Range<u64>> {
+    let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
+    let offset: u64 = offset.parse().ok()?;
+    Some(offset..offset.checked_add(length.parse().ok()?)?)
+}
+
+/// The path of the file of differences that belongs to a WARC file.
+pub(super) fn differences_path(path: &str) -> String {
+    format!("_near/{path}.near")
 }
 
 /// A digest as WARC files have it.
@@ -58,15 +84,12 @@ fn sha1(digest: Sha1) -> String {
 pub(super) fn rewrite(
     settings: &Settings,
     folder: &Location,
-    files: &[InputFile],
-    surveyed: &[Surveyed],
-    referred: &[u64],
+    rewriter: Rewriter,
     copies: Copies,
     laps: &mut Laps,
 ) -> Result<Summary> {
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
-    let rewriter = Rewriter { files, surveyed, referred, attempt: &attempt };
     let staged = || -> Result<(Vec<FileEntry>, Summary)> {
         let done = Mutex::new(Done::default());
         for_each(settings.effort.workers, copies.parts(), |part| {
@@ -75,13 +98,13 @@ pub(super) fn rewrite(
             for number in numbers {
                 let first = copies.partition_point(|copy| (copy.file as usize) < number);
                 let last = copies.partition_point(|copy| (copy.file as usize) <= number);
-                let written = rewriter.file(number, &copies[first..last], &mut originals)?;
+                let written = rewriter.file(&attempt, number, &copies[first..last], &mut originals)?;
                 done.lock().unwrap_or_else(PoisonError::into_inner).add(written);
             }
             Ok(())
         })?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let summary = Summary::of(done.files, done.kept_small, done.kept_referred);
+        let summary = Summary::of(done.files, done.near, done.kept_small, done.kept_referred);
         let mut entries = done.entries;
         attempt.put(SUMMARY, &summary.to_json())?;
         entries.push(FileEntry::of(SUMMARY, None, &summary.to_json()));
@@ -99,10 +122,11 @@ pub(super) fn rewrite(
 }
 
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
-    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs } });
+    let near = settings.near.as_ref().map(|near| serde_json::json!({ "run": near.run, "write": near.write }));
+    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "near": near });
     let digest = xxhash_rust::xxh3::xxh3_128(job.to_string().as_bytes());
-    let Records { read, copied, revisits } = summary.records;
-    let counts = [("read", read), ("copied", copied), ("revisits", revisits)];
+    let Records { read, copied, revisits, near } = summary.records;
+    let counts = [("read", read), ("copied", copied), ("revisits", revisits), ("near", near)];
     Manifest {
         format: FORMAT,
         attempt: attempt.into(),
@@ -123,6 +147,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
 struct Done {
     entries: Vec<FileEntry>,
     files: Vec<FileSummary>,
+    near: NearSummary,
     kept_small: u64,
     kept_referred: u64,
 }
@@ -131,10 +156,14 @@ impl Done {
     fn add(&mut self, mut other: Done) {
         self.entries.append(&mut other.entries);
         self.files.append(&mut other.files);
+        self.near.add(&other.near);
         self.kept_small += other.kept_small;
         self.kept_referred += other.kept_referred;
     }
 }
+
+/// Originals that are known, by their places.
+type Originals = HashMap<Place, Original>;
 
 /// What a revisit says of the record that holds its payload.
 #[derive(Clone)]
@@ -145,68 +174,189 @@ struct Original {
     payload_digest: Option<String>,
 }
 
-struct Rewriter<'r> {
-    files: &'r [InputFile],
-    surveyed: &'r [Surveyed],
-    referred: &'r [u64],
-    attempt: &'r Attempt,
+/// What is known before any file is written.
+pub(super) struct Rewriter<'r> {
+    pub files: &'r [InputFile],
+    pub surveyed: &'r [Surveyed],
+    /// Hashes of what the input's own revisits refer to, ascending.
+    pub referred: &'r [u64],
+    pub near: &'r NearCopies,
+    /// Whether near-copies are written as differences, or only measured.
+    pub writes_near: bool,
+}
+
+/// What a record refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reference {
+    Copy(Place),
+    Near(Place),
+}
+
+/// A file being written.
+struct Writing<'w> {
+    open: &'w OpenFile,
+    path: &'w str,
+    out: NewFile,
+    /// Position in the input up to which it has been written.
+    at: u64,
+    differences: Option<NewFile>,
+    /// Bytes of differences so far.
+    differences_bytes: u64,
+    records: Records,
+    near: NearSummary,
+    kept_small: u64,
+    kept_referred: u64,
+}
+
+impl Writing<'_> {
+    fn copy_up_to(&mut self, end: u64) -> Result<()> {
+        let (out, path) = (&mut self.out, self.path);
+        pieces(self.open, self.at..end, &mut |piece| written(out.write_all(piece), path))?;
+        self.at = end;
+        Ok(())
+    }
+
+    /// Writes bytes in place of those in a range of the input.
+    fn replace(&mut self, range: Range<u64>, bytes: &[u8]) -> Result<()> {
+        self.copy_up_to(range.start)?;
+        self.at = range.end;
+        written(self.out.write_all(bytes), self.path)
+    }
 }
 
 impl Rewriter<'_> {
     /// Writes a file, whose copies are given by offset.
-    fn file(&self, number: usize, copies: &[Copy], originals: &mut HashMap<(u32, u64), Original>) -> Result<Done> {
+    fn file(&self, attempt: &Attempt, number: usize, copies: &[Copy], originals: &mut Originals) -> Result<Done> {
         let (file, surveyed) = (&self.files[number], &self.surveyed[number]);
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut records = stored_records(&*open, file)?;
         let mut packer = Packer::new(records.compression(), records.dictionary())?;
-        let mut out = self.attempt.create(&file.path)?;
-        let mut done = Done::default();
-        let (mut at, mut revisits) = (0, 0);
-        for copy in copies {
-            let mut digests = Digests::default();
-            let record = records.read(copy.offset, &mut digests)?.ok_or_else(|| changed(file, copy.offset))?;
-            let of = Candidate::of(&record.head, &record.http).ok_or_else(|| changed(file, copy.offset))?;
+        let mut writing = Writing {
+            open: &open,
+            path: &file.path,
+            out: attempt.create(&file.path)?,
+            at: 0,
+            differences: None,
+            differences_bytes: 0,
+            records: Records { read: surveyed.records, ..Records::default() },
+            near: NearSummary::default(),
+            kept_small: 0,
+            kept_referred: 0,
+        };
+        let copies = copies.iter().map(|copy| (copy.offset, Reference::Copy((copy.of_file, copy.of_offset))));
+        let near = self.near.of_file(number as u32).map(|(offset, base)| (offset, Reference::Near(base)));
+        let mut references: Vec<(u64, Reference)> = copies.chain(near).collect();
+        references.sort_unstable();
+        for (offset, reference) in references {
+            let mut taken = Taken { block: matches!(reference, Reference::Near(_)).then(Vec::new), ..Taken::default() };
+            let record = match (records.read(offset, &mut taken)?, reference) {
+                (Some(record), _) => record,
+                (None, Reference::Copy(_)) => return Err(changed(file, offset)),
+                // The run has found a page where no record is whole.
+                (None, Reference::Near(_)) => continue,
+            };
+            let of = match (Candidate::of(&record.head, &record.http), reference) {
+                (Some(of), _) => of,
+                (None, Reference::Copy(_)) => return Err(changed(file, offset)),
+                (None, Reference::Near(_)) => continue,
+            };
             if of.names().iter().any(|name| self.referred.binary_search(name).is_ok()) {
-                done.kept_referred += 1;
+                writing.kept_referred += u64::from(matches!(reference, Reference::Copy(_)));
                 continue;
             }
-            let revisit = revisit(&of, &record.http, &self.original(copy, originals)?, digests);
-            let packed = packer.pack(&[&revisit, &record.http, TRAILER])?;
-            if packed.len() as u64 >= record.range.end - record.range.start {
-                done.kept_small += 1;
-                continue;
+            match reference {
+                Reference::Copy(place) => {
+                    let revisit = revisit(&of, &record.http, &self.original(place, originals)?, taken);
+                    let packed = packer.pack(&[&revisit, &record.http, TRAILER])?;
+                    if packed.len() as u64 >= record.range.end - record.range.start {
+                        writing.kept_small += 1;
+                        continue;
+                    }
+                    writing.replace(record.range.clone(), &packed)?;
+                    writing.records.revisits += 1;
+                }
+                Reference::Near(base) => {
+                    self.near_copy(attempt, &mut writing, &mut packer, (&of, &record, taken), base)?
+                }
             }
-            pieces(&*open, at..copy.offset, &mut |piece| written(out.write_all(piece), &file.path))?;
-            written(out.write_all(&packed), &file.path)?;
-            at = record.range.end;
-            revisits += 1;
         }
-        pieces(&*open, at..open.len(), &mut |piece| written(out.write_all(piece), &file.path))?;
+        writing.copy_up_to(open.len())?;
         open.still_same()?;
-        let entry = out.finish(None)?;
-        let read = surveyed.records;
-        done.files.push(FileSummary {
+        let Writing { out, differences, mut records, near, kept_small, kept_referred, .. } = writing;
+        let mut entries = vec![out.finish(None)?];
+        if let Some(differences) = differences {
+            entries.push(differences.finish(None)?);
+        }
+        records.copied = records.read - records.revisits - records.near;
+        let summary = FileSummary {
             path: file.path.clone(),
             bytes_in: file.stamp.bytes,
-            bytes_out: entry.bytes,
-            records: Records { read, copied: read - revisits, revisits },
+            bytes_out: entries.iter().map(|entry| entry.bytes).sum(),
+            records,
             others: surveyed.others,
             other_bytes: surveyed.other_bytes,
             sha256: HEXLOWER.encode(&surveyed.sha256),
-        });
-        done.entries.push(entry);
-        Ok(done)
+        };
+        Ok(Done { entries, files: vec![summary], near, kept_small, kept_referred })
+    }
+
+    /// Writes or measures a near-copy, if its difference to its base is smaller than itself.
+    fn near_copy(
+        &self,
+        attempt: &Attempt,
+        writing: &mut Writing,
+        packer: &mut Packer,
+        (of, record, taken): (&Candidate, &Stored, Taken),
+        (base_file, base_offset): Place,
+    ) -> Result<()> {
+        let Some(block) = taken.block.filter(|block| block.len() as u64 <= MOST_BYTES) else { return Ok(()) };
+        let file = &self.files[base_file as usize];
+        let open = open_pinned(&file.location, &file.stamp)?;
+        let mut base = Taken { block: Some(Vec::new()), ..Taken::default() };
+        let Some(found) = stored_records(&*open, file)?.read(base_offset, &mut base)? else { return Ok(()) };
+        let base_block = base.block.unwrap_or_default();
+        let kind = values(&found.head, "WARC-Type").concat().to_ascii_lowercase();
+        let holds = found.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
+        if base_block.len() as u64 > MOST_BYTES || !holds {
+            return Ok(());
+        }
+        let payload = &base_block[found.http.len()..];
+        let frame = near::compress(payload, &block)?;
+        let place = (writing.differences_bytes, frame.len());
+        let note = note(of, &found.head, &base.sha256.finalize().into(), place);
+        let packed = packer.pack(&[&note.0, &note.1, TRAILER])?;
+        let (stored_bytes, near_bytes) = (record.range.end - record.range.start, (packed.len() + frame.len()) as u64);
+        if near_bytes >= stored_bytes {
+            return Ok(());
+        }
+        let zstd_bytes = match self.writes_near {
+            true => None,
+            false => Some(near::compress(&[], &[&record.head, &block, TRAILER].concat())?.len() as u64),
+        };
+        writing.near.add(&NearSummary { records: 1, stored_bytes, zstd_bytes, near_bytes });
+        if !self.writes_near {
+            return Ok(());
+        }
+        if writing.differences.is_none() {
+            writing.differences = Some(attempt.create(&differences_path(writing.path))?);
+        }
+        if let Some(differences) = &mut writing.differences {
+            written(differences.write_all(&frame), writing.path)?;
+            writing.differences_bytes += frame.len() as u64;
+        }
+        writing.replace(record.range.clone(), &packed)?;
+        writing.records.near += 1;
+        Ok(())
     }
 
     /// Reads what there is to say of the record that holds the payload of a copy.
-    fn original(&self, copy: &Copy, known: &mut HashMap<(u32, u64), Original>) -> Result<Original> {
-        let place = (copy.of_file, copy.of_offset);
+    fn original(&self, place: Place, known: &mut Originals) -> Result<Original> {
         if let Some(original) = known.get(&place) {
             return Ok(original.clone());
         }
-        let file = &self.files[copy.of_file as usize];
+        let file = &self.files[place.0 as usize];
         let open = open_pinned(&file.location, &file.stamp)?;
-        let head = stored_records(&*open, file)?.head(copy.of_offset)?;
+        let head = stored_records(&*open, file)?.head(place.1)?;
         let field = |name: &str| {
             let value = Head::parse(&head)?.only(name)?.to_vec();
             String::from_utf8(value).ok()
@@ -214,12 +364,12 @@ impl Rewriter<'_> {
         let original = (|| {
             Some(Original {
                 id: field("WARC-Record-ID")?,
-                uri: super::record::without_brackets(&field("WARC-Target-URI")?).to_string(),
+                uri: without_brackets(&field("WARC-Target-URI")?).to_string(),
                 date: field("WARC-Date")?,
                 payload_digest: field("WARC-Payload-Digest"),
             })
         })();
-        let original = original.ok_or_else(|| changed(file, copy.of_offset))?;
+        let original = original.ok_or_else(|| changed(file, place.1))?;
         if known.len() == REMEMBERED {
             known.clear();
         }
@@ -232,19 +382,28 @@ fn changed(file: &InputFile, offset: u64) -> Error {
     Error::input(file.location.name(), format!("the record at {offset} changed while it was read; run again"))
 }
 
-/// Digests of a payload.
+/// Digests of a payload, and the block if it is wanted and not too long.
 #[derive(Default)]
-struct Digests {
+struct Taken {
     sha256: Sha256,
     sha1: Sha1,
+    block: Option<Vec<u8>>,
 }
 
-impl Take for Digests {
-    fn heads(&mut self, _: &[u8], _: &[u8]) {}
+impl Take for Taken {
+    fn heads(&mut self, _: &[u8], http: &[u8]) {
+        if let Some(block) = &mut self.block {
+            block.extend_from_slice(http);
+        }
+    }
 
     fn payload(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.sha1.update(bytes);
+        // One byte over the limit tells that there are more.
+        if let Some(block) = self.block.as_mut().filter(|block| block.len() as u64 <= MOST_BYTES) {
+            block.extend_from_slice(bytes);
+        }
     }
 }
 
@@ -252,7 +411,7 @@ impl Take for Digests {
 ///
 /// Tools look for the record referred to by its target, date and payload digest: so the digest is the one that it has
 /// itself, or the one that they compute if it has none, that of the payload as stored.
-fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: Digests) -> Vec<u8> {
+fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: Taken) -> Vec<u8> {
     let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
     let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(digests.sha1));
     of.head.rewritten(
@@ -270,4 +429,23 @@ fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: Digests) -
             (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.sha256.finalize()))),
         ],
     )
+}
+
+/// The head and block of what stands for a near-copy: a `metadata` record that says where it is, which tools for web archives
+/// take for no content.
+fn note(of: &Candidate, base: &[u8], payload: &[u8; 32], (offset, length): (u64, usize)) -> (Vec<u8>, Vec<u8>) {
+    let first = |name: &str| values(base, name).into_iter().next().unwrap_or_default();
+    let (uri, date) = (first("WARC-Target-URI"), first("WARC-Date"));
+    let block = format!("near-copy-of: {}\r\nnear-copy-of-date: {date}\r\n", without_brackets(&uri)).into_bytes();
+    let head = of.head.rewritten(
+        &GONE_NEAR,
+        &[
+            ("WARC-Type", "metadata".into()),
+            ("Content-Type", "application/warc-fields".into()),
+            ("Content-Length", block.len().to_string()),
+            (BASE, format!("{SHA256}{}", HEXLOWER.encode(payload))),
+            (NEAR, format!("{offset} {length}")),
+        ],
+    );
+    (head, block)
 }

@@ -69,7 +69,7 @@ impl Visitor for Content {
 fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> Settings {
     let text = |path: &Path| path.to_str().unwrap().to_string();
     let effort = Effort { workers, memory_bytes, spill: std::env::temp_dir() };
-    Settings { inputs: vec![text(input)], output: text(output), effort }
+    Settings { inputs: vec![text(input)], output: text(output), near: None, effort }
 }
 
 fn archived(input: &Path, output: &Path) -> Summary {
@@ -143,7 +143,7 @@ fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
     put(&input, "x.warc.gz", &[late.clone()]);
     put(&input, "y.warc.gz", &[early.clone()]);
     let summary = archived(&input, &out);
-    assert_eq!(summary.records, Records { read: 2, copied: 1, revisits: 1 });
+    assert_eq!(summary.records, Records { read: 2, copied: 1, revisits: 1, near: 0 });
     assert!(summary.bytes_out + 1500 < summary.bytes_in);
 
     let files = warcs(&out);
@@ -191,7 +191,7 @@ fn payloads_that_are_not_certainly_the_same_stay() {
         let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
         put(&input, "x.warc", &[first.clone(), other]);
         let summary = archived(&input, &out);
-        assert_eq!(summary.records, Records { read: 2, copied: 2, revisits: 0 }, "{what}");
+        assert_eq!(summary.records, Records { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
         assert_eq!(warcs(&out), warcs(&input), "{what}");
     }
 }

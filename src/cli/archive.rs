@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use crate::archive::{self, Effort, Records, Settings};
-use crate::console::tell;
+use crate::archive::{self, Effort, Near, NearSummary, Records, Settings, Summary};
+use crate::console::{print, tell};
 use crate::error::Result;
 use crate::storage::location::Location;
 use crate::storage::manifest;
@@ -14,6 +14,8 @@ const ARCHIVE_EXAMPLES: &str = "\
 Examples:
   webtwin archive 'crawl/*.warc.gz' --output small/
   webtwin archive s3://bucket/2025/ s3://bucket/2026/ --output s3://bucket/archive
+  webtwin run --input 'crawl/*.warc.gz' --output run/ && webtwin archive 'crawl/*.warc.gz' --run run/ --output small/
+  webtwin archive 'crawl/*.warc.gz' --run run/ --near --output smaller/
   webtwin restore small/ --output back/";
 
 /// Arguments for both.
@@ -53,6 +55,13 @@ pub(super) struct ArchiveArgs {
     /// Folder for the archive: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
+    /// A finished run of `webtwin run` on the same files: measures what near-copies, as differences to the page that it
+    /// keeps, would save
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Write the near-copies as differences; only `webtwin restore` reads them
+    #[arg(long, requires = "run")]
+    near: bool,
     #[command(flatten)]
     effort: EffortArgs,
 }
@@ -70,13 +79,15 @@ pub(super) struct RestoreArgs {
 }
 
 pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
-    let settings = Settings { inputs: args.inputs, output: args.output, effort: args.effort.resolve() };
+    let near = args.run.map(|run| Near { run, write: args.near });
+    let settings = Settings { inputs: args.inputs, output: args.output, near, effort: args.effort.resolve() };
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::begin(move || left(&folder));
     let began = Instant::now();
     let summary = archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
-    let Records { read, copied, revisits } = summary.records;
-    tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits"));
+    let Records { read, copied, revisits, near } = summary.records;
+    let differences = if near > 0 { format!(", {near} as differences") } else { String::new() };
+    tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
         let bytes = quantity::bytes(bytes);
@@ -90,7 +101,31 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
         began.elapsed().as_secs_f64()
     ));
     tell(format_args!("archive: {}", settings.output));
-    Ok(())
+    if settings.near.is_some_and(|near| !near.write) {
+        print(|out| out.write_all(table(&summary).as_bytes()))
+    } else {
+        Ok(())
+    }
+}
+
+/// What near-copies would save, for people.
+fn table(summary: &Summary) -> String {
+    let NearSummary { records, stored_bytes, zstd_bytes, near_bytes } = summary.near;
+    let rest = summary.bytes_out - stored_bytes;
+    let mut table = String::from("bytes\tshare\twhat\n");
+    for (bytes, what) in [
+        (summary.bytes_in, "input".to_string()),
+        (summary.bytes_out, "with exact copies as revisits".into()),
+        (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies in zstd frames, each alone")),
+        (rest + near_bytes, format!("and {records} near-copies as differences (--near)")),
+        (stored_bytes, "these near-copies alone, as stored".into()),
+        (zstd_bytes.unwrap_or(0), "in zstd frames, each alone".into()),
+        (near_bytes, "as differences".into()),
+    ] {
+        let share = 100.0 * bytes as f64 / summary.bytes_in.max(1) as f64;
+        table.push_str(&format!("{bytes}\t{share:.1} %\t{what}\n"));
+    }
+    table
 }
 
 pub(super) fn restore(args: RestoreArgs) -> Result<()> {

@@ -1,0 +1,131 @@
+//! Near-copies: which records they are, by a finished run, and their blocks, compressed with a page that stays as prefix.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
+
+use super::inputs::InputFile;
+use super::matches::Copy;
+use crate::error::{Error, Result};
+use crate::results::Run;
+use crate::results::pages::Pages;
+
+/// Level of zstd: the strongest that needs no more memory to decompress than others.
+pub(super) const LEVEL: i32 = 19;
+
+/// Most bytes of a block, and of the payload it is compared with.
+pub(super) const MOST_BYTES: u64 = 16 << 20;
+
+/// Binary logarithms of the least and of the largest window: the largest has room for both.
+const WINDOW_LOGS: (u32, u32) = (10, 25);
+
+/// A place in the input: number of the file, offset in it.
+pub(super) type Place = (u32, u64);
+
+/// Near-copies, each with the page that stays of its cluster.
+#[derive(Debug, Default)]
+pub(super) struct NearCopies(BTreeMap<Place, Place>);
+
+impl NearCopies {
+    /// The pages of a run that are in a cluster and not the one that is kept.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the run is none, or read none of the files.
+    pub fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
+        let pages = Pages::of(run)?;
+        let numbers: HashMap<&str, u32> =
+            (0..).zip(files).map(|(number, file)| (file.location.name(), number)).collect();
+        let (sources, offsets) = (pages.0.text("source")?, pages.0.u64("offset")?);
+        if !sources.is_empty() && !sources.iter().any(|source| numbers.contains_key(source.as_str())) {
+            let (read, given) = (&sources[0], files.first().map_or("none", |file| file.location.name()));
+            let what =
+                format!("it read none of the files given: it read {read}, and {given} is given; name them alike");
+            return Err(Error::input(run.folder.name(), what));
+        }
+        let place = |page: u64| -> Result<Option<Place>> {
+            let row = pages.row(page)?;
+            Ok(row.and_then(|row| Some((*numbers.get(sources[row].as_str())?, offsets[row]))))
+        };
+        let clusters = run.table("clusters")?;
+        let (ids, members, roles) = (clusters.u64("cluster")?, clusters.u64("doc_id")?, clusters.text("role")?);
+        let is_kept = |row: &usize| roles[*row] == "keep";
+        let kept: HashMap<u64, u64> = (0..ids.len()).filter(is_kept).map(|row| (ids[row], members[row])).collect();
+        let mut near = BTreeMap::new();
+        for row in (0..ids.len()).filter(|row| !is_kept(row)) {
+            let Some(&base) = kept.get(&ids[row]) else { continue };
+            if let (Some(copy), Some(base)) = (place(members[row])?, place(base)?) {
+                near.insert(copy, base);
+            }
+        }
+        Ok(NearCopies(near))
+    }
+
+    /// Leaves out an exact copy, and the record that it refers to, which must stay where every tool finds it.
+    pub fn leave_out(&mut self, copy: &Copy) {
+        self.0.remove(&(copy.file, copy.offset));
+        self.0.remove(&(copy.of_file, copy.of_offset));
+    }
+
+    /// Those in a file, by offset, each with its base.
+    pub fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, Place)> {
+        self.0.range((file, 0)..=(file, u64::MAX)).map(|(copy, base)| (copy.1, *base))
+    }
+}
+
+/// Compresses a block that has much in common with `base`: one zstd frame, with `base` as its prefix.
+///
+/// # Errors
+/// [`Error::Invariant`] if zstd refuses.
+///
+/// # Cost
+/// Level 19: some megabytes a second.
+pub(super) fn compress(base: &[u8], block: &[u8]) -> Result<Vec<u8>> {
+    let together = (base.len() + block.len()).max(1);
+    let window = (together.ilog2() + 1).clamp(WINDOW_LOGS.0, WINDOW_LOGS.1);
+    let mut out = Vec::with_capacity(zstd::zstd_safe::compress_bound(block.len()));
+    let mut context = CCtx::create();
+    let done = (|| {
+        context.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+        context.set_parameter(CParameter::WindowLog(window))?;
+        context.set_parameter(CParameter::ChecksumFlag(true))?;
+        context.ref_prefix(base)?;
+        context.compress2(&mut out, block)
+    })();
+    done.map_err(|code| Error::Invariant(format!("zstd: {}", get_error_name(code))))?;
+    Ok(out)
+}
+
+/// Decompresses a block of `length` bytes; `None` if the frame is damaged or was made with another base.
+pub(super) fn decompress(base: &[u8], frame: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(length);
+    let mut context = DCtx::create();
+    context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1)).ok()?;
+    context.ref_prefix(base).ok()?;
+    context.decompress(&mut out, frame).ok()?;
+    (out.len() == length).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_block_comes_back_with_its_base_alone(
+            base in prop::collection::vec(any::<u8>(), 0..3000),
+            from in 0usize..3000,
+            more in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let block = [&base[from.min(base.len())..], &more, &base[..from.min(base.len())]].concat();
+            let frame = compress(&base, &block).unwrap();
+            prop_assert_eq!(decompress(&base, &frame, block.len()), Some(block.clone()));
+            prop_assert_eq!(decompress(&base, &frame, block.len() + 1), None);
+            prop_assert!(frame.len() < 100 + more.len());
+            if base.len() > 600 {
+                prop_assert_ne!(decompress(&more, &frame, block.len()), Some(block));
+            }
+        }
+    }
+}
