@@ -200,7 +200,7 @@ struct Writing<'w> {
     /// Position in the input up to which it has been written.
     at: u64,
     differences: Option<NewFile>,
-    /// Bytes of differences so far.
+    /// Bytes of differences so far, written or measured.
     differences_bytes: u64,
     records: Records,
     near: NearSummary,
@@ -333,6 +333,7 @@ impl Rewriter<'_> {
             true => None,
             false => Some(near::compress(&[], &[&record.head, &block, TRAILER].concat())?.len() as u64),
         };
+        writing.differences_bytes += frame.len() as u64;
         writing.near.add(&NearSummary { records: 1, stored_bytes, zstd_bytes, near_bytes });
         if !self.writes_near {
             return Ok(());
@@ -342,7 +343,6 @@ impl Rewriter<'_> {
         }
         if let Some(differences) = &mut writing.differences {
             written(differences.write_all(&frame), writing.path)?;
-            writing.differences_bytes += frame.len() as u64;
         }
         writing.replace(record.range.clone(), &packed)?;
         writing.records.near += 1;
