@@ -155,7 +155,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
         return refuse(
             "hamming.guard",
-            format!("{:?}", job.hamming.guard).to_lowercase(),
+            job.hamming.guard.name().into(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
     }
@@ -205,8 +205,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         }
     }
     if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
-        let guard = format!("{:?}", signatures.guard).to_lowercase();
-        return refuse("signatures.guard", guard, "none or mutual-best");
+        return refuse("signatures.guard", signatures.guard.name().into(), "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");

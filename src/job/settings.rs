@@ -224,6 +224,15 @@ pub enum Guard {
     /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
     /// host that have the same links there, or both none.
     Neighbours,
+    /// As [`Guard::Neighbours`] on hosts with links; pages of a host that links to nothing are no neighbours.
+    Auto,
+}
+
+impl Guard {
+    /// Name in settings and messages.
+    pub fn name(self) -> &'static str {
+        ["none", "mutual-best", "centre", "neighbours", "auto"][self as usize]
+    }
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -449,7 +458,7 @@ impl Default for Job {
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::Neighbours,
+                guard: Guard::Auto,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
