@@ -305,12 +305,7 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
         measures.push(("simhash", job.hamming.guard, summary.hamming.near, summary.hamming.guarded));
     }
     if by == Measure::Signatures {
-        measures.push((
-            "signatures",
-            job.signatures.guard,
-            summary.signatures.collisions,
-            summary.signatures.guarded,
-        ));
+        measures.push(("signatures", job.signatures.guard, summary.signatures.collisions, summary.signatures.guarded));
     }
     measures
 }
@@ -324,7 +319,10 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
     ));
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
     for (measure, guard, similar, refused) in guarded(job, summary) {
-        tell(format_args!("{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}", guard.name()));
+        tell(format_args!(
+            "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
+            guard.name()
+        ));
     }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

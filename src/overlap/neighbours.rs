@@ -83,8 +83,7 @@ pub fn keep_apart(
 ) {
     let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
-    let mut places: Vec<HashSet<u64>> = 
-        pages.iter().map(|linked| linked.places(hosts, &has_links).collect()).collect();
+    let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts, &has_links).collect()).collect();
     // Two clusters that were kept apart once stay apart while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Rank, b: Rank, whatever: bool| {

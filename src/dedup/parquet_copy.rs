@@ -1,0 +1,284 @@
+//! Copies the rows of a Parquet file that are kept, with all their columns.
+//!
+//! Values are moved from column to column at the level of the format, whatever their type and however deep they are
+//! nested: nothing is converted, so schema, metadata and values stay. Row groups stay row groups; one that loses all of
+//! its rows is left out. Columns keep their compression, and a dictionary if they had one.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as Copied};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::reader::FileReader;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnDescPtr, Type};
+
+use super::annotate::{Note, taken};
+use super::inputs::InputFile;
+use super::parquet_texts::damaged;
+use crate::error::{Error, Result};
+use crate::storage::open::open_pinned;
+use crate::storage::parquet_file::{Fault, ParquetFile, rows_of};
+
+/// Rows of a column that are held at a time.
+const ROWS: usize = 512;
+
+/// Where Arrow keeps its own schema, which readers hold against that of the file.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// What becomes of the rows of a file.
+pub struct Rows<'r> {
+    /// Whether a row of the file is kept.
+    pub is_kept: &'r dyn Fn(u64) -> bool,
+    /// The names of columns that are added, and what is in them for a row that is kept.
+    #[allow(clippy::type_complexity)]
+    pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<Note>)>,
+}
+
+/// Writes the kept rows of a file to `out`; returns it, and the number of rows.
+///
+/// # Errors
+/// [`Error::Input`] when the file is damaged or has one of the added columns; those of `out`.
+///
+/// # Cost
+/// One pass over the file. Memory for a few pages and 512 rows of one column.
+pub fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Result<(W, u64)> {
+    let name = file.name();
+    let opened = open_pinned(&file.location, &file.stamp)?;
+    let input = ParquetFile::open(opened).map_err(|fault| fault.of_input(name))?;
+    let metadata = input.reader.metadata();
+    let schema = schema(metadata, rows).map_err(|_| taken(name, None))?;
+    let failed = |cause: ParquetError| write_failed(name, cause);
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties(metadata, rows))).map_err(failed)?;
+    let (mut first, mut kept) = (0, 0);
+    for group in 0..metadata.num_row_groups() {
+        let is_kept: Vec<bool> = (0..rows_of(&input, group) as u64).map(|row| (rows.is_kept)(first + row)).collect();
+        if is_kept.contains(&true) {
+            kept += is_kept.iter().filter(|is_kept| **is_kept).count() as u64;
+            let mut out = writer.next_row_group().map_err(failed)?;
+            copy_group(&input, name, group, &is_kept, &mut out)?;
+            if let Some((_, note)) = rows.notes {
+                let places = (first..).zip(&is_kept).filter(|(_, is_kept)| **is_kept);
+                let notes = places.map(|(row, _)| note(row)).collect::<Result<Vec<Note>>>()?;
+                add_notes(&notes, &mut out).map_err(failed)?;
+            }
+            out.close().map_err(failed)?;
+        }
+        first += is_kept.len() as u64;
+    }
+    let out = writer.into_inner().map_err(failed)?;
+    Ok((out, kept))
+}
+
+fn write_failed(name: &str, cause: ParquetError) -> Error {
+    if let ParquetError::External(inner) = cause {
+        // What our own sink says comes back in wrappers of the crate and of the standard library.
+        let inner = match inner.downcast::<std::io::Error>() {
+            Ok(io) => match io.into_inner().map(|inner| inner.downcast::<Error>()) {
+                Some(Ok(error)) => return *error,
+                _ => return Error::storage(name, "writing its kept rows failed"),
+            },
+            Err(other) => other,
+        };
+        return Error::storage(name, inner);
+    }
+    Error::input(name, format!("bad_parquet: its rows cannot be copied: {cause}"))
+}
+
+/// The schema of the file, with the added columns at the end.
+fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
+    let root = metadata.file_metadata().schema_descr().root_schema_ptr();
+    let Some((names, _)) = rows.notes else { return Ok(root) };
+    let mut fields = root.get_fields().to_vec();
+    let kinds = [
+        (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        (Physical::DOUBLE, None),
+        (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    ];
+    for (name, (physical, logical)) in names.iter().zip(kinds) {
+        if fields.iter().any(|field| field.name() == name) {
+            return Err(ParquetError::General(format!("column {name} is there")));
+        }
+        let column = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
+        fields.push(Arc::new(column.with_logical_type(logical).build()?));
+    }
+    Type::group_type_builder(root.name()).with_fields(fields).build().map(Arc::new)
+}
+
+fn properties(metadata: &ParquetMetaData, rows: &Rows<'_>) -> WriterProperties {
+    let of_file = metadata.file_metadata();
+    let version = if of_file.version() >= 2 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+    let mut pairs = of_file.key_value_metadata().cloned();
+    if rows.notes.is_some()
+        && let Some(pairs) = &mut pairs
+    {
+        // It would not name the added columns, and some readers take that for damage.
+        pairs.retain(|pair| pair.key != ARROW_SCHEMA);
+    }
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(version)
+        .set_key_value_metadata(pairs)
+        .set_max_row_group_row_count(None);
+    if let Some(group) = metadata.row_groups().first() {
+        properties = properties.set_sorting_columns(group.sorting_columns().cloned());
+        for column in group.columns() {
+            let path = column.column_path().clone();
+            let is_dictionary =
+                |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
+            properties = properties
+                .set_column_compression(path.clone(), column.compression())
+                .set_column_dictionary_enabled(path, column.encodings().any(is_dictionary));
+        }
+    }
+    properties.build()
+}
+
+fn copy_group<W: Write + Send>(
+    input: &ParquetFile,
+    name: &str,
+    group: usize,
+    is_kept: &[bool],
+    out: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<()> {
+    let columns = input.reader.metadata().file_metadata().schema_descr().columns();
+    for (leaf, column) in columns.iter().enumerate() {
+        let reader = input.column(group, leaf).map_err(|fault| damaged(name, group, fault))?;
+        let failed = |cause: ParquetError| write_failed(name, cause);
+        let mut writer = out
+            .next_column()
+            .map_err(failed)?
+            .ok_or_else(|| Error::Invariant(format!("{name} has more columns than the schema of its copy")))?;
+        let copied = input.guard(|| copy_column(reader, column, is_kept, writer.untyped()));
+        copied.map_err(|fault| match fault {
+            Fault::Content(_) => damaged(name, group, fault),
+            Fault::Run(error) => error,
+        })?;
+        writer.close().map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn copy_column(
+    reader: ColumnReader,
+    column: &ColumnDescPtr,
+    is_kept: &[bool],
+    writer: &mut ColumnWriter<'_>,
+) -> Copied<()> {
+    // Readers and writers of one type have names of their own, so each arm has both.
+    macro_rules! arms {
+        ($($reader:ident $writer:ident),*) => {
+            match (reader, writer) {
+                $((ColumnReader::$reader(reader), ColumnWriter::$writer(writer)) => {
+                    copy_values(reader, column, is_kept, writer)
+                })*
+                _ => Err(ParquetError::General("a column changes its type".into())),
+            }
+        };
+    }
+    arms!(
+        BoolColumnReader BoolColumnWriter,
+        Int32ColumnReader Int32ColumnWriter,
+        Int64ColumnReader Int64ColumnWriter,
+        Int96ColumnReader Int96ColumnWriter,
+        FloatColumnReader FloatColumnWriter,
+        DoubleColumnReader DoubleColumnWriter,
+        ByteArrayColumnReader ByteArrayColumnWriter,
+        FixedLenByteArrayColumnReader FixedLenByteArrayColumnWriter
+    )
+}
+
+/// Copies the values of the kept rows: a row begins where the repetition level is 0, and a value is present where the
+/// definition level is the highest.
+fn copy_values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    column: &ColumnDescPtr,
+    is_kept: &[bool],
+    writer: &mut ColumnWriterImpl<'_, T>,
+) -> Copied<()> {
+    let (present, repeats) = (column.max_def_level(), column.max_rep_level() > 0);
+    let (mut levels, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row = 0;
+    while row < is_kept.len() {
+        levels.clear();
+        repetitions.clear();
+        values.clear();
+        let wanted = ROWS.min(is_kept.len() - row);
+        let (records, of_values, of_levels) = reader.read_records(
+            wanted,
+            (present > 0).then_some(&mut levels),
+            repeats.then_some(&mut repetitions),
+            &mut values,
+        )?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("a column ends {} rows early", is_kept.len() - row)));
+        }
+        let slots = if present > 0 { of_levels } else { of_values };
+        let (mut at, mut value, mut end) = (row, 0, 0);
+        let (mut kept_slots, mut kept_values) = (0, 0);
+        while end < slots {
+            // All slots of one row.
+            let start = end;
+            end += 1;
+            while repeats && end < slots && repetitions[end] > 0 {
+                end += 1;
+            }
+            let stays = is_kept[at];
+            for slot in start..end {
+                let is_present = present == 0 || levels[slot] == present;
+                if stays {
+                    if present > 0 {
+                        levels[kept_slots] = levels[slot];
+                    }
+                    if repeats {
+                        repetitions[kept_slots] = repetitions[slot];
+                    }
+                    kept_slots += 1;
+                    if is_present {
+                        values.swap(kept_values, value);
+                        kept_values += 1;
+                    }
+                }
+                value += usize::from(is_present);
+            }
+            at += 1;
+        }
+        let levels = (present > 0).then_some(&levels[..kept_slots]);
+        let repetitions = repeats.then_some(&repetitions[..kept_slots]);
+        if kept_slots > 0 {
+            writer.write_batch(&values[..kept_values], levels, repetitions)?;
+        }
+        row += records;
+    }
+    Ok(())
+}
+
+fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
+    let texts: [&dyn Fn(&Note) -> Option<&str>; 2] =
+        [&|note| note.duplicate_of.as_deref(), &|note| note.cluster.as_deref()];
+    for column in 0..3 {
+        let Some(mut writer) = out.next_column()? else {
+            return Err(ParquetError::General("the added columns are not in the schema".into()));
+        };
+        match writer.untyped() {
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                let levels: Vec<i16> = notes.iter().map(|note| i16::from(note.similarity.is_some())).collect();
+                let values: Vec<f64> = notes.iter().filter_map(|note| note.similarity).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let text = texts[column / 2];
+                let levels: Vec<i16> = notes.iter().map(|note| i16::from(text(note).is_some())).collect();
+                let values: Vec<ByteArray> = notes.iter().filter_map(text).map(ByteArray::from).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            _ => return Err(ParquetError::General("the added columns have other types".into())),
+        }
+        writer.close()?;
+    }
+    Ok(())
+}
