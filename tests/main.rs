@@ -21,6 +21,9 @@ mod crawl_folders;
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
+// A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
+mod dedup;
+
 // The documents and job files that are shipped say what is so.
 mod documents;
 

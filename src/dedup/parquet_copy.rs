@@ -282,3 +282,130 @@ fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::{Compression, ZstdLevel};
+    use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
+    use parquet::file::metadata::KeyValue;
+    use parquet::file::reader::SerializedFileReader;
+    use parquet::schema::parser::parse_message_type;
+    use proptest::prelude::*;
+
+    use super::super::inputs::Format;
+    use super::*;
+    use crate::storage::location::Location;
+
+    type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
+
+    const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
+        optional group tags (LIST) { repeated group list { optional int32 element; } } }";
+
+    fn encoded(groups: &[Vec<Made>]) -> Vec<u8> {
+        let pair = |key: &str| KeyValue::new(key.to_string(), Some("value".to_string()));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(Some(vec![pair("pandas"), pair(ARROW_SCHEMA)]))
+            .build();
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+        for rows in groups {
+            let mut group = file.next_row_group().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let ids: Vec<i64> = rows.iter().map(|row| row.0).collect();
+            column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+            column.close().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let texts: Vec<ByteArray> = rows.iter().filter_map(|row| row.1.as_deref()).map(ByteArray::from).collect();
+            let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.1.is_some())).collect();
+            column.typed::<ByteArrayType>().write_batch(&texts, Some(&levels), None).unwrap();
+            column.close().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let (mut values, mut levels, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+            for (_, _, tags) in rows {
+                match tags {
+                    Some(tags) if !tags.is_empty() => {
+                        for (at, tag) in tags.iter().enumerate() {
+                            levels.push(if tag.is_some() { 3 } else { 2 });
+                            repetitions.push(i16::from(at > 0));
+                            values.extend(tag);
+                        }
+                    }
+                    tags => {
+                        levels.push(i16::from(tags.is_some()));
+                        repetitions.push(0);
+                    }
+                }
+            }
+            column.typed::<Int32Type>().write_batch(&values, Some(&levels), Some(&repetitions)).unwrap();
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        file.into_inner().unwrap()
+    }
+
+    fn told(bytes: Vec<u8>) -> Vec<String> {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
+    }
+
+    fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();
+        location.put(bytes).unwrap();
+        let stamp = location.stamp().unwrap().unwrap();
+        copy(&InputFile { location, stamp, format: Format::Parquet, path: None }, rows, Vec::new()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn kept_rows_are_the_rows_they_were(
+            rows in prop::collection::vec(
+                (
+                    any::<i64>(),
+                    prop::option::of("[a-z ]{0,9}"),
+                    prop::option::of(prop::collection::vec(prop::option::of(0i32..9), 0..4)),
+                ),
+                0..40,
+            ),
+            more in 0usize..1500, group in 1usize..700, seed: u64,
+        ) {
+            let rows: Vec<Made> = rows.iter().cycle().take(if rows.is_empty() { 0 } else { more }).cloned().collect();
+            let bytes = encoded(&rows.chunks(group).map(<[Made]>::to_vec).collect::<Vec<_>>());
+            let is_kept = |row: u64| !(seed ^ row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7).is_multiple_of(3);
+            let all = told(bytes.clone());
+            let want: Vec<&String> = (0..).zip(&all).filter(|(row, _)| is_kept(*row)).map(|(_, row)| row).collect();
+            let (copy, kept) = copied(&bytes, &Rows { is_kept: &is_kept, notes: None });
+            prop_assert_eq!(kept as usize, want.len());
+            prop_assert_eq!(told(copy.clone()).iter().collect::<Vec<_>>(), want);
+            let old = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+            let new = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
+            let (old, new) = (old.metadata(), new.metadata());
+            prop_assert_eq!(old.file_metadata().schema(), new.file_metadata().schema());
+            prop_assert_eq!(old.file_metadata().key_value_metadata(), new.file_metadata().key_value_metadata());
+            for group in new.row_groups() {
+                prop_assert!(group.columns().iter().all(|column| matches!(column.compression(), Compression::ZSTD(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn notes_become_columns_and_the_schema_of_arrow_goes() {
+        let rows: Vec<Made> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
+        let bytes = encoded(&[rows]);
+        let names = ["duplicate_of", "similarity", "cluster"].map(String::from);
+        let note = |row: u64| {
+            let id = |is: bool| is.then(|| "k".to_string());
+            Ok(Note { duplicate_of: id(row == 1), similarity: (row == 1).then_some(0.5), cluster: id(row < 2) })
+        };
+        let (copy, _) = copied(&bytes, &Rows { is_kept: &|_| true, notes: Some((&names, &note)) });
+        let all = told(copy.clone());
+        assert!(all[1].contains("duplicate_of: \"k\", similarity: 0.5, cluster: \"k\""), "{}", all[1]);
+        assert!(all[2].contains("duplicate_of: null, similarity: null, cluster: null"), "{}", all[2]);
+        let reader = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
+        let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        assert_eq!(pairs.iter().map(|pair| pair.key.as_str()).collect::<Vec<_>>(), ["pandas"]);
+    }
+}

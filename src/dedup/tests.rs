@@ -128,10 +128,8 @@ fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
     }
     let old_firsts = firsts.iter().filter(|&&at| at < old).count() as u32;
     let cover = by_definition(firsts.len() as u32, old_firsts, |x, y| similar(firsts[x as usize], firsts[y as usize]));
-    let left_out: BTreeMap<u32, (u32, f64)> = cover
-        .iter()
-        .map(|left| (firsts[left.text as usize], (firsts[left.kept as usize], left.resemblance)))
-        .collect();
+    let left_out: BTreeMap<u32, (u32, f64)> =
+        cover.iter().map(|left| (firsts[left.text as usize], (firsts[left.kept as usize], left.resemblance))).collect();
     for at in old..order.len() as u32 {
         let stands = if text(at).is_empty() { at } else { first[&text(at)] };
         let (kept, similarity) = match left_out.get(&stands) {
@@ -161,7 +159,9 @@ fn write(folder: &Path, records: &[Made]) {
     for file in 0..4 {
         let of_file = records.iter().enumerate().filter(|(_, record)| record.file == file);
         let lines: String = of_file
-            .map(|(at, record)| format!("{{\"id\":{},\"text\":\"{}\",\"n\":{}}}\n", id(at), record.text(), record.number))
+            .map(|(at, record)| {
+                format!("{{\"id\":{},\"text\":\"{}\",\"n\":{}}}\n", id(at), record.text(), record.number)
+            })
             .collect();
         std::fs::write(folder.join(format!("{file}.jsonl")), lines).unwrap();
     }
