@@ -29,7 +29,10 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
 
 /// Rows of a table, as JSON.
 fn rows(table: &str) -> Vec<Value> {
-    succeed(&["show", table, "--json", "--limit", "1000000"]).lines().map(|row| serde_json::from_str(row).unwrap()).collect()
+    succeed(&["show", table, "--json", "--limit", "1000000"])
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect()
 }
 
 fn summary(out: &str) -> Value {

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn numbers_keep_their_value() {
         let wanted = wanted();
-        let key = |line: &str| wanted.find(line).unwrap().take(Purpose::Key);
+        let key = |line: &'static str| wanted.find(line).unwrap().take(Purpose::Key);
         assert_eq!(key(r#"{"n":18446744073709551615}"#), Some(Scalar::Whole(u64::MAX.into())));
         assert_eq!(key(r#"{"n":-1.5e3}"#), Some(Scalar::Real(-1500.0)));
         assert_eq!(key(r#"{"n":true}"#), Some(Scalar::Other("true or false")));

@@ -247,8 +247,8 @@ fn copy_values<T: DataType>(
             }
             at += 1;
         }
-        let levels = (present > 0).then_some(&levels[..kept_slots]);
-        let repetitions = repeats.then_some(&repetitions[..kept_slots]);
+        let levels = (present > 0).then(|| &levels[..kept_slots]);
+        let repetitions = repeats.then(|| &repetitions[..kept_slots]);
         if kept_slots > 0 {
             writer.write_batch(&values[..kept_values], levels, repetitions)?;
         }
@@ -379,7 +379,8 @@ mod tests {
             let want: Vec<&String> = (0..).zip(&all).filter(|(row, _)| is_kept(*row)).map(|(_, row)| row).collect();
             let (copy, kept) = copied(&bytes, &Rows { is_kept: &is_kept, notes: None });
             prop_assert_eq!(kept as usize, want.len());
-            prop_assert_eq!(told(copy.clone()).iter().collect::<Vec<_>>(), want);
+            let got = told(copy.clone());
+            prop_assert_eq!(got.iter().collect::<Vec<_>>(), want);
             let old = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
             let new = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
             let (old, new) = (old.metadata(), new.metadata());
