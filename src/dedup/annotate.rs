@@ -1,6 +1,6 @@
 //! Records with what would become of them, instead of their removal.
 
-use super::read::Corpus;
+use super::corpus::Corpus;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
 use crate::error::{Error, Result};

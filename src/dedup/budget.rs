@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::corpus::{BandRow, ExactRow, RECORD_BYTES};
 use super::inputs::{Format, Inputs};
-use super::read::{BandRow, ExactRow, RECORD_BYTES};
 use super::settings::Settings;
 use crate::error::{Error, Result, size};
 use crate::pages::decoded::Compression;

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
 
+use super::corpus::{Corpus, ExactRow};
 use super::order::Order;
-use super::read::{Corpus, ExactRow};
 use crate::error::{Error, Result};
 use crate::storage::spill::Buckets;
 

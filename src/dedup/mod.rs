@@ -13,12 +13,13 @@
 //! change nothing.
 //!
 //! # Memory
-//! About [`read::RECORD_BYTES`] a record; sets of shingles, keys of bands, hashes and ids go to the local disk beyond
+//! About 60 bytes a record; sets of shingles, keys of bands, hashes and ids go to the local disk beyond
 //! their share (`budget.rs`).
 
 mod annotate;
 mod batches;
 mod budget;
+mod corpus;
 mod exact;
 mod inputs;
 mod json_fields;
@@ -26,7 +27,7 @@ mod near;
 mod order;
 mod parquet_copy;
 mod parquet_texts;
-pub mod read;
+mod read;
 mod report;
 pub mod settings;
 mod verdicts;

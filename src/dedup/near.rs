@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::budget::Budget;
+use super::corpus::{BandRow, Corpus};
 use super::exact::{NONE, each_bucket};
 use super::order::Order;
-use super::read::{BandRow, Corpus};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::minhash::candidates::{Candidate, MOST, candidates};

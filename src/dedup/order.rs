@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 use glob::Pattern;
 
+use super::corpus::Corpus;
 use super::inputs::InputFile;
-use super::read::Corpus;
 use super::settings::{Keep, Settings};
 use crate::error::{Error, Result};
 

@@ -258,8 +258,6 @@ fn copy_values<T: DataType>(
 }
 
 fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
-    let texts: [&dyn Fn(&Note) -> Option<&str>; 2] =
-        [&|note| note.duplicate_of.as_deref(), &|note| note.cluster.as_deref()];
     for column in 0..3 {
         let Some(mut writer) = out.next_column()? else {
             return Err(ParquetError::General("the added columns are not in the schema".into()));
@@ -271,9 +269,10 @@ fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter
                 writer.write_batch(&values, Some(&levels), None)?;
             }
             ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let text = texts[column / 2];
+                let text = |note: &'_ Note| if column == 0 { note.duplicate_of.clone() } else { note.cluster.clone() };
                 let levels: Vec<i16> = notes.iter().map(|note| i16::from(text(note).is_some())).collect();
-                let values: Vec<ByteArray> = notes.iter().filter_map(text).map(ByteArray::from).collect();
+                let values: Vec<ByteArray> =
+                    notes.iter().filter_map(text).map(|text| ByteArray::from(text.into_bytes())).collect();
                 writer.write_batch(&values, Some(&levels), None)?;
             }
             _ => return Err(ParquetError::General("the added columns have other types".into())),

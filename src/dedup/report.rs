@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::corpus::Corpus;
 use super::inputs::Inputs;
-use super::read::Corpus;
 use super::settings::{Keep, Settings};
 use super::verdicts::Verdicts;
 

@@ -1,8 +1,8 @@
 //! What becomes of each record.
 
+use super::corpus::Corpus;
 use super::exact::NONE;
 use super::order::Order;
-use super::read::Corpus;
 use crate::minhash::star_cover::LeftOut;
 
 /// Why a record is removed.

@@ -9,9 +9,9 @@ use flate2::write::GzEncoder;
 
 use super::annotate::{self, Note};
 use super::batches::{Batch, LineBatches, lines};
+use super::corpus::Corpus;
 use super::inputs::{Format, InputFile, Inputs, SUMMARY};
 use super::parquet_copy;
-use super::read::Corpus;
 use super::report::Summary;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
@@ -195,7 +195,7 @@ impl Output<'_> {
 
     /// Row and number of each record of a file.
     fn rows_of(&self, file: u32) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let of_batch = |batch: &'_ super::read::BatchRecords| (batch.first_row, batch.first);
+        let of_batch = |batch: &'_ super::corpus::BatchRecords| (batch.first_row, batch.first);
         self.corpus.of_file(file).iter().flat_map(move |batch| {
             let (first_row, first) = of_batch(batch);
             batch.records.iter().zip(first..).map(move |(at, record)| (first_row + u64::from(at.row), record))
@@ -293,7 +293,7 @@ fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<F
     let mut files = Vec::new();
     while files.is_empty() || rows.peek().is_some() {
         let some: Vec<_> = rows.by_ref().take(PART_ROWS).collect();
-        let source = |row: &&super::read::Rejection| inputs.files[row.file as usize].name().to_string();
+        let source = |row: &&super::corpus::Rejection| inputs.files[row.file as usize].name().to_string();
         let table = Table::new([
             ("source", Column::Text(some.iter().map(source).collect())),
             ("offset", Column::U64(some.iter().map(|row| row.offset).collect())),
