@@ -83,9 +83,16 @@ def read(folder):
         return [json.loads(line)["text"] for line in lines]
 
 
-def judge(folder, removed, threshold):
-    """Recall by band, and precision; `removed` has the kept id of each removed one."""
-    texts, recall = read(folder), {}
+def judge(folder, threshold, kept):
+    """Recall by band, and precision; stdin has the kept id of each removed one, and `kept` is the file that was written.
+
+    In a process of its own, for what this one holds would count as memory of the next program that it starts."""
+    removed = {int(a): b for a, b in json.load(sys.stdin).items()}
+    texts, recall, found = read(folder), {}, {}
+    if kept:
+        with open(f"{folder}/docs.jsonl", "rb") as lines, open(kept, "rb") as written:
+            stay = [line for at, line in enumerate(lines) if at not in removed]
+            found["kept_byte_for_byte"] = stay == written.readlines()
     with open(f"{folder}/truth.tsv") as truth:
         pairs = [line.split() for line in truth]
     for low, high in BANDS:
@@ -93,7 +100,7 @@ def judge(folder, removed, threshold):
         if of_band:
             recall[str(low)] = round(sum(a in removed or b in removed for a, b in of_band) / len(of_band), 5)
     true = sum(resemblance(texts[a], texts[b]) >= threshold for a, b in removed.items())
-    return {"recall": recall, "removed": len(removed), "precision": round(true / max(1, len(removed)), 5)}
+    print(json.dumps({**found, "recall": recall, "removed": len(removed), "precision": round(true / max(1, len(removed)), 5)}))
 
 
 def run(command):
@@ -115,15 +122,12 @@ def webtwin(program, folder, threshold):
                    "--shingle", "tokens:5", "--threshold", str(threshold)])
     table, _ = run([program, "show", f"{out}/removed", "--json", "--limit", "1000000000"])
     rows = [json.loads(line) for line in table.splitlines()]
-    removed = {int(row["id"]): int(row["kept_id"]) for row in rows}
-    with open(f"{folder}/docs.jsonl", "rb") as lines, open(f"{out}/docs.jsonl", "rb") as kept:
-        same = [line for at, line in enumerate(lines) if at not in removed] == kept.readlines()
-    return removed, {**took, "kept_byte_for_byte": same}
+    return {int(row["id"]): int(row["kept_id"]) for row in rows}, took, f"{out}/docs.jsonl"
 
 
 def peer(name, folder, threshold):
     printed, took = run([sys.executable, __file__, "--peer", name, folder, str(threshold)])
-    return {int(a): b for a, b in json.loads(printed).items()}, took
+    return {int(a): b for a, b in json.loads(printed).items()}, took, None
 
 
 def as_peer(name, folder, threshold):
@@ -156,18 +160,25 @@ def as_peer(name, folder, threshold):
 def main():
     if sys.argv[1] == "--peer":
         return as_peer(sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    if sys.argv[1] == "--make":
+        return make(sys.argv[2], int(sys.argv[3]))
+    if sys.argv[1] == "--judge":
+        return judge(sys.argv[2], float(sys.argv[3]), sys.argv[4])
     program, folder = sys.argv[1], sys.argv[2]
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(f"{folder}/truth.tsv"):
-        make(folder, int(sys.argv[3]) if len(sys.argv) > 3 else 100_000)
+        texts = sys.argv[3] if len(sys.argv) > 3 else "100000"
+        subprocess.run([sys.executable, __file__, "--make", folder, texts], check=True)
     test = [sys.executable, "-c"]
     peers = [name for name in ("rensa", "datasketch")
              if subprocess.run(test + [f"import {name}"], capture_output=True).returncode == 0]
     for threshold in (0.7, 0.8):
         for name in ["webtwin"] + peers:
             find = webtwin if name == "webtwin" else peer
-            removed, took = find(program if name == "webtwin" else name, folder, threshold)
-            print(json.dumps({"program": name, "threshold": threshold, **took, **judge(folder, removed, threshold)}))
+            removed, took, kept = find(program if name == "webtwin" else name, folder, threshold)
+            command = [sys.executable, __file__, "--judge", folder, str(threshold), kept or ""]
+            told = subprocess.run(command, input=json.dumps(removed), capture_output=True, text=True, check=True)
+            print(json.dumps({"program": name, "threshold": threshold, **took, **json.loads(told.stdout)}))
             sys.stdout.flush()
 
 

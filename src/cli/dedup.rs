@@ -149,7 +149,7 @@ impl Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let settings = args.settings()?;
     let folder = Location::parse(&settings.output)?;
-    let work = signals::Work::begin(move || left(&folder));
+    let work = signals::StoppableWork::begin(move || left(&folder));
     let began = Instant::now();
     let summary = dedup::run(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());

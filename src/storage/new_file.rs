@@ -7,7 +7,8 @@ use object_store::{ObjectStoreExt, WriteMultipart};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::blocking::wait;
-use super::location::{Location, Place, folder_of};
+use super::files::folder_of;
+use super::location::{Location, Place};
 use super::manifest::FileEntry;
 use crate::error::{Error, Result};
 

@@ -17,7 +17,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Kind, Measure, Simhash};
+use crate::job::{Job, JobKind, Measure, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
@@ -132,7 +132,7 @@ struct Reader {
 
 impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
-        let study = job.kind == Kind::Study;
+        let study = job.kind == JobKind::Study;
         Reader {
             shelf: WorkerPages::default(),
             extractor: Extractor::new(&job.input.limits),
