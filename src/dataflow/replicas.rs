@@ -5,6 +5,7 @@ use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use crate::dataflow::reading::progress::Laps;
+use crate::dataflow::reading::revisits;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
@@ -48,8 +49,10 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 /// [`Error::Setting`] when they would cut them into different work items.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(WorkerPages, Vec<u64>)> {
     same_inputs(net, queue, job.effort.shard_bytes)?;
-    let shelf = read(net, queue, job)?;
+    let mut shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
+    shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))
 }

@@ -281,7 +281,7 @@ fn kinds() -> Vec<Case> {
         packed(
             "46 a revisit of no page",
             &Record { kind: "revisit", ..aside("urn:text:http://h.example/a") },
-            "a !revisit z",
+            "a !not_a_page_record z",
         ),
         packed("47 continuation", &of("continuation", "application/octet-stream", "tail"), "a !not_a_page_record z"),
         packed("48 unknown type", &of("future-type", "text/plain", "x"), "a !not_a_page_record z"),

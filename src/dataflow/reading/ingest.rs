@@ -10,16 +10,17 @@ use std::sync::atomic::Ordering;
 use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
+use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::{Capture, Rejection, WorkerPages};
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Kind, Measure, Simhash};
+use crate::job::{Job, Kind, Links, Measure, Simhash};
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
+use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::signatures::random_projection;
@@ -77,7 +78,7 @@ fn read_items(
         let Some(item) = queue.work.items.get(number) else { return Ok(()) };
         net.check()?;
         reader.item = (number as u32, item.input);
-        let (slots, rejections) = (reader.shelf.exact.len(), reader.shelf.rejections.len());
+        let begin = Part::from_here(&reader.shelf);
         let taken_up = queue
             .resume
             .as_ref()
@@ -85,9 +86,7 @@ fn read_items(
         if !taken_up {
             reader.read(net, queue, job)?;
             if let Some(recorder) = recorder {
-                let (_, end) = *reader.shelf.items.last().expect("an item has just been read");
-                let (slots, rejections) = (slots..reader.shelf.exact.len(), rejections..reader.shelf.rejections.len());
-                recorder.note(number, Part { slots, rejections, end }, &reader.shelf);
+                recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
             }
         }
         let done = reader.shelf.items.len();
@@ -116,6 +115,7 @@ fn hold_shelf_against_bound(
 struct Reader {
     shelf: WorkerPages,
     extractor: Extractor,
+    follow: Links,
     recipe: Recipe,
     min_text: usize,
     /// For a study, what takes the place of the recipe.
@@ -135,7 +135,8 @@ impl Reader {
         let study = job.kind == Kind::Study;
         Reader {
             shelf: WorkerPages::default(),
-            extractor: Extractor::new(&job.input.limits),
+            extractor: Extractor::following(&job.input.limits, &job.links),
+            follow: job.links,
             recipe: Recipe::new(&job.chunks),
             min_text: job.chunks.min_text as usize,
             paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
@@ -169,11 +170,7 @@ impl Reader {
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    self.refuse(Refused {
-                        offset: page.offset,
-                        reason: Reason::BadUrl,
-                        detail: format!("{why}: {url}"),
-                    });
+                    self.refuse(Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}")));
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -183,9 +180,43 @@ impl Reader {
         }
     }
 
-    fn refuse(&mut self, Refused { offset, reason, detail }: Refused) {
+    fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) {
         let (item, source) = self.item;
+        match means.map(|means| *means) {
+            Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
+                return self.revisit(revisit, offset);
+            }
+            Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
+            Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
+        }
         self.shelf.rejections.push(Rejection { source, offset, reason, detail, item });
+    }
+
+    /// Lays a revisit aside until its original is known.
+    fn revisit(&mut self, revisit: record::Revisit, offset: u64) {
+        let (item, source) = self.item;
+        let id = |url: &str| CanonicalUrl::parse(url).map_or(0, |url| doc_id(url.as_str()));
+        self.shelf.revisits.push(Revisit {
+            url: CanonicalUrl::parse(&revisit.url).expect("the URL has just been parsed").as_str().to_string(),
+            fetch_time: revisit.fetch_time,
+            names: revisit.names,
+            refers_to: revisit.refers_to,
+            original: if revisit.refers_to_url.is_empty() { 0 } else { id(&revisit.refers_to_url) },
+            original_time: revisit.refers_to_time,
+            source,
+            item,
+            offset,
+            length: revisit.length,
+        });
+    }
+
+    fn redirect(&mut self, redirect: &record::Redirect, offset: u64) {
+        let (item, source) = self.item;
+        let Ok(url) = CanonicalUrl::parse(&redirect.url) else { return };
+        if let Ok(to) = url.join(&redirect.location) {
+            let (from, to) = (doc_id(url.as_str()), doc_id(to.as_str()));
+            self.shelf.redirects.push(Redirect { from, to, fetch_time: redirect.fetch_time, source, item, offset });
+        }
     }
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) {
@@ -234,10 +265,13 @@ impl Reader {
             mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
             worker: self.worker,
             slot: shelf.exact.len() as u32,
+            original: None,
         });
         shelf.exact.push(exact);
+        shelf.names.push(page.names);
         shelf.fprints.push(&self.fprints);
         shelf.links.push(extracted.links);
+        shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
     }
 }
 

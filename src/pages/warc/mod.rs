@@ -10,6 +10,7 @@
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
+//! | references | `revisits`, `digests` | which record has what it does not say itself? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -39,6 +40,7 @@ use crate::read_at::ReadAt;
 
 mod blocks;
 mod decoder;
+mod digests;
 mod encodings;
 mod fields;
 mod http;
@@ -46,6 +48,7 @@ mod members;
 mod page;
 mod record_head;
 mod records;
+mod revisits;
 mod window;
 
 use blocks::{BLOCK_BYTES, Blocks};

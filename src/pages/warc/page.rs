@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 pub(super) use super::http::Refusal;
-use super::{encodings, http, record_head::Head};
+use super::{digests, encodings, http, record_head::Head, revisits};
 use crate::job::Limits;
 use crate::pages::fetch_time;
-use crate::pages::record::{Form, RawPage, Reason};
+use crate::pages::record::{Form, Names, RawPage, Reason};
 use crate::pages::url::scheme_beyond_web;
 
 /// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
@@ -14,7 +14,8 @@ use crate::pages::url::scheme_beyond_web;
 /// # Errors
 /// The reason why the record is refused.
 pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: &Limits) -> Result<RawPage, Refusal> {
-    no_page(head).map_or(Ok(()), Err)?;
+    no_page(head)
+        .map_or(Ok(()), |(reason, detail)| Err(revisits::refusal(head, payload, limits).unwrap_or((reason, detail))))?;
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
@@ -36,6 +37,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
         None if head.date.is_empty() => (),
         None => page.mended = page.mended.or(Some(Reason::BadDate)),
     }
+    page.names = Names { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
     if head.odd_line {
         page.mended = page.mended.or(Some(Reason::BadHeader));
     }
@@ -52,10 +54,11 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
         "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
         "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
         // What crawlers write about a crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or fetch from other servers.
-        "response" | "resource" | "conversion" => {
-            scheme_beyond_web(&head.uri).map(|_| other(&format!("{} {}", head.kind, head.uri)))
+        "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
+            Some(other(&format!("{} {}", head.kind, head.uri)))
         }
-        "revisit" => Some((Reason::Revisit, String::new())),
+        "response" | "resource" | "conversion" => None,
+        "revisit" => Some((Reason::Revisit, head.refers_to_uri.chars().take(200).collect())),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
         kind => Some(other(kind)),
     }
@@ -63,7 +66,7 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
 
 /// Whether the payload is an HTTP message: the record says so, or is the response of a web server and says nothing
 /// else.
-fn is_http(head: &Head) -> bool {
+pub(super) fn is_http(head: &Head) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
@@ -74,9 +77,7 @@ fn from_http(payload: &[u8], limits: &Limits) -> Result<RawPage, Refusal> {
     if !(200..300).contains(&response.status) {
         return Err((Reason::StatusNot2xx, response.status.to_string()));
     }
-    if !response.media.is_empty() && form_of_media(&response.media).is_none() {
-        return Err((Reason::NotText, response.media.chars().take(80).collect()));
-    }
+    no_text(&response.media).map_or(Ok(()), Err)?;
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
         false => (Cow::Borrowed(response.body), None),
@@ -95,7 +96,19 @@ fn raw(
     mended: Option<Reason>,
 ) -> RawPage {
     let body = body.into_owned();
-    RawPage { url: String::new(), fetch_time: 0, status, mime, charset, body, form, offset: 0, length: 0, mended }
+    RawPage {
+        url: String::new(),
+        fetch_time: 0,
+        status,
+        mime,
+        charset,
+        body,
+        form,
+        offset: 0,
+        length: 0,
+        mended,
+        names: Names::default(),
+    }
 }
 
 /// Decides by media type and first bytes whether there is text, and in which form.
@@ -107,6 +120,11 @@ fn form(media: &str, body: &[u8]) -> Result<Form, Refusal> {
         return if like_html(body) { Ok(Form::Html) } else { Err((Reason::NotText, "no media type".to_owned())) };
     }
     form_of_media(media).ok_or_else(|| (Reason::NotText, media.chars().take(80).collect()))
+}
+
+/// Why a page of this media type, if it is given, has no text.
+pub(super) fn no_text(media: &str) -> Option<Refusal> {
+    (!media.is_empty() && form_of_media(media).is_none()).then(|| (Reason::NotText, media.chars().take(80).collect()))
 }
 
 fn form_of_media(media: &str) -> Option<Form> {

@@ -9,6 +9,7 @@ use memchr::memmem;
 use super::{
     page,
     record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    revisits,
     window::{Ending, Source, Window},
 };
 use crate::{
@@ -44,8 +45,12 @@ impl Out<'_, '_> {
     }
 
     pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
+        self.hand_on(Refused::new(offset, reason, detail))
+    }
+
+    pub fn hand_on(&mut self, refused: Refused) -> Result<()> {
         self.found += 1;
-        (self.sink)(Found::Refused(Refused { offset, reason, detail: detail.into() }))
+        (self.sink)(Found::Refused(refused))
     }
 }
 
@@ -325,13 +330,15 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         next: Next,
         mended: Option<Reason>,
     ) -> Result<()> {
-        match page::page(head, self.window.get(body, to), mended, self.out.limits) {
-            Ok(mut page) => {
-                page.offset = self.window.source.offset(start);
-                page.length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
-                self.out.page(page)
+        let offset = self.window.source.offset(start);
+        let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
+        let payload = self.window.get(body, to);
+        match page::page(head, payload, mended, self.out.limits) {
+            Ok(page) => self.out.page(RawPage { offset, length, ..page }),
+            Err((reason, detail)) => {
+                let means = revisits::means(head, payload, reason, length, self.out.limits).map(Box::new);
+                self.out.hand_on(Refused { means, ..Refused::new(offset, reason, detail) })
             }
-            Err((reason, detail)) => self.refuse(start, reason, detail),
         }
     }
 
