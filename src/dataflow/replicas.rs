@@ -11,6 +11,7 @@ use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
+use crate::pages::record::Reason;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
@@ -24,7 +25,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors)?;
-    found.summary.records = account(net, &shelf, &found.crawl)?;
+    found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
     queue.progress.enter("writing");
@@ -111,10 +112,8 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()>
 /// Fails when an input has too many bad records.
 fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut all = ByInput::new();
-    for (input, (read, reasons)) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
-        let sum = all.entry(input).or_default();
-        sum.0 += read;
-        reasons.into_iter().for_each(|(reason, n)| *sum.1.entry(reason).or_default() += n);
+    for (input, reading) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
+        all.entry(input).or_default().add(reading);
     }
     hold_against_max_bad(&all, &queue.work.inputs, job.input.max_bad)
 }
@@ -123,11 +122,14 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 ///
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
-pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Records> {
+pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inputs: &[String]) -> Result<Records> {
     let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in &shelf.rejections {
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
+        if rejection.reason == Reason::Truncated {
+            mine.torn.insert(inputs[rejection.source as usize].clone(), rejection.offset);
+        }
     }
     for reason in crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
         *mine.mended.entry(reason.as_str().into()).or_default() += 1;
@@ -139,6 +141,10 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> 
         records.kept += part.kept;
         part.rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
         part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
+        for (input, offset) in part.torn {
+            let last = records.torn.entry(input).or_default();
+            *last = offset.max(*last);
+        }
     }
     records.read -= read_twice;
     let told: u64 = records.rejected.values().sum();

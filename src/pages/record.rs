@@ -186,7 +186,7 @@ reasons! {
     BadCompression = "bad_compression", Bad;
     /// A gzip member whose checksum or length is wrong though its data decodes.
     GzipCrc = "gzip_crc", Bad;
-    /// A gzip member or record that ends with the file.
+    /// A record, member or frame within which the file ends, or encoded content that ends early.
     Truncated = "truncated", Bad;
     /// Bytes between records that belong to no record.
     Garbage = "garbage", Bad;

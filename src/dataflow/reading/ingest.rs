@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
@@ -275,21 +277,43 @@ impl Reader {
     }
 }
 
-/// Records by input: how many were read, and the bad ones by reason.
-pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
+/// What was read of an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Records.
+    pub records: u64,
+    /// The bad ones, by reason.
+    pub bad: BTreeMap<Reason, u64>,
+    /// The first bad one: its offset, reason and detail.
+    pub first_bad: Option<(u64, Reason, String)>,
+}
+
+impl Reading {
+    /// Adds what another worker has read of the same input.
+    pub fn add(&mut self, other: Reading) {
+        self.records += other.records;
+        other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
+        self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
+    }
+}
+
+/// What was read, by number of the input.
+pub type ByInput = BTreeMap<u32, Reading>;
 
 /// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
 pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
     let mut counts = ByInput::new();
     for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
-        counts.entry(capture.source).or_default().0 += 1;
+        counts.entry(capture.source).or_default().records += 1;
     }
     for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
-        let (read, bad) = counts.entry(rejection.source).or_default();
-        *read += 1;
-        if rejection.reason.is_bad() {
-            *bad.entry(rejection.reason).or_default() += 1;
+        let Rejection { offset, reason, ref detail, .. } = *rejection;
+        let mut one = Reading { records: 1, ..Reading::default() };
+        if reason.is_bad() {
+            one.bad.insert(reason, 1);
+            one.first_bad = Some((offset, reason, detail.clone()));
         }
+        counts.entry(rejection.source).or_default().add(one);
     }
     counts
 }
@@ -300,19 +324,24 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
 /// # Errors
 /// [`Error::TooManyBad`] for the first such input.
 pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
-    for (&input, (read, reasons)) in by_input {
+    for (&input, Reading { records, bad: reasons, first_bad }) in by_input {
         let bad: u64 = reasons.values().sum();
-        let one_among_good = bad == 1 && *read > 1 && max_bad > 0.0;
-        if bad as f64 > max_bad * *read as f64 && !one_among_good {
+        let one_among_good = bad == 1 && *records > 1 && max_bad > 0.0;
+        if bad as f64 > max_bad * *records as f64 && !one_among_good {
             let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
             commonest.sort_unstable_by(|x, y| y.cmp(x));
             let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            let example = first_bad.as_ref().map_or(String::new(), |(offset, reason, detail)| {
+                let colon = if detail.is_empty() { "" } else { ": " };
+                format!("{} at offset {offset}{colon}{detail}", reason.as_str())
+            });
             return Err(Error::TooManyBad {
                 input: inputs[input as usize].clone(),
                 bad,
-                read: *read,
+                read: *records,
                 allowed: max_bad.to_string(),
                 reasons: reasons.join(", "),
+                example,
             });
         }
     }

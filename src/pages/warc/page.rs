@@ -20,12 +20,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
     let mut page = if is_http(head) {
-        from_http(payload, limits).map_err(|refusal| match (mended, refusal.0) {
-            (Some(Reason::Truncated), Reason::HttpHeaderUnterminated | Reason::BadHttpStatus) => {
-                (Reason::Truncated, "the record ends within its HTTP head".to_owned())
-            }
-            _ => refusal,
-        })?
+        from_http(payload, limits)?
     } else {
         let form = form(&head.media, payload)?;
         raw(200, head.media.clone(), head.charset.clone(), Cow::Borrowed(payload), form, None)
@@ -204,12 +199,6 @@ mod tests {
         )
         .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
-    }
-
-    #[test]
-    fn a_response_that_breaks_off_in_its_http_head_is_truncated() {
-        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", Some(Reason::Truncated)), Err(Reason::Truncated));
-        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", None), Err(Reason::HttpHeaderUnterminated));
     }
 
     #[test]

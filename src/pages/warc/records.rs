@@ -330,6 +330,10 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         next: Next,
         mended: Option<Reason>,
     ) -> Result<()> {
+        if mended == Some(Reason::Truncated) {
+            let detail = format!("the file ends within the record: {} {}", head.kind, head.uri);
+            return self.refuse(start, Reason::Truncated, detail.chars().take(200).collect::<String>());
+        }
         let offset = self.window.source.offset(start);
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
         let payload = self.window.get(body, to);
