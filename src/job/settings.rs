@@ -117,8 +117,20 @@ pub struct Input {
     pub max_bad: f64,
     /// Field names of JSONL and Parquet rows.
     pub fields: Fields,
+    /// Whether digests in WARC records are checked.
+    pub digests: Digests,
     /// Limits of a single record.
     pub limits: Limits,
+}
+
+/// What is done with the digests that WARC records give of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Digests {
+    /// A page whose digests do not fit is kept and counted as mended (`digest_mismatch`).
+    Check,
+    /// Nothing.
+    Ignore,
 }
 
 /// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
@@ -452,6 +464,7 @@ impl Default for Job {
                 base: "http://localhost/".into(),
                 max_bad: 0.01,
                 fields: Fields::default(),
+                digests: Digests::Ignore,
                 limits: Limits::default(),
             },
             links: Links { redirects: true, refresh: true, canonical: false },

@@ -71,7 +71,7 @@ impl Source {
             Source::Warc(location, stamp) => {
                 let file = open_pinned(location, stamp)?;
                 for range in stretches() {
-                    warc::read_range(&*file, range, limits, sink)?;
+                    warc::read_range(&*file, range, limits, input.digests, sink)?;
                 }
             }
             Source::Jsonl(location, stamp, Compression::None) => {

@@ -160,6 +160,8 @@ reasons! {
     NotAPageRecord = "not_a_page_record", NoPage;
     /// A WARC revisit record whose original is not in the input, or is no page.
     Revisit = "revisit", NoPage;
+    /// The first segment of a record that is continued in other records.
+    Segmented = "segmented", NoPage;
     /// HTTP status other than 2xx.
     StatusNot2xx = "status_not_2xx", NoPage;
     /// Media type that is neither HTML nor plain text.
@@ -176,6 +178,8 @@ reasons! {
     HeaderTooLarge = "header_too_large", Bad;
     /// Content-Length missing, doubled, negative, not a number, or beyond the end of its file.
     BadContentLength = "bad_content_length", Bad;
+    /// A digest is given, and none that is given fits; the page is kept as it is.
+    DigestMismatch = "digest_mismatch", Bad;
     /// The date cannot be read; the page counts as fetched at time 0.
     BadDate = "bad_date", Bad;
     /// A record over `limits.record_bytes`.

@@ -190,7 +190,7 @@ impl Work {
         match &self.sources[item.input as usize] {
             Source::Warc(location, stamp) => {
                 let file = open_pinned(location, stamp)?;
-                return warc::read_range(&*file, item.piece.clone(), limits, sink);
+                return warc::read_range(&*file, item.piece.clone(), limits, input.digests, sink);
             }
             Source::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;

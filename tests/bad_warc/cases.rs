@@ -290,8 +290,14 @@ fn kinds() -> Vec<Case> {
         packed(
             "50 wrong digest",
             &Record::of("bad").lines("WARC-Payload-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n"),
+            "a bad(digest_mismatch) z",
+        ),
+        packed(
+            "50 digest of an unknown algorithm",
+            &Record::of("bad").lines("WARC-Block-Digest: xyz:11\r\n"),
             "a bad z",
         ),
+        packed("47 first segment", &Record::of("bad").lines("WARC-Segment-Number: 1\r\n"), "a !segmented z"),
         packed("a conversion (WET)", &wet, "a bad z"),
         packed("a resource of HTML", &resource, "a bad z"),
         packed("a resource of an image", &of("resource", "image/png", "x"), "a !not_text z"),

@@ -1,6 +1,11 @@
 //! Digests as WARC files write them: `algorithm:value`, the value in base32, hexadecimal or base64.
 
+use std::borrow::Cow;
+
 use data_encoding::{BASE32_NOPAD, BASE64_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256, Sha512};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A digest that is written with a known algorithm.
@@ -31,6 +36,37 @@ impl Algorithm {
         ("sha-256", Algorithm::Sha256, 32),
         ("sha512", Algorithm::Sha512, 64),
     ];
+}
+
+impl Digest {
+    fn is_of(&self, bytes: &[u8]) -> bool {
+        match self.algorithm {
+            Algorithm::Md5 => Md5::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha1 => Sha1::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha256 => Sha256::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha512 => Sha512::digest(bytes)[..] == self.bytes[..],
+        }
+    }
+}
+
+/// Whether a record has digests, and none of them is that of what it holds.
+///
+/// One that fits is enough: a crawler that edits HTTP heads breaks the digest of the block, and the page is whole all the same.
+/// That of the payload may be of the body as received, without its chunks, or decoded: crawlers differ. So these are asked for,
+/// `block` first and `forms` in their order, only until one fits. Digests of unknown algorithms say nothing.
+pub(super) fn mismatch<'b>(
+    (block_digest, block): (&str, &[u8]),
+    payload_digest: &str,
+    forms: impl IntoIterator<Item = Cow<'b, [u8]>>,
+) -> bool {
+    let (of_block, of_payload) = (parse(block_digest), parse(payload_digest));
+    if of_block.as_ref().is_some_and(|digest| digest.is_of(block)) {
+        return false;
+    }
+    match of_payload {
+        Some(digest) => !forms.into_iter().any(|form| digest.is_of(&form)),
+        None => of_block.is_some(),
+    }
 }
 
 /// Reads a digest; `None` for one of an unknown algorithm, or of a length that its algorithm does not have.

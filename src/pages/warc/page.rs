@@ -39,6 +39,20 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
     Ok(page)
 }
 
+/// Whether digests say that a record is not what was written; `decoded` is the body of its page.
+pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
+    let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
+    let received = response.as_ref().map_or(block, |response| response.body);
+    let unchunked = || match &response {
+        Some(response) if response.chunked => http::unchunk(response.body, limits).ok().map(|(body, _)| body),
+        _ => None,
+    };
+    let forms = std::iter::once(Cow::Borrowed(received))
+        .chain(std::iter::once_with(unchunked).flatten())
+        .chain(std::iter::once(Cow::Borrowed(decoded)));
+    digests::mismatch((&head.block_digest, block), &head.payload_digest, forms)
+}
+
 /// Why a record with this head cannot be a page, whatever its payload.
 pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
@@ -51,6 +65,9 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
         // What crawlers write about a crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or fetch from other servers.
         "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
             Some(other(&format!("{} {}", head.kind, head.uri)))
+        }
+        "response" | "resource" | "conversion" if head.is_segment => {
+            Some((Reason::Segmented, "the first of several segments".to_owned()))
         }
         "response" | "resource" | "conversion" => None,
         "revisit" => Some((Reason::Revisit, head.refers_to_uri.chars().take(200).collect())),
@@ -199,6 +216,30 @@ mod tests {
         )
         .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+    }
+
+    #[test]
+    fn a_page_is_whole_if_any_digest_fits_any_form_of_it() {
+        use sha1::{Digest, Sha1};
+        let sha1 = |bytes: &str| {
+            format!("sha1:{}", Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        };
+        let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n\r\n";
+        let other = |block: &str, payload: &str| {
+            let head =
+                format!("WARC/1.0\r\n{RESPONSE}WARC-Block-Digest: {block}\r\nWARC-Payload-Digest: {payload}\r\n\r\n");
+            is_other(&parse(head.as_bytes()), http.as_bytes(), b"decoded", &Limits::default())
+        };
+        let wrong = sha1("another");
+        assert!(!other(&sha1(http), &wrong));
+        for form in ["3\r\n<p>\r\n0\r\n\r\n", "<p>", "decoded"] {
+            assert!(!other(&wrong, &sha1(form)), "{form}");
+            assert!(!other("", &sha1(form)), "{form}");
+        }
+        assert!(other(&wrong, &wrong) && other("", &wrong) && other(&wrong, ""));
+        assert!(!other("", "") && !other("xyz:1", ""));
+        let empty = "md5:d41d8cd98f00b204e9800998ecf8427e";
+        assert!(other(empty, empty));
     }
 
     #[test]

@@ -93,8 +93,12 @@ pub(super) struct Head {
     pub length: Result<u64, String>,
     /// Whether a line is not a header line.
     pub odd_line: bool,
+    /// Whether it has a `WARC-Segment-Number`: its block is continued in another record.
+    pub is_segment: bool,
     /// `WARC-Record-ID`, without angle brackets; empty if absent, as all that follow.
     pub id: String,
+    /// `WARC-Block-Digest`, as written.
+    pub block_digest: String,
     /// `WARC-Payload-Digest`, as written.
     pub payload_digest: String,
     /// `WARC-Profile`, as written.
@@ -118,7 +122,9 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         charset: None,
         length: Err("no Content-Length".to_owned()),
         odd_line: false,
+        is_segment: false,
         id: String::new(),
+        block_digest: String::new(),
         payload_digest: String::new(),
         profile: String::new(),
         refers_to: String::new(),
@@ -140,10 +146,14 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
             head.date = text(&value);
         } else if is("WARC-Record-ID") {
             head.id = without_brackets(&value);
+        } else if is("WARC-Block-Digest") {
+            head.block_digest = text(&value);
         } else if is("WARC-Payload-Digest") {
             head.payload_digest = text(&value);
         } else if is("WARC-Profile") {
             head.profile = without_brackets(&value);
+        } else if is("WARC-Segment-Number") {
+            head.is_segment = true;
         } else if is("WARC-Refers-To") {
             head.refers_to = without_brackets(&value);
         } else if is("WARC-Refers-To-Target-URI") {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    job::Limits,
+    job::{Digests, Limits},
     pages::record::{Found, RawPage, Reason, Refused, Sink},
 };
 
@@ -34,6 +34,7 @@ const FAR_CLAIMS: u32 = 64;
 /// Receives the findings and counts them.
 pub(super) struct Out<'r, 's> {
     pub limits: &'r Limits,
+    pub digests: Digests,
     pub sink: &'r mut Sink<'s>,
     pub found: u64,
 }
@@ -338,7 +339,13 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
         let payload = self.window.get(body, to);
         match page::page(head, payload, mended, self.out.limits) {
-            Ok(page) => self.out.page(RawPage { offset, length, ..page }),
+            Ok(page) => {
+                let is_other = self.out.digests == Digests::Check
+                    && page.mended.is_none()
+                    && page::is_other(head, payload, &page.body, self.out.limits);
+                let mended = page.mended.or(is_other.then_some(Reason::DigestMismatch));
+                self.out.page(RawPage { offset, length, mended, ..page })
+            }
             Err((reason, detail)) => {
                 let means = revisits::means(head, payload, reason, length, self.out.limits).map(Box::new);
                 self.out.hand_on(Refused { means, ..Refused::new(offset, reason, detail) })
