@@ -98,7 +98,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {
-        ["source", "offset", "length"].map(|column| page.as_object_mut().unwrap().remove(column));
+        page.as_object_mut().unwrap().retain(|column, _| !["source", "offset", "length"].contains(&column.as_str()));
     }
     pages
 }
