@@ -1,9 +1,9 @@
 use proptest::prelude::*;
-use webtwin::dataflow::pairs::overlap_join::{Pages, Work, similar_pairs};
+use webtwin::dataflow::pairs::overlap_join::{OverlapWork, Pages, similar_pairs};
 use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
-use webtwin::ids::Rank;
+use webtwin::ids::{HostId, Page};
 use webtwin::job::{Guard, Overlap};
 use webtwin::overlap::coarse_count::Layout;
 use webtwin::overlap::planner::Method;
@@ -25,9 +25,9 @@ fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
 /// A table of pages 0 to 59, and what else is known of them.
 #[derive(Debug, Clone)]
 struct Small {
-    rows: Vec<(u64, Rank)>,
-    hosts: Vec<u32>,
-    copies: Vec<Rank>,
+    rows: Vec<(u64, Page)>,
+    hosts: Vec<HostId>,
+    copies: Vec<Page>,
     settings: Overlap,
 }
 
@@ -35,9 +35,9 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
     let Small { rows, hosts, copies, settings } = small.clone();
     let mut pairs = results(cluster, move |net| {
         let (me, peers) = (net.index(), net.peers());
-        let copies = PageSet::new(60, |page| copies.contains(&(page as Rank)));
+        let copies = PageSet::new(60, |page| copies.contains(&(page as Page)));
         let mut mine = rows.iter().skip(me).step_by(peers);
-        let source = |send: &mut dyn FnMut(u64, Rank)| {
+        let source = |send: &mut dyn FnMut(u64, Page)| {
             Ok(mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
         };
         let mut found = Vec::new();
@@ -57,7 +57,7 @@ fn small() -> impl Strategy<Value = Small> {
     let similar = (1u32..6, prop::sample::select(vec![0.0, 0.35]), filters);
     let rows = prop::collection::btree_set((0u64..40, 0u32..60), 0..400);
     let copies = prop::collection::btree_set(0u32..60, 0..10);
-    (rows, prop::collection::vec(0u32..4, 60), copies, similar).prop_map(
+    (rows, prop::collection::vec((0u32..4).prop_map(HostId), 60), copies, similar).prop_map(
         |(rows, hosts, copies, (min_shared, min_resemblance, (template_pages, max_documents)))| Small {
             rows: rows.into_iter().collect(),
             hosts,
@@ -100,10 +100,10 @@ proptest! {
 }
 
 /// Similar pairs of a made-up table, and what this worker did.
-fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, Work)> {
+fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     let mut mine = table.part(net.index(), net.peers());
     let rows = mine.len() as u64 * 24;
-    let source = |send: &mut dyn FnMut(u64, Rank)| {
+    let source = |send: &mut dyn FnMut(u64, Page)| {
         let next = mine.by_ref().take(500).fold(None, |_, doc| {
             table.rows(doc..doc + 1, |row| send(row.fprint(), row.doc));
             Some(doc)
@@ -157,10 +157,10 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
 }
 
 /// One chunk on all of a million pages, given by one worker.
-fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<Work> {
+fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
     const PAGES: u32 = 1_000_000;
     let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
-    let source = |send: &mut dyn FnMut(u64, Rank)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
+    let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
     let copies = PageSet::new(PAGES as usize, |_| false);
     let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..paper(1) };

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
-use webtwin::dataflow::clusters::{links, servers};
+use webtwin::dataflow::clusters::links;
+use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
-use webtwin::dataflow::pairs::{exact, overlap, signatures, simhash_pairs};
+use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
+use webtwin::dataflow::pairs::{exact, overlap, signatures};
 use webtwin::dataflow::reading::captures::{Crawl, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -14,7 +16,7 @@ use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
-use webtwin::ids::{Rank, doc_id};
+use webtwin::ids::{ClusterId, Page, doc_id};
 use webtwin::job::{
     Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar,
 };
@@ -26,7 +28,7 @@ use webtwin::signatures::random_projection::Bounds;
 use webtwin::signatures::{distance, number};
 use webtwin::text::{Feature, inverse_document_frequency};
 
-use crate::support::crawl::{Page, shelf};
+use crate::support::crawl::{MadePage, shelf};
 
 fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static) -> Vec<T> {
     run(&Cluster::local(workers), 0, [0; 32], program).unwrap()
@@ -38,7 +40,7 @@ fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
 }
 
 /// A crawl of a few hosts whose pages share chunks and link to each other.
-fn crawl() -> impl Strategy<Value = Vec<Page>> {
+fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     let page = (
         0u32..4,
         0u32..12,
@@ -53,7 +55,7 @@ fn crawl() -> impl Strategy<Value = Vec<Page>> {
             .into_iter()
             .map(|(host, path, time, fprints, links, simhash)| {
                 let links = links.into_iter().map(|(host, path)| url(host, path));
-                Page { time, simhash, ..Page::at(url(host, path)).chunks(fprints).links(links) }
+                MadePage { time, simhash, ..MadePage::at(url(host, path)).chunks(fprints).links(links) }
             })
             .collect()
     })
@@ -74,7 +76,7 @@ fn settings() -> impl Strategy<Value = Overlap> {
 }
 
 /// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed, or linked otherwise.
-fn mirrors() -> impl Strategy<Value = Vec<Page>> {
+fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
     let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
     (site, prop::collection::vec(copy, 2..5), prop::collection::vec((0u32..40, 0u32..40), 0..4)).prop_map(
@@ -87,7 +89,7 @@ fn mirrors() -> impl Strategy<Value = Vec<Page>> {
                     let own = site.iter().filter(|link| link.0 == path).map(|link| url(link.1));
                     let other = more.iter().filter(|link| link.0 == 10 * number + path).map(|link| url(link.1));
                     let chunks = (0..8).map(|chunk| u64::from(text) * 100 + chunk);
-                    pages.push(Page::at(url(path)).chunks(chunks).links(own.chain(other)));
+                    pages.push(MadePage::at(url(path)).chunks(chunks).links(own.chain(other)));
                 }
             }
             pages
@@ -113,11 +115,11 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<Rank> = (0..hosts.len() as Rank).collect();
+        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page as usize] = verdict.cluster;
         }
-        let links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let mut want = Vec::new();
         for cluster in tolerant::similar_clusters(&labels, hosts, &links, &clusters) {
             for collection in &cluster.collections {
@@ -150,11 +152,11 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<Rank> = (0..hosts.len() as Rank).collect();
+        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page as usize] = verdict.cluster;
         }
-        let mut links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        let mut links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.0.clone()).collect();
         links.sort_unstable();
         let mut want = Vec::new();
         for cluster in growth::similar_clusters(&labels, hosts, &links, &clusters) {
@@ -185,27 +187,27 @@ proptest! {
             let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
-                .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)))
+                .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)))
                 .collect();
             Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
         let table: Vec<FPrintDocId> = parts.iter().flat_map(|part| part.1.clone()).collect();
-        let copies: Vec<Rank> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
+        let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
         let hosts = &parts[0].2;
         let mut want = sort_based::similar_pairs(&table, hosts, &copies, &settings);
         if settings.guard == Guard::Neighbours {
-            let links: Vec<(Rank, Rank)> = parts.iter().flat_map(|part| part.4.clone()).collect();
+            let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.4.clone()).collect();
             let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
-            let linked: Vec<Linked> = (0..hosts.len() as Rank)
+            let linked: Vec<Linked> = (0..hosts.len() as Page)
                 .map(|page| {
-                    let home = |target: &Rank| hosts[*target as usize] == hosts[page as usize];
+                    let home = |target: &Page| hosts[*target as usize] == hosts[page as usize];
                     Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
                 })
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
-            let larger = |a: Rank, b: Rank| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
+            let larger = |a: Page, b: Page| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
             keep_apart(&mut want, &exact_pairs, &linked, hosts, larger);
         }
         prop_assert_eq!(got, want);
@@ -222,14 +224,14 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
             let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
-            let simhashes: Vec<_> = crawl.pages.iter().map(|(rank, page)| (*rank, page.simhash)).collect();
+            let simhashes: Vec<_> = crawl.pages.iter().map(|(page, capture)| (*page, capture.simhash)).collect();
             Ok((pairs, simhashes, crawl.directory.hosts.clone(), exact_pairs, counts))
         });
-        let copies: Vec<Rank> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
+        let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
         let mut rows: Vec<SimhashDocId> = parts
             .iter()
             .flat_map(|part| &part.1)
-            .filter_map(|&(rank, simhash)| Some(SimhashDocId::new(simhash?, rank)))
+            .filter_map(|&(page, simhash)| Some(SimhashDocId::new(simhash?, page)))
             .filter(|row| !copies.contains(&row.doc))
             .collect();
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
@@ -237,8 +239,8 @@ proptest! {
         let (want, found) = similar_pairs(&mut rows, &parts[0].2, &settings);
         let similar = want.len() as u64;
         prop_assert_eq!(got, want);
-        let webtwin::hamming::pairs::Found { distinct, near, guarded } = found;
-        let counts = simhash_pairs::Counts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
+        let webtwin::hamming::pairs::NearCounts { distinct, near, guarded } = found;
+        let counts = SimhashCounts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
         prop_assert!(parts.iter().all(|part| part.4 == counts));
     }
 
@@ -258,17 +260,17 @@ proptest! {
             let exact_pairs = exact::fold(net, &shelf)?;
             let links = links::resolve(net, &mut shelf, &crawl)?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
-            let projected: Vec<_> = crawl.pages.iter().map(|(rank, page)| (*rank, page.projected.clone())).collect();
+            let projected: Vec<_> = crawl.pages.iter().map(|(page, capture)| (*page, capture.projected.clone())).collect();
             Ok(((found.pairs, found.counts, found.parts), (projected, links, exact_pairs), crawl.directory.clone()))
         });
-        let gathered = |of: &dyn Fn(usize) -> Vec<(Rank, Rank)>| {
+        let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
             let mut all: Vec<_> = (0..workers).flat_map(of).collect();
             all.sort_unstable();
             all
         };
         let directory = &parts[0].2;
         let mut raw = vec![Vec::new(); directory.len()];
-        parts.iter().flat_map(|part| &part.1.0).for_each(|(rank, projected)| raw[*rank as usize] = projected.clone());
+        parts.iter().flat_map(|part| &part.1.0).for_each(|(page, projected)| raw[*page as usize] = projected.clone());
         let mut bounds = Bounds::default();
         raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
         let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
@@ -293,17 +295,17 @@ proptest! {
             distance(&rp[x], &rp[y]) < (rp_tolerance * 1e12) as u64 && distance(&hm[x], &hm[y]) < (hm_tolerance * 1e12) as u64
         };
         let centres: Vec<usize> =
-            signed.into_iter().filter(|&page| copies.binary_search(&(page as Rank, page as Rank)).is_err()).collect();
+            signed.into_iter().filter(|&page| copies.binary_search(&(page as Page, page as Page)).is_err()).collect();
         let hosts = &directory.hosts;
         let mut matches = Vec::new();
         for &x in &centres {
             for &y in centres.iter().filter(|&&y| y != x && near(x, y)) {
                 let shared = 1_000_000_000 - (distance(&rp[x], &rp[y]) / 1000) as u32;
-                matches.push(Match { from: x as Rank, host: hosts[y], to: y as Rank, shared, larger: 1_000_000_000 });
+                matches.push(Match { from: x as Page, host: hosts[y], to: y as Page, shared, larger: 1_000_000_000 });
             }
         }
         let collisions = matches.len() as u64 / 2;
-        let mut votes: Vec<(Rank, Rank)> = matches.iter().map(|m| (m.from, m.to)).collect();
+        let mut votes: Vec<(Page, Page)> = matches.iter().map(|m| (m.from, m.to)).collect();
         if guard == Guard::MutualBest {
             votes.clear();
             best_on_each_host(&mut matches, |page| hosts[page as usize], |m| votes.push((m.from, m.to)));
@@ -352,7 +354,7 @@ proptest! {
         let labels = on(workers, move |net| {
             let (me, peers) = (net.index(), net.peers());
             let mine = given.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| edge);
-            components(net, "test", 40, mine)
+            components::<u32, u32>(net, "test", 40, mine)
         });
         let mut sets = webtwin::clusters::union_find::UnionFind::new(40);
         edges.iter().for_each(|&(x, y)| _ = sets.union(x, y));
@@ -366,8 +368,8 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let rows: Vec<(Rank, String, i64)> =
-                crawl.pages.iter().map(|(rank, page)| (*rank, page.url.clone(), page.fetch_time)).collect();
+            let rows: Vec<(Page, String, i64)> =
+                crawl.pages.iter().map(|(page, capture)| (*page, capture.url.clone(), capture.fetch_time)).collect();
             Ok((rows, shelf.rejections.len(), crawl.directory.doc_ids.clone()))
         });
         let mut newest = std::collections::BTreeMap::new();
@@ -375,7 +377,7 @@ proptest! {
             let time = newest.entry(doc_id(&page.url)).or_insert((page.url.clone(), page.time));
             time.1 = time.1.max(page.time);
         }
-        let want: Vec<_> = newest.values().enumerate().map(|(rank, (url, time))| (rank as Rank, url.clone(), *time)).collect();
+        let want: Vec<_> = newest.values().enumerate().map(|(page, (url, time))| (page as Page, url.clone(), *time)).collect();
         let mut got: Vec<_> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort();
         prop_assert_eq!(&got, &want);
@@ -440,7 +442,7 @@ proptest! {
 }
 
 /// Rows of the `server_pairs` table, and what the summary says of servers.
-fn server_pairs(pages: Vec<Page>, servers: Servers, workers: usize) -> (Vec<ServerRow>, servers::Counts) {
+fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, ServerCounts) {
     let parts = on(workers, move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };
@@ -473,7 +475,7 @@ type ServerRow = ((String, u64), (String, u64), u64, u64, String);
 fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
     // Chunks of its own, so that only pages of one text are similar.
     let page = |host: &str, path: String, text: u64| {
-        Page::at(format!("http://{host}.example/{path}")).chunks((0..8).map(|chunk| text * 100 + chunk))
+        MadePage::at(format!("http://{host}.example/{path}")).chunks((0..8).map(|chunk| text * 100 + chunk))
     };
     let mut pages = Vec::new();
     for text in 0..20 {
@@ -519,8 +521,8 @@ proptest! {
         pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
         min_shared in 1u32..4, workers in 1usize..4
     ) {
-        let page = |(&(host, path), &text)| Page::at(format!("http://h{host}.example/{path}")).chunks([text]);
-        let crawl: Vec<Page> = pages.iter().map(page).collect();
+        let page = |(&(host, path), &text)| MadePage::at(format!("http://h{host}.example/{path}")).chunks([text]);
+        let crawl: Vec<MadePage> = pages.iter().map(page).collect();
         let servers = Servers { min_shared, nearly_all: 0.75, max_hosts: 5 };
         let of = |host: u32| pages.iter().filter(move |(page, _)| page.0 == host);
         let mut want = Vec::new();
@@ -549,7 +551,7 @@ proptest! {
 }
 
 /// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
-fn trivial_clusters(pages: &[Page], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
+fn trivial_clusters(pages: &[MadePage], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
             let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
@@ -569,8 +571,8 @@ fn trivial_clusters(pages: &[Page], overlap: Overlap) -> (Vec<usize>, Vec<Giant>
     results[0].clone()
 }
 
-fn document(host: usize, path: usize, fprints: Vec<u64>) -> Page {
-    Page::at(format!("http://h{host}.example/{path}")).chunks(fprints)
+fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
+    MadePage::at(format!("http://h{host}.example/{path}")).chunks(fprints)
 }
 
 const PAPER: Overlap =
@@ -584,7 +586,7 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
         let own = (0..30).map(|chunk| (number as u64 + 1) * 1000 + chunk);
         document(number % 60, number, template.iter().copied().chain(own).collect())
     };
-    let pages: Vec<Page> = (0..1500).map(page).collect();
+    let pages: Vec<MadePage> = (0..1500).map(page).collect();
     let (sizes, giants) = trivial_clusters(&pages, PAPER);
     assert_eq!(sizes, [1500]);
     assert_eq!((giants[0].pages, giants[0].hosts), (1500, 60));
@@ -597,7 +599,7 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
 #[test]
 fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
     let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
-    let mut pages: Vec<Page> = (0..400).map(page).collect();
+    let mut pages: Vec<MadePage> = (0..400).map(page).collect();
     // One pair in the middle is weaker than all others.
     pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
     let single_link = Overlap { min_shared: 10, min_resemblance: 0.0, ..PAPER };
@@ -615,7 +617,7 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
 
 #[test]
 fn more_collisions_than_are_allowed_are_refused_with_their_number() {
-    let pages: Vec<Page> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
+    let pages: Vec<MadePage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
     let mut job = Job { similar: Similar { by: Measure::Signatures }, ..Job::default() };
     job.signatures = Signatures { dims: 2, max_pairs: 1000, ..job.signatures };
     let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {

@@ -105,7 +105,7 @@ fn machinery_knows_no_more_than_it_needs() {
         ("error", &[]),
         ("read_at", &["error"]),
         ("job", &["error"]),
-        ("engine", &["console", "error", "leftovers"]),
+        ("engine", &["console", "error", "ids", "leftovers"]),
         ("storage", &["error", "ids", "leftovers", "read_at"]),
     ];
     for source in &sources() {

@@ -437,7 +437,7 @@ fn numbers_of_all_workers_are_added_and_compared() {
             let mine = net.index() as u64;
             let longest =
                 net.reduce("longest", "x".repeat(net.index()), |x, y| if y.len() > x.len() { y } else { x })?;
-            Ok((net.sum("sum", [mine, 1])?, net.max("max", mine)?, longest.len()))
+            Ok((net.sum("sum", [mine, 1])?, net.reduce("max", mine, u64::max)?, longest.len()))
         });
         let all = (processes * workers) as u64;
         assert_eq!(results, vec![([all * (all - 1) / 2, all], all - 1, all as usize - 1); all as usize]);

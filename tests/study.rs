@@ -5,12 +5,12 @@ use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
-use webtwin::ids::{Rank, splitmix64};
+use webtwin::ids::{Page, splitmix64};
 use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::matches::Match;
 use webtwin::study::paragraphs::{mark, whole};
-use webtwin::study::report::{Found, NEAR, near, tables};
+use webtwin::study::report::{Findings, NEAR, near, tables};
 use webtwin::study::steps::by_steps;
 
 use crate::support::program::{fail, files, succeed};
@@ -36,19 +36,19 @@ proptest! {
     ) {
         let pages = texts.len();
         let inside = |page: &u32| (*page as usize) < pages;
-        let links: Vec<(Rank, Rank)> = links.into_iter().filter(|(a, b)| inside(a) && inside(b)).collect();
+        let links: Vec<(Page, Page)> = links.into_iter().filter(|(a, b)| inside(a) && inside(b)).collect();
         let seed = seed.filter(inside);
         let set = format!("study.steps={steps}");
         let job = resolve("", "preset = \"study\"", &[set]).unwrap();
         let given = (texts.clone(), links.clone());
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
-            let mine = |rank: Rank| rank as usize % net.peers() == net.index();
+            let mine = |page: Page| page as usize % net.peers() == net.index();
             let mut shelf = WorkerPages::default();
-            for (rank, text) in (0..).zip(&given.0).filter(|(rank, _)| mine(*rank)) {
+            for (page, text) in (0..).zip(&given.0).filter(|(page, _)| mine(*page)) {
                 let marks = marks(text);
                 shelf.exact.push(whole(&marks));
                 shelf.fprints.push(&marks);
-                shelf.ranks.push(rank);
+                shelf.pages.push(page);
             }
             let links = given.1.iter().copied().filter(|link| mine(link.0)).collect();
             let found = find(net, &job, &shelf, pages, links, seed)?;
@@ -59,8 +59,8 @@ proptest! {
         prop_assert!(parts.iter().all(|part| part == &parts[0]));
 
         let documents = PageSet::new(pages, |page| !texts[page].is_empty());
-        let mut first: BTreeMap<Vec<u64>, Rank> = BTreeMap::new();
-        let same: Vec<Rank> = texts.iter().zip(0..).map(|(text, page)| {
+        let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
+        let same: Vec<Page> = texts.iter().zip(0..).map(|(text, page)| {
             if text.is_empty() { page } else { *first.entry(marks(text)).or_insert(page) }
         }).collect();
         let (mut matches, mut sets) = (Vec::new(), NEAR.map(|_| UnionFind::new(pages)));
@@ -68,7 +68,7 @@ proptest! {
             for (e, right) in texts.iter().enumerate().filter(|&(e, text)| e != d && !text.is_empty()) {
                 let found_in = left.len() == right.len() && left.iter().all(|paragraph| right.contains(paragraph));
                 if found_in && same[d] as usize == d && same[e] as usize == e {
-                    matches.push(Match { document: d as Rank, within: e as Rank });
+                    matches.push(Match { document: d as Page, within: e as Page });
                 }
                 let mut left_over = right.clone();
                 let shared = left.iter().filter(|paragraph| {
@@ -76,13 +76,13 @@ proptest! {
                 }).count();
                 for (sets, percent) in sets.iter_mut().zip(NEAR) {
                     if shared * 100 >= percent as usize * left.len().max(right.len()) {
-                        sets.union(d as Rank, e as Rank);
+                        sets.union(d as Page, e as Page);
                     }
                 }
             }
         }
         // Near-duplicates are those that share enough, and what the m steps find: not every match.
-        let pages_of: Vec<Rank> = (0..pages as Rank).filter(|&page| documents.contains(page)).collect();
+        let pages_of: Vec<Page> = (0..pages as Page).filter(|&page| documents.contains(page)).collect();
         let in_steps = by_steps(&texts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>(), steps);
         for (at, &first) in in_steps.labels.iter().enumerate() {
             sets.iter_mut().for_each(|sets| _ = sets.union(pages_of[at], pages_of[first as usize]));
@@ -90,14 +90,14 @@ proptest! {
         for (sets, (got, percent)) in sets.into_iter().zip(got_near.iter().zip(NEAR)) {
             prop_assert_eq!(got, &near(&sets.labels(), &documents, percent));
         }
-        let mut reached = PageSet::new(pages, |page| Some(page as Rank) == *got_seed);
+        let mut reached = PageSet::new(pages, |page| Some(page as Page) == *got_seed);
         for _ in 0..pages {
             let before = reached.clone();
             links.iter().filter(|link| before.contains(link.0)).for_each(|link| reached.insert(link.1));
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
         prop_assert_eq!(told.connected, reached.count());
-        let found = Found { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        let found = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
         prop_assert_eq!(got_tables, &tables(&found));
     }
 }

@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::clusters::collection::SimilarCluster;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{ClusterId, FPrint, Page};
 
 /// A page as one of several copies. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -17,9 +17,9 @@ pub struct PageCopy {
     /// Fingerprint of its whole text.
     pub exact: FPrint,
     /// Trivial cluster of the page: its smallest page.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The page itself.
-    pub page: Rank,
+    pub page: Page,
     /// Links to the page from other hosts.
     pub links_from_elsewhere: u32,
     /// Links to any page of its host from other hosts.
@@ -58,14 +58,14 @@ impl Why {
 pub fn kept_collection(cluster: &SimilarCluster, links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
-        let to_host = links_to_host[collection.host as usize];
+        let to_host = links_to_host[collection.host];
         (collection.links_from_elsewhere, to_host, collection.members.len(), std::cmp::Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
 
 /// The page of one trivial cluster that stays. `placed(page)` is `Some(kept)` for a page of a reported collection.
-pub fn keeper(copies: &[PageCopy], placed: impl Fn(Rank) -> Option<bool>) -> &PageCopy {
+pub fn keeper(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> &PageCopy {
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
         (kept, copy.links_from_elsewhere, copy.links_to_host, std::cmp::Reverse((copy.url_length, copy.page)))
@@ -74,7 +74,7 @@ pub fn keeper(copies: &[PageCopy], placed: impl Fn(Rank) -> Option<bool>) -> &Pa
 }
 
 /// Why `copy` may be skipped in favour of `keeper`.
-pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Rank) -> Option<bool>) -> Why {
+pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Why {
     if copy.exact == keeper.exact {
         Why::Exact
     } else if placed(copy.page) == Some(false) && placed(keeper.page) == Some(true) {
@@ -88,8 +88,8 @@ pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Rank) -> Option<b
 mod tests {
     use super::*;
 
-    fn copy(page: Rank, links_from_elsewhere: u32, url_length: u64) -> PageCopy {
-        PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere, links_to_host: 0, url_length }
+    fn copy(page: Page, links_from_elsewhere: u32, url_length: u64) -> PageCopy {
+        PageCopy { exact: 1, cluster: ClusterId(0), page, links_from_elsewhere, links_to_host: 0, url_length }
     }
 
     #[test]

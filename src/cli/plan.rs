@@ -11,7 +11,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Number, Page};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::planner::{Load, choose};
@@ -172,7 +172,7 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
         .captures
         .iter()
         .map(|capture| {
-            let next = numbers.len() as HostId;
+            let next = HostId::from_index(numbers.len());
             *numbers.entry(host(&capture.url)).or_insert(next)
         })
         .collect();
@@ -180,10 +180,10 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
     let mut copies = PageSet::new(shelf.exact.len(), |_| false);
     (0..).zip(&shelf.exact).filter(|&(_, exact)| !seen.insert(exact)).for_each(|(slot, _)| copies.insert(slot));
     let of_slot =
-        |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Rank));
+        |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Page));
     let mut table: Vec<FPrintDocId> = (0..shelf.exact.len()).flat_map(of_slot).collect();
     table.sort_unstable_by_key(FPrintDocId::key);
     // Slots are in the order of reading, item by item.
-    let item = |slot: Rank| shelf.captures[slot as usize].item;
+    let item = |slot: Page| shelf.captures[slot as usize].item;
     sample_pairs(&table, &hosts, &copies, item, settings)
 }

@@ -15,7 +15,7 @@ use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
-use crate::job::{Digest, Job, Kind};
+use crate::job::{Digest, Job, JobKind};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
@@ -49,15 +49,15 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
     let records = records_folder(&job, &folder)?;
-    let name = if job.kind == Kind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
+    let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     output::prepare(&folder)?;
     let (reads, result) = (reads_crawl(&job), folder.clone());
-    let work = signals::Work::begin(move || left(&result, name, reads, records.as_deref()));
+    let work = signals::StoppableWork::begin(move || left(&result, name, reads, records.as_deref()));
     let done = match job.kind {
-        Kind::Replicas | Kind::Signatures => replicas(job, at, workers.log, folder),
-        Kind::Fingerprints => fingerprints(job, at, workers.log, folder),
-        Kind::Hamming => hamming(job, at, workers.log, folder),
-        Kind::Study => study(job, at, workers.log, folder),
+        JobKind::Replicas | JobKind::Signatures => replicas(job, at, workers.log, folder),
+        JobKind::Fingerprints => fingerprints(job, at, workers.log, folder),
+        JobKind::Hamming => hamming(job, at, workers.log, folder),
+        JobKind::Study => study(job, at, workers.log, folder),
     };
     done.map_err(|error| work.explain(error))
 }
@@ -81,8 +81,8 @@ fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) 
 
 /// Whether a job reads a crawl.
 fn reads_crawl(job: &Job) -> bool {
-    matches!(job.kind, Kind::Replicas | Kind::Signatures | Kind::Study)
-        || job.kind == Kind::Fingerprints && job.fingerprints.from.is_empty()
+    matches!(job.kind, JobKind::Replicas | JobKind::Signatures | JobKind::Study)
+        || job.kind == JobKind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
@@ -205,7 +205,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
 }
 
 fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
-    let work = Arc::new(dataflow::hamming::Work::find(&job)?);
+    let work = Arc::new(dataflow::hamming::HammingWork::find(&job)?);
     let digest = Digest::of(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
     let watcher = Watcher::start(work.progress.clone(), log);

@@ -37,13 +37,13 @@ pub(super) fn listen() {
 }
 
 /// Work that tells what is left of it when it is stopped, until this is dropped.
-pub(super) struct Work;
+pub(super) struct StoppableWork;
 
-impl Work {
+impl StoppableWork {
     /// Begins the one work of this process; `left` says what is there when it is stopped, and how to go on.
-    pub(super) fn begin(left: impl Fn() -> String + Send + 'static) -> Work {
+    pub(super) fn begin(left: impl Fn() -> String + Send + 'static) -> StoppableWork {
         *work() = Some(Box::new(left));
-        Work
+        StoppableWork
     }
 
     /// Says of an error by which the work was stopped what is left now.
@@ -55,7 +55,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for StoppableWork {
     fn drop(&mut self) {
         *work() = None;
     }

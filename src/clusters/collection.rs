@@ -5,18 +5,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::ids::{HostId, Rank};
+use crate::ids::{ClusterId, HostId, Page, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
 
 /// A collection: pages of the web, at most one of each trivial cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageCollection {
     /// (trivial cluster, page), ascending.
-    pub members: Vec<(Rank, Rank)>,
+    pub members: Vec<(ClusterId, Page)>,
     /// Pages that belong to it without a copy elsewhere, ascending; only tolerant growth attaches them.
-    pub nearby: Vec<Rank>,
+    pub nearby: Vec<Page>,
     /// The page most linked from other hosts; ties go to the page most linked inside, then to the smallest.
-    pub root: Rank,
+    pub root: Page,
     /// Links from other hosts to its pages.
     pub links_from_elsewhere: u64,
     /// Host of the root; the host of all pages if collections are on a single site.
@@ -25,12 +25,12 @@ pub struct PageCollection {
 
 impl PageCollection {
     /// The smallest of its members, which names it.
-    pub fn first_page(&self) -> Rank {
+    pub fn first_page(&self) -> Page {
         self.members.iter().map(|member| member.1).min().expect("a collection has pages")
     }
 
     /// The collection's page of a trivial cluster.
-    pub fn page_of(&self, cluster: Rank) -> Option<Rank> {
+    pub fn page_of(&self, cluster: ClusterId) -> Option<Page> {
         self.members.binary_search_by_key(&cluster, |member| member.0).ok().map(|at| self.members[at].1)
     }
 }
@@ -46,8 +46,9 @@ pub struct SimilarCluster {
 
 impl SimilarCluster {
     /// Its name: the smallest of its pages.
-    pub fn id(&self) -> Rank {
-        self.collections.iter().map(PageCollection::first_page).min().expect("a similar cluster has collections")
+    pub fn id(&self) -> SimilarClusterId {
+        let smallest = self.collections.iter().map(PageCollection::first_page).min();
+        SimilarClusterId::of(smallest.expect("a similar cluster has collections"))
     }
 }
 
@@ -55,25 +56,25 @@ impl SimilarCluster {
 /// clusters with fewer than two collections.
 ///
 /// `parents(page)` yields the (cluster, page) of the pages that link to it and were put in the same collection.
-pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
+pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     mut collections: Vec<PageCollection>,
-    parents: impl Fn(Rank) -> I,
+    parents: impl Fn(Page) -> I,
     settings: &Clusters,
 ) -> Option<SimilarCluster> {
     let mut taken_out = 0;
     loop {
-        let mut clusters: Vec<Rank> =
+        let mut clusters: Vec<ClusterId> =
             collections.iter().flat_map(|c| c.members.iter().map(|member| member.0)).collect();
         clusters.sort_unstable();
         clusters.dedup();
-        let failing: BTreeSet<Rank> = clusters
+        let failing: BTreeSet<ClusterId> = clusters
             .into_iter()
             .filter(|&cluster| {
                 let with_page = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
-                let sets: Vec<Vec<Rank>> = with_page
+                let sets: Vec<Vec<ClusterId>> = with_page
                     .map(|(collection, page)| {
                         let inside = parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());
-                        let mut set: Vec<Rank> = inside.map(|parent| parent.0).collect();
+                        let mut set: Vec<ClusterId> = inside.map(|parent| parent.0).collect();
                         set.sort_unstable();
                         set.dedup();
                         set
@@ -98,16 +99,16 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (Rank, Rank)>>(
 
 /// Definition 5, "similar links", for the pages of one trivial cluster: any two have parents in a common trivial
 /// cluster, or neither has a parent.
-fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
-    let present: Vec<&Vec<Rank>> = sets.iter().filter(|set| !set.is_empty()).collect();
+fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool {
+    let present: Vec<&Vec<ClusterId>> = sets.iter().filter(|set| !set.is_empty()).collect();
     if present.is_empty() {
         return true;
     }
     if present.len() < sets.len() && merge == MergeCondition::Exact {
         return false;
     }
-    let has = |set: &[Rank], cluster: &Rank| set.binary_search(cluster).is_ok();
-    let meet = |x: &[Rank], y: &[Rank]| x.iter().any(|cluster| has(y, cluster));
+    let has = |set: &[ClusterId], cluster: &ClusterId| set.binary_search(cluster).is_ok();
+    let meet = |x: &[ClusterId], y: &[ClusterId]| x.iter().any(|cluster| has(y, cluster));
     // A parent common to all pages is the usual case, and quicker to find than one common to each two.
     present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
@@ -122,13 +123,13 @@ fn have_similar_parents(sets: &[Vec<Rank>], merge: MergeCondition) -> bool {
 /// All links for every page of every two collections.
 pub fn is_similar_cluster(
     collections: &[PageCollection],
-    labels: &[Rank],
-    links: &[(Rank, Rank)],
+    labels: &[ClusterId],
+    links: &[(Page, Page)],
     merge: MergeCondition,
 ) -> bool {
     let extended = merge == MergeCondition::Extended;
-    let parents = |collection: &PageCollection, page: Rank| -> BTreeSet<Rank> {
-        let inside = |src: Rank| collection.members.iter().any(|member| member.1 == src);
+    let parents = |collection: &PageCollection, page: Page| -> BTreeSet<ClusterId> {
+        let inside = |src: Page| collection.members.iter().any(|member| member.1 == src);
         links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src as usize]).collect()
     };
     let similar = |c1: &PageCollection, c2: &PageCollection| {

@@ -27,7 +27,7 @@ use super::link_summary::{cluster_links, link_summary};
 use super::matching::{Candidate, one_to_one};
 use super::merge::may_merge;
 use super::union_find::{UnionFind, sizes};
-use crate::ids::{HostId, Rank};
+use crate::ids::{ClusterId, ComponentId, HostId, Page};
 use crate::job::{Clusters, MergeCondition};
 
 /// A page of a trivial cluster that takes part in growth. Rows order by component, cluster, page.
@@ -35,11 +35,11 @@ use crate::job::{Clusters, MergeCondition};
 #[repr(C)]
 pub struct ClusterPage {
     /// Component of the TCG: the smallest trivial cluster in it.
-    pub component: Rank,
+    pub component: ComponentId,
     /// Trivial cluster of the page.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The page itself.
-    pub page: Rank,
+    pub page: Page,
     /// Host of the page.
     pub host: HostId,
     /// Links to it from pages of other hosts.
@@ -52,9 +52,9 @@ pub struct Component<'a> {
     /// All pages of its trivial clusters, by cluster, then page.
     pub pages: &'a [ClusterPage],
     /// Edges (Ri, Rj) of the TCG.
-    pub edges: &'a [(Rank, Rank)],
+    pub edges: &'a [(ClusterId, ClusterId)],
     /// Links between its pages.
-    pub links: &'a [(Rank, Rank)],
+    pub links: &'a [(Page, Page)],
 }
 
 /// One component while it grows: pages, clusters and collections by dense numbers.
@@ -65,8 +65,8 @@ struct Growth<'a> {
     /// For every page, the pages it links to; below, the pages that link to it.
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
-    /// Page ranks with their place in `pages`, ascending.
-    position: Vec<(Rank, u32)>,
+    /// Pages with their place in `pages`, ascending.
+    position: Vec<(Page, u32)>,
     collection_of: Vec<Option<u32>>,
     /// Host of each collection, that of the page that founded it.
     host_of: Vec<HostId>,
@@ -81,7 +81,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
     for cluster in &clusters {
         starts.push(starts[starts.len() - 1] + cluster.len() as u32);
     }
-    let mut position: Vec<(Rank, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
+    let mut position: Vec<(Page, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
     position.sort_unstable();
     let (mut out, mut into) = (vec![Vec::new(); pages.len()], vec![Vec::new(); pages.len()]);
     for (src, dst) in component.links {
@@ -89,7 +89,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
         out[src as usize].push(dst);
         into[dst as usize].push(src);
     }
-    let number = |cluster: Rank| clusters.partition_point(|c| c[0].cluster < cluster);
+    let number = |cluster: ClusterId| clusters.partition_point(|c| c[0].cluster < cluster);
     let (mut edges_out, mut edges_in) = (vec![Vec::new(); clusters.len()], vec![Vec::new(); clusters.len()]);
     for &(ri, rj) in component.edges {
         edges_out[number(ri)].push(number(rj));
@@ -199,7 +199,7 @@ impl Growth<'_> {
                 collections[(number - first) as usize].members.push((page.cluster, page.page));
             }
         }
-        let links = |page: Rank| {
+        let links = |page: Page| {
             let at = self.at(page);
             let own = self.collection_of[at];
             self.into[at].iter().filter(move |&&src| self.collection_of[src as usize] == own).map(|&src| {
@@ -221,13 +221,13 @@ impl Growth<'_> {
         Some(found)
     }
 
-    fn at(&self, page: Rank) -> usize {
+    fn at(&self, page: Page) -> usize {
         position_of(&self.position, page) as usize
     }
 }
 
-fn position_of(position: &[(Rank, u32)], page: Rank) -> u32 {
-    position[position.partition_point(|&(rank, _)| rank < page)].1
+fn position_of(position: &[(Page, u32)], page: Page) -> u32 {
+    position[position.partition_point(|&(other, _)| other < page)].1
 }
 
 /// Algorithm 3.1 in one place, from TRIVIAL and LINK to similar clusters: the reference for the wiring.
@@ -235,28 +235,28 @@ fn position_of(position: &[(Rank, u32)], page: Rank) -> u32 {
 /// `labels[page]` is a page's trivial cluster, `hosts[page]` its host; `links` are ascending, each once, none from a page to
 /// itself. Similar clusters come ascending by smallest page.
 pub fn similar_clusters(
-    labels: &[Rank],
+    labels: &[ClusterId],
     hosts: &[HostId],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     settings: &Clusters,
 ) -> Vec<SimilarCluster> {
     let pages_of = sizes(labels);
     let mut between = cluster_links(labels, hosts, links, settings.single_site);
-    let rows = link_summary(&mut between, |cluster| pages_of[cluster as usize]);
+    let rows = link_summary(&mut between, |cluster| pages_of[cluster]);
     let merging = rows.iter().filter(|row| may_merge(row, settings.merge));
-    let edges: Vec<(Rank, Rank)> = merging.map(|row| (row.src_cluster, row.dst_cluster)).collect();
+    let edges: Vec<(ClusterId, ClusterId)> = merging.map(|row| (row.src_cluster, row.dst_cluster)).collect();
     let mut components = UnionFind::new(labels.len());
-    edges.iter().for_each(|&(ri, rj)| _ = components.union(ri, rj));
-    let component = components.labels();
-    let component_of = |page: Rank| component[labels[page as usize] as usize];
+    edges.iter().for_each(|&(ri, rj)| _ = components.union(ri.0, rj.0));
+    let component: Vec<ComponentId> = bytemuck::cast_vec(components.labels());
+    let component_of = |page: Page| component[labels[page as usize]];
     let merged = sizes(&component);
 
     let mut links_from_elsewhere = vec![0; labels.len()];
     for link in links.iter().filter(|link| hosts[link.0 as usize] != hosts[link.1 as usize]) {
         links_from_elsewhere[link.1 as usize] += 1;
     }
-    let mut pages: Vec<ClusterPage> = (0..labels.len() as Rank)
-        .filter(|&page| merged[component_of(page) as usize] > 1)
+    let mut pages: Vec<ClusterPage> = (0..labels.len() as Page)
+        .filter(|&page| merged[component_of(page)] > 1)
         .map(|page| ClusterPage {
             component: component_of(page),
             cluster: labels[page as usize],
@@ -268,10 +268,9 @@ pub fn similar_clusters(
     pages.sort_unstable();
     let mut found = Vec::new();
     for pages in pages.chunk_by(|x, y| x.component == y.component) {
-        let here = |page: Rank| component_of(page) == pages[0].component;
+        let here = |page: Page| component_of(page) == pages[0].component;
         let links: Vec<_> = links.iter().copied().filter(|&(src, dst)| here(src) && here(dst)).collect();
-        let edges: Vec<_> =
-            edges.iter().copied().filter(|&(ri, _)| component[ri as usize] == pages[0].component).collect();
+        let edges: Vec<_> = edges.iter().copied().filter(|&(ri, _)| component[ri] == pages[0].component).collect();
         found.extend(grow(&Component { pages, edges: &edges, links: &links }, settings));
     }
     found.sort_unstable_by_key(SimilarCluster::id);
@@ -292,25 +291,25 @@ mod tests {
 
     #[test]
     fn collections_across_sites_are_found_only_when_they_are_free() {
-        let (labels, hosts, links) = ([0, 1, 0, 1], [0, 1, 2, 3], [(0, 1), (2, 3)]);
+        let (labels, hosts, links) = ([0, 1, 0, 1].map(ClusterId), [0, 1, 2, 3].map(HostId), [(0, 1), (2, 3)]);
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = Clusters { single_site: false, ..exact() };
         let found = similar_clusters(&labels, &hosts, &links, &free);
         let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
-        assert_eq!(members, [[(0, 0), (1, 1)], [(0, 2), (1, 3)]]);
+        assert_eq!(members, [[(ClusterId(0), 0), (ClusterId(1), 1)], [(ClusterId(0), 2), (ClusterId(1), 3)]]);
     }
 
     proptest! {
         #[test]
         fn every_cluster_grown_on_any_graph_meets_definition_5(
             labels in prop::collection::vec(0u32..5, 14),
-            hosts in prop::collection::vec(0u32..3, 14),
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14),
             links in prop::collection::btree_set((0u32..14, 0u32..14), 0..50),
             merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
             single_site: bool,
         ) {
-            let labels: Vec<u32> =
-                labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
+            let labels: Vec<ClusterId> =
+                labels.iter().map(|l| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32)).collect();
             let links: Vec<_> = links.into_iter().filter(|(x, y)| x != y).collect();
             let settings = Clusters { merge, single_site, min_size: 1, ..exact() };
             let found = similar_clusters(&labels, &hosts, &links, &settings);

@@ -21,20 +21,20 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::union_find::sizes;
-use crate::ids::{HostId, Rank};
+use crate::ids::{ClusterId, HostId, Page};
 
 /// A link between pages of two trivial clusters. Rows order by clusters, then pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ClusterLink {
     /// Trivial cluster of the page with the link.
-    pub src_cluster: Rank,
+    pub src_cluster: ClusterId,
     /// Trivial cluster of the page it leads to.
-    pub dst_cluster: Rank,
+    pub dst_cluster: ClusterId,
     /// The page with the link.
-    pub src: Rank,
+    pub src: Page,
     /// The page it leads to.
-    pub dst: Rank,
+    pub dst: Page,
 }
 
 /// A row of `LinkSummary`. Rows order by source, then destination cluster.
@@ -42,9 +42,9 @@ pub struct ClusterLink {
 #[repr(C)]
 pub struct LinkSummary {
     /// Ri, the cluster that links.
-    pub src_cluster: Rank,
+    pub src_cluster: ClusterId,
     /// Rj, the cluster that is linked to.
-    pub dst_cluster: Rank,
+    pub dst_cluster: ClusterId,
     /// |Ri|, pages of the source cluster.
     pub a: u32,
     /// |Rj|, pages of the destination cluster.
@@ -61,7 +61,7 @@ pub struct LinkSummary {
 ///
 /// # Cost
 /// One sort of the links, and one of the destinations within each pair of clusters.
-pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(Rank) -> u32) -> Vec<LinkSummary> {
+pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32) -> Vec<LinkSummary> {
     links.sort_unstable();
     let mut destinations = Vec::new();
     links
@@ -88,10 +88,15 @@ pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(Rank) -> u32) -> V
 /// `single_site` both pages stand on one host, and the other has copies, too.
 ///
 /// `labels[page]` is a page's trivial cluster, `hosts[page]` its host. Links come in the order of `links`.
-pub fn cluster_links(labels: &[Rank], hosts: &[HostId], links: &[(Rank, Rank)], single_site: bool) -> Vec<ClusterLink> {
+pub fn cluster_links(
+    labels: &[ClusterId],
+    hosts: &[HostId],
+    links: &[(Page, Page)],
+    single_site: bool,
+) -> Vec<ClusterLink> {
     let sizes = sizes(labels);
-    let has_copies = |cluster: Rank| sizes[cluster as usize] > 1;
-    let link = |&(src, dst): &(Rank, Rank)| {
+    let has_copies = |cluster: ClusterId| sizes[cluster] > 1;
+    let link = |&(src, dst): &(Page, Page)| {
         let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
         let here = hosts[src as usize] == hosts[dst as usize] && has_copies(dst_cluster);
         let counts = src_cluster != dst_cluster && has_copies(src_cluster) && (here || !single_site);
@@ -113,7 +118,7 @@ mod tests {
         fn counts_equal_nested_loops_over_clusters_and_pages(
             links in prop::collection::btree_set((0u32..12, 0u32..12), 0..60)
         ) {
-            let cluster = |page: Rank| page / 3 * 3;
+            let cluster = |page: Page| ClusterId::of(page / 3 * 3);
             let mut rows: Vec<ClusterLink> = links
                 .iter()
                 .filter(|(src, dst)| cluster(*src) != cluster(*dst))
@@ -121,8 +126,8 @@ mod tests {
                 .rev()
                 .collect();
             let mut want = Vec::new();
-            for i in (0..12).step_by(3) {
-                for j in (0..12).step_by(3).filter(|&j| j != i) {
+            for i in (0..12).step_by(3).map(ClusterId) {
+                for j in (0..12).step_by(3).map(ClusterId).filter(|&j| j != i) {
                     let between: Vec<_> =
                         links.iter().filter(|(src, dst)| cluster(*src) == i && cluster(*dst) == j).collect();
                     let s = between.iter().map(|link| link.0).collect::<BTreeSet<_>>().len() as u32;

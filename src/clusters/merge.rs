@@ -21,11 +21,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::ClusterId;
 
     proptest! {
         #[test]
         fn the_extended_condition_keeps_every_exact_merge(a in 1u32..4, b in 1u32..4, s in 1u32..4, d in 1u32..4) {
-            let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+            let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
             prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));
         }
     }
@@ -33,7 +34,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_tolerant_condition_keeps_every_exact_merge_of_two_pages(a in 2u32..9, b in 2u32..9, s in 1u32..9, d in 1u32..9) {
-            let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+            let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
             prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Tolerant));
         }
     }

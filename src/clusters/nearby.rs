@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Attach;
 
 /// Bit of a link direction: out of a page; the bit above it: to the page.
@@ -30,19 +30,19 @@ const INTO: u8 = 2;
 /// # Cost
 /// A sort of the links, then two looks at each.
 pub fn nearby_pages(
-    links: &[(Rank, Rank)],
-    collection: impl Fn(Rank) -> Option<Rank>,
+    links: &[(Page, Page)],
+    collection: impl Fn(Page) -> Option<Page>,
     attach: Attach,
-) -> Vec<(Rank, Rank)> {
-    let mut ways: Vec<(Rank, Rank, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
+) -> Vec<(Page, Page)> {
+    let mut ways: Vec<(Page, Page, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
     ways.sort_unstable();
-    let linked: Vec<(Rank, Rank, u8)> = ways
+    let linked: Vec<(Page, Page, u8)> = ways
         .chunk_by(|x, y| (x.0, x.1) == (y.0, y.1))
         .filter(|ways| ways[0].0 != ways[0].1)
         .map(|ways| (ways[0].0, ways[0].1, ways.iter().fold(0, |either, way| either | way.2)))
         .collect();
-    let pages: Vec<&[(Rank, Rank, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
-    let at = |page: Rank| pages.partition_point(|rows| rows[0].0 < page);
+    let pages: Vec<&[(Page, Page, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
+    let at = |page: Page| pages.partition_point(|rows| rows[0].0 < page);
     let totals: Vec<Linked> =
         pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
     let most = |count: &Linked, all: &Linked| match attach {
@@ -51,12 +51,12 @@ pub fn nearby_pages(
         Attach::Nearby => 2 * count.either > all.either,
     };
 
-    let mut near: HashMap<Rank, Rank> = HashMap::new();
-    let mut counts: HashMap<(Rank, Rank), Linked> = HashMap::new();
+    let mut near: HashMap<Page, Page> = HashMap::new();
+    let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
     // Spreads from the members outwards: a page is looked at again only when one of its neighbours gains a
     // collection, so each link is counted once in each direction.
     let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
-    let mut reached: Vec<(Rank, Rank)> = placed.collect();
+    let mut reached: Vec<(Page, Page)> = placed.collect();
     while let Some((page, of)) = reached.pop() {
         for &(_, other, ways) in pages[at(page)] {
             if collection(other).is_some() || near.contains_key(&other) {
@@ -71,7 +71,7 @@ pub fn nearby_pages(
             }
         }
     }
-    let mut near: Vec<(Rank, Rank)> = near.into_iter().collect();
+    let mut near: Vec<(Page, Page)> = near.into_iter().collect();
     near.sort_unstable();
     near
 }
@@ -104,17 +104,17 @@ mod tests {
     use super::*;
 
     /// The definition, page by page until nothing changes.
-    fn reference(links: &[(Rank, Rank)], collections: &[Option<Rank>], attach: Attach) -> Vec<(Rank, Rank)> {
-        let out = |x: Rank| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
-        let into = |x: Rank| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
-        let mut near: BTreeMap<Rank, Rank> = BTreeMap::new();
+    fn reference(links: &[(Page, Page)], collections: &[Option<Page>], attach: Attach) -> Vec<(Page, Page)> {
+        let out = |x: Page| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
+        let into = |x: Page| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
+        let mut near: BTreeMap<Page, Page> = BTreeMap::new();
         for _ in collections {
-            for page in (0..collections.len() as Rank).filter(|&page| collections[page as usize].is_none()) {
+            for page in (0..collections.len() as Page).filter(|&page| collections[page as usize].is_none()) {
                 for of in 0..3 {
                     let belongs =
-                        |other: &&Rank| collections[**other as usize].or(near.get(*other).copied()) == Some(of);
-                    let most = |pages: &BTreeSet<Rank>| 2 * pages.iter().filter(belongs).count() > pages.len();
-                    let (out, into): (BTreeSet<Rank>, BTreeSet<Rank>) = (out(page), into(page));
+                        |other: &&Page| collections[**other as usize].or(near.get(*other).copied()) == Some(of);
+                    let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
+                    let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
                     let belongs = match attach {
                         Attach::None => false,
                         Attach::BreakPoints => most(&out) && most(&into),

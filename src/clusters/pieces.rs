@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::union_find::UnionFind;
-use crate::ids::Rank;
+use crate::ids::{ClusterId, Page, PieceId, SimilarClusterId};
 
 /// When two pieces are joined, at most one in this many pages of the smaller may be doubled in the larger.
 const DOUBLED: usize = 5;
@@ -29,18 +29,18 @@ const DOUBLED: usize = 5;
 ///
 /// # Cost
 /// Links times log links.
-pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Vec<(Rank, Rank)> {
-    let mut pages: Vec<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+pub fn grow_pieces(links: &[(Page, Page)], cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
+    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
     pages.dedup();
-    let at = |page: Rank| pages.partition_point(|&other| other < page);
+    let at = |page: Page| pages.partition_point(|&other| other < page);
     let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages.len()];
     for &(src, dst) in links {
         let (src, dst) = (at(src), at(dst));
         linked[src].push(dst as u32);
         linked[dst].push(src as u32);
     }
-    let clusters: Vec<Rank> = pages.iter().map(|&page| cluster(page)).collect();
+    let clusters: Vec<ClusterId> = pages.iter().map(|&page| cluster(page)).collect();
     let mut by_cluster: Vec<u32> = (0..pages.len() as u32).collect();
     by_cluster.sort_unstable_by_key(|&page| (clusters[page as usize], page));
     let mut starts: Vec<&[u32]> = by_cluster.chunk_by(|&x, &y| clusters[x as usize] == clusters[y as usize]).collect();
@@ -50,7 +50,7 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
     starts.sort_by_cached_key(|pages| (pages.len(), Reverse(degree(pages))));
 
     let mut piece_of: Vec<Option<u32>> = vec![None; pages.len()];
-    let mut has: HashSet<(u32, Rank)> = HashSet::new();
+    let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
     let mut pieces = 0;
     for start in starts {
         let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
@@ -92,21 +92,24 @@ pub fn grow_pieces(links: &[(Rank, Rank)], cluster: impl Fn(Rank) -> Rank) -> Ve
 ///
 /// # Cost
 /// Links times log links, and for each two linked pieces that are not joined yet, the pages of the smaller one.
-pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank, Rank, Rank)>) -> Vec<(Rank, Rank)> {
-    let mut pages: Vec<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+pub fn join_pieces(
+    links: &[(Page, Page)],
+    piece: impl Fn(Page) -> Option<(PieceId, SimilarClusterId, ClusterId)>,
+) -> Vec<(Page, PieceId)> {
+    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
     pages.dedup();
     // Pages of pieces by piece, then trivial cluster.
-    let mut pieced: Vec<(Rank, Rank, Rank)> =
+    let mut pieced: Vec<(PieceId, ClusterId, Page)> =
         pages.iter().filter_map(|&page| piece(page).map(|(piece, _, cluster)| (piece, cluster, page))).collect();
     pieced.sort_unstable();
-    let pieces: Vec<&[(Rank, Rank, Rank)]> = pieced.chunk_by(|x, y| x.0 == y.0).collect();
-    let number = |piece: Rank| pieces.partition_point(|pages| pages[0].0 < piece) as u32;
+    let pieces: Vec<&[(PieceId, ClusterId, Page)]> = pieced.chunk_by(|x, y| x.0 == y.0).collect();
+    let number = |piece: PieceId| pieces.partition_point(|pages| pages[0].0 < piece) as u32;
     let larger = |piece: u32| (pieces[piece as usize].len(), Reverse(piece));
-    let of = |page: Rank| piece(page).map(|(piece, similar, _)| (similar, number(piece)));
+    let of = |page: Page| piece(page).map(|(piece, similar, _)| (similar, number(piece)));
 
     let mut pairs: Vec<(u32, u32)> = Vec::new();
-    let mut beside: Vec<(Rank, Rank, u32)> = Vec::new();
+    let mut beside: Vec<(Page, SimilarClusterId, u32)> = Vec::new();
     for &(x, y) in links {
         match (of(x), of(y)) {
             (Some(x), Some(y)) if x.0 == y.0 => pairs.push((x.1, y.1)),
@@ -132,7 +135,7 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
     pairs.dedup();
 
     let mut joined = UnionFind::new(pieces.len());
-    let mut clusters: Vec<HashSet<Rank>> =
+    let mut clusters: Vec<HashSet<ClusterId>> =
         pieces.iter().map(|pages| pages.iter().map(|page| page.1).collect()).collect();
     for (x, y) in pairs {
         let (x, y) = (joined.find(x), joined.find(y));
@@ -154,7 +157,7 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
     // Where joined pieces double a page, the page of the largest piece stays.
     let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
     order.sort_unstable_by_key(|&piece| Reverse(larger(piece)));
-    let mut has: HashSet<(u32, Rank)> = HashSet::new();
+    let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
     let mut next = pieces.len() as u32;
     let mut found = Vec::new();
     for piece in order {
@@ -169,9 +172,9 @@ pub fn join_pieces(links: &[(Rank, Rank)], piece: impl Fn(Rank) -> Option<(Rank,
 }
 
 /// Names pieces by their smallest page; `pages` come ascending.
-fn named(pages: impl Iterator<Item = (Rank, u32)>) -> Vec<(Rank, Rank)> {
-    let mut names: HashMap<u32, Rank> = HashMap::new();
-    pages.map(|(page, piece)| (page, *names.entry(piece).or_insert(page))).collect()
+fn named(pages: impl Iterator<Item = (Page, u32)>) -> Vec<(Page, PieceId)> {
+    let mut names: HashMap<u32, PieceId> = HashMap::new();
+    pages.map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
 }
 
 #[cfg(test)]
@@ -183,29 +186,29 @@ mod tests {
     use super::*;
 
     /// The rule as it is written, looking at all pages for each that is placed.
-    fn reference(links: &[(Rank, Rank)], cluster: &[Rank]) -> Vec<(Rank, Rank)> {
-        let pages: BTreeSet<Rank> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
-        let alike = |of: Rank| pages.iter().filter(move |&&page| cluster[page as usize] == of);
-        let degree = |page: &Rank| links.iter().filter(|&&(src, dst)| src == *page || dst == *page).count();
-        let mut starts: Vec<Rank> = pages.iter().map(|&page| cluster[page as usize]).collect();
+    fn reference(links: &[(Page, Page)], cluster: &[ClusterId]) -> Vec<(Page, PieceId)> {
+        let pages: BTreeSet<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+        let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page as usize] == of);
+        let degree = |page: &Page| links.iter().filter(|&&(src, dst)| src == *page || dst == *page).count();
+        let mut starts: Vec<ClusterId> = pages.iter().map(|&page| cluster[page as usize]).collect();
         starts.sort_by_key(|&of| (alike(of).count(), Reverse(alike(of).map(degree).sum::<usize>()), of));
         starts.dedup();
-        let mut pieces: Vec<BTreeSet<Rank>> = Vec::new();
+        let mut pieces: Vec<BTreeSet<Page>> = Vec::new();
         for start in starts {
             let first = pieces.len();
-            let placed = |pieces: &[BTreeSet<Rank>], page: &Rank| pieces.iter().any(|piece| piece.contains(page));
-            let founders: Vec<Rank> = alike(start).copied().filter(|page| !placed(&pieces, page)).collect();
+            let placed = |pieces: &[BTreeSet<Page>], page: &Page| pieces.iter().any(|piece| piece.contains(page));
+            let founders: Vec<Page> = alike(start).copied().filter(|page| !placed(&pieces, page)).collect();
             pieces.extend(founders.into_iter().map(|page| BTreeSet::from([page])));
             loop {
-                let links_with = |page: Rank, piece: &BTreeSet<Rank>| {
-                    let with = |&&(src, dst): &&(Rank, Rank)| {
+                let links_with = |page: Page, piece: &BTreeSet<Page>| {
+                    let with = |&&(src, dst): &&(Page, Page)| {
                         src == page && piece.contains(&dst) || dst == page && piece.contains(&src)
                     };
                     links.iter().filter(with).count()
                 };
                 let candidates = pages.iter().filter(|page| !placed(&pieces, page)).flat_map(|&page| {
                     let own = cluster[page as usize];
-                    let free = move |piece: &BTreeSet<Rank>| piece.iter().all(|&other| cluster[other as usize] != own);
+                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other as usize] != own);
                     let near = pieces.iter().enumerate().skip(first).filter(move |(_, piece)| free(piece));
                     near.map(move |(at, piece)| (links_with(page, piece), page, at)).filter(|(links, ..)| *links > 0)
                 });
@@ -216,8 +219,9 @@ mod tests {
                 pieces[at].insert(page);
             }
         }
-        let mut found: Vec<(Rank, Rank)> =
-            pieces.iter().flat_map(|piece| piece.iter().map(|&page| (page, *piece.first().unwrap()))).collect();
+        let name = |piece: &BTreeSet<Page>| PieceId::of(*piece.first().unwrap());
+        let mut found: Vec<(Page, PieceId)> =
+            pieces.iter().flat_map(|piece| piece.iter().map(move |&page| (page, name(piece)))).collect();
         found.sort_unstable();
         found
     }
@@ -225,7 +229,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_grow_as_the_rule_says(
-            cluster in prop::collection::vec(0u32..6, 12),
+            cluster in prop::collection::vec((0u32..6).prop_map(ClusterId), 12),
             links in prop::collection::btree_set((0u32..12, 0u32..12), 1..40),
         ) {
             let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x as usize] != cluster[*y as usize]).collect();
@@ -234,29 +238,29 @@ mod tests {
 
         #[test]
         fn joined_pieces_have_one_page_of_a_trivial_cluster_and_only_what_they_had(
-            cluster in prop::collection::vec(0u32..12, 16),
-            piece in prop::collection::vec(0u32..5, 16),
-            similar in prop::collection::vec(0u32..2, 5),
+            cluster in prop::collection::vec((0u32..12).prop_map(ClusterId), 16),
+            piece in prop::collection::vec((0u32..5).prop_map(PieceId), 16),
+            similar in prop::collection::vec((0u32..2).prop_map(SimilarClusterId), 5),
             links in prop::collection::vec((0u32..16, 0u32..16), 1..40),
         ) {
             // Pages whose trivial cluster their piece has already are in no piece.
             let doubled = |page: usize| (0..page).any(|other| (piece[other], cluster[other]) == (piece[page], cluster[page]));
-            let of = |page: Rank| {
+            let of = |page: Page| {
                 let at = page as usize;
-                (!doubled(at)).then(|| (piece[at], similar[piece[at] as usize], cluster[at]))
+                (!doubled(at)).then(|| (piece[at], similar[piece[at]], cluster[at]))
             };
-            let mut joined: BTreeMap<Rank, Vec<Rank>> = BTreeMap::new();
+            let mut joined: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
             join_pieces(&links, of).into_iter().for_each(|(page, piece)| joined.entry(piece).or_default().push(page));
             for (name, pages) in &joined {
-                prop_assert_eq!(name, pages.iter().min().unwrap());
-                let clusters: BTreeSet<Rank> = pages.iter().map(|&page| cluster[page as usize]).collect();
+                prop_assert_eq!(name.smallest(), *pages.iter().min().unwrap());
+                let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page as usize]).collect();
                 prop_assert_eq!(clusters.len(), pages.len());
-                let similar: BTreeSet<Rank> = pages.iter().map(|&page| of(page).unwrap().1).collect();
+                let similar: BTreeSet<SimilarClusterId> = pages.iter().map(|&page| of(page).unwrap().1).collect();
                 prop_assert_eq!(similar.len(), 1);
             }
-            let mut pages: Vec<Rank> = joined.into_values().flatten().collect();
+            let mut pages: Vec<Page> = joined.into_values().flatten().collect();
             pages.sort_unstable();
-            let linked: BTreeSet<Rank> = links.iter().flat_map(|&(x, y)| [x, y]).filter(|&page| of(page).is_some()).collect();
+            let linked: BTreeSet<Page> = links.iter().flat_map(|&(x, y)| [x, y]).filter(|&page| of(page).is_some()).collect();
             prop_assert_eq!(pages, linked.into_iter().collect::<Vec<_>>());
         }
     }
@@ -264,18 +268,19 @@ mod tests {
     #[test]
     fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
         // Pieces {0, 1, 2} and {3, 4}, and 9 in none.
-        let piece = |page: Rank| (page < 9).then_some((page / 3 * 3, 7, page));
+        let piece = |page: Page| (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(page)));
         let all = [(0, 1), (1, 2), (3, 4)];
-        let joined = |more: &[(Rank, Rank)]| {
+        let joined = |more: &[(Page, Page)]| {
             let links = [&all[..], more].concat();
-            join_pieces(&links, piece).iter().filter(|row| row.1 == 0).count()
+            join_pieces(&links, piece).iter().filter(|row| row.1 == PieceId(0)).count()
         };
         assert_eq!(joined(&[]), 3);
         assert_eq!(joined(&[(2, 3)]), 5);
         assert_eq!(joined(&[(2, 9), (9, 3)]), 5);
         // 3 and 4 are doubles of 0 and 1.
-        let version = |page: Rank| (page < 9).then_some((page / 3 * 3, 7, page % 3));
+        let version =
+            |page: Page| (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(page % 3)));
         let links = [&all[..], &[(2, 3)]].concat();
-        assert_eq!(join_pieces(&links, version).iter().filter(|row| row.1 == 0).count(), 3);
+        assert_eq!(join_pieces(&links, version).iter().filter(|row| row.1 == PieceId(0)).count(), 3);
     }
 }

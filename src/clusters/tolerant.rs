@@ -51,7 +51,7 @@ use super::merge::may_merge;
 use super::nearby::nearby_pages;
 use super::pieces::{grow_pieces, join_pieces};
 use super::union_find::{UnionFind, sizes};
-use crate::ids::{HostId, Rank};
+use crate::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
 
 /// Fewest trivial clusters that a collection shares with a larger one.
@@ -65,13 +65,13 @@ const SHARED_TENTHS: usize = 3;
 #[repr(C)]
 pub struct PiecePage {
     /// Similar cluster of its piece.
-    pub similar_cluster: Rank,
+    pub similar_cluster: SimilarClusterId,
     /// Its piece: the smallest page of it.
-    pub piece: Rank,
+    pub piece: PieceId,
     /// Trivial cluster of the page.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The page itself.
-    pub page: Rank,
+    pub page: Page,
     /// Host of the page.
     pub host: HostId,
     /// Links to it from pages of other hosts.
@@ -79,20 +79,20 @@ pub struct PiecePage {
 }
 
 /// Orders pieces by size; ties: the one with the smaller name is larger.
-fn by_size(size: usize, piece: Rank) -> (usize, Reverse<Rank>) {
+fn by_size(size: usize, piece: PieceId) -> (usize, Reverse<PieceId>) {
     (size, Reverse(piece))
 }
 
 /// For every trivial cluster, the largest piece with a page of it; `pages` are (trivial cluster, piece).
 pub fn largest_pieces(
     clusters: usize,
-    pages: impl Iterator<Item = (Rank, Rank)>,
-    size: impl Fn(Rank) -> usize,
-) -> Vec<Rank> {
-    let mut largest = vec![Rank::MAX; clusters];
+    pages: impl Iterator<Item = (ClusterId, PieceId)>,
+    size: impl Fn(PieceId) -> usize,
+) -> Vec<PieceId> {
+    let mut largest = vec![PieceId::NONE; clusters];
     for (cluster, piece) in pages {
-        let so_far = &mut largest[cluster as usize];
-        if *so_far == Rank::MAX || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
+        let so_far = &mut largest[cluster];
+        if *so_far == PieceId::NONE || by_size(size(piece), piece) > by_size(size(*so_far), *so_far) {
             *so_far = piece;
         }
     }
@@ -101,7 +101,7 @@ pub fn largest_pieces(
 
 /// Returns the larger piece that most of this piece's pages point to (ties: the largest), or `None` if too few do.
 /// `pointed_to` has the target of each page, which may be `piece` itself.
-pub fn larger_copy(piece: Rank, pointed_to: &mut [Rank], size: impl Fn(Rank) -> usize) -> Option<Rank> {
+pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(PieceId) -> usize) -> Option<PieceId> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
     let most = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
@@ -112,19 +112,19 @@ pub fn larger_copy(piece: Rank, pointed_to: &mut [Rank], size: impl Fn(Rank) -> 
 /// A link within a piece. Rows order by trivial clusters, then piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PieceLink {
-    src_cluster: Rank,
-    dst_cluster: Rank,
-    piece: Rank,
+    src_cluster: ClusterId,
+    dst_cluster: ClusterId,
+    piece: PieceId,
     src: u32,
     dst: u32,
 }
 
 /// What remains of the pieces of one similar cluster as a tolerant similar cluster; `pages` ascend, `links` run within
 /// pieces.
-pub fn verified(pages: &[PiecePage], links: &[(Rank, Rank)], settings: &Clusters) -> Option<SimilarCluster> {
-    let mut position: Vec<(Rank, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
+pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters) -> Option<SimilarCluster> {
+    let mut position: Vec<(Page, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
     position.sort_unstable();
-    let at = |page: Rank| position[position.partition_point(|&(rank, _)| rank < page)].1;
+    let at = |page: Page| position[position.partition_point(|&(other, _)| other < page)].1;
     let mut links: Vec<PieceLink> = links
         .iter()
         .map(|&(src, dst)| {
@@ -196,7 +196,7 @@ fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
 
 /// Takes out pieces with fewer than `least` pages, and those that are not copies of a larger one.
 fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
-    let mut pieces: Vec<(Rank, Vec<usize>)> = Vec::new();
+    let mut pieces: Vec<(PieceId, Vec<usize>)> = Vec::new();
     let mut first = 0;
     for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
         let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
@@ -208,11 +208,12 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
         }
     }
     // Names pieces by their first page that stays, as collections are named.
-    let named = |left: &[usize]| left.iter().map(|&at| pages[at].page).min().expect("a piece has pages");
-    let names: Vec<Rank> = pieces.iter().map(|(_, left)| named(left)).collect();
-    let sizes: HashMap<Rank, usize> = names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
-    let size = |name: Rank| sizes[&name];
-    let mut largest: HashMap<Rank, Rank> = HashMap::new();
+    let named = |left: &[usize]| PieceId::of(left.iter().map(|&at| pages[at].page).min().expect("a piece has pages"));
+    let names: Vec<PieceId> = pieces.iter().map(|(_, left)| named(left)).collect();
+    let sizes: HashMap<PieceId, usize> =
+        names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
+    let size = |name: PieceId| sizes[&name];
+    let mut largest: HashMap<ClusterId, PieceId> = HashMap::new();
     for (&name, (_, left)) in names.iter().zip(&pieces) {
         for &at in left {
             let so_far = largest.entry(pages[at].cluster).or_insert(name);
@@ -223,7 +224,7 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
     }
     let of_all = names.iter().copied().max_by_key(|&name| by_size(size(name), name));
     for (&name, (_, left)) in names.iter().zip(&pieces) {
-        let mut pointed_to: Vec<Rank> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
+        let mut pointed_to: Vec<PieceId> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
         if Some(name) != of_all && larger_copy(name, &mut pointed_to, size).is_none() {
             left.iter().for_each(|&at| stays[at] = false);
         }
@@ -232,31 +233,31 @@ fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
 
 /// All steps in one place: the reference for the wiring. `labels[page]` is its trivial cluster, `hosts[page]` its host.
 pub fn similar_clusters(
-    labels: &[Rank],
+    labels: &[ClusterId],
     hosts: &[HostId],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     settings: &Clusters,
 ) -> Vec<SimilarCluster> {
     let sizes = sizes(labels);
-    let cluster = |page: Rank| labels[page as usize];
-    let has_copies = |page: Rank| sizes[cluster(page) as usize] > 1;
-    let host = |page: Rank| hosts[page as usize];
-    let on_one_host = |&&(src, dst): &&(Rank, Rank)| src != dst && host(src) == host(dst);
-    let inside: Vec<(Rank, Rank)> = links.iter().filter(on_one_host).copied().collect();
-    let counts = |&&(src, dst): &&(Rank, Rank)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
+    let cluster = |page: Page| labels[page as usize];
+    let has_copies = |page: Page| sizes[cluster(page)] > 1;
+    let host = |page: Page| hosts[page as usize];
+    let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
+    let inside: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
+    let counts = |&&(src, dst): &&(Page, Page)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
     let mut between: Vec<ClusterLink> = inside
         .iter()
         .filter(counts)
         .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
         .collect();
-    let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+    let rows = link_summary(&mut between, |cluster| sizes[cluster]);
     let between = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
-    let mut merging: BTreeMap<HostId, Vec<(Rank, Rank)>> = BTreeMap::new();
+    let mut merging: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
     for (_, links) in rows.iter().zip(between).filter(|(row, _)| may_merge(row, MergeCondition::Tolerant)) {
         links.iter().for_each(|link| merging.entry(host(link.src)).or_default().push((link.src, link.dst)));
     }
 
-    let mut pieces: Vec<Rank> = (0..labels.len() as Rank).collect();
+    let mut pieces: Vec<PieceId> = (0..labels.len() as Page).map(PieceId::of).collect();
     for links in merging.values() {
         grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     }
@@ -265,7 +266,7 @@ pub fn similar_clusters(
     let similar = mirrors(labels, &sizes, &pieces);
     let joined = join_pieces(&inside, |page| {
         let piece = pieces[page as usize];
-        has_copies(page).then(|| (piece, similar[piece as usize], cluster(page)))
+        has_copies(page).then(|| (piece, similar[piece], cluster(page)))
     });
     joined.into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
     let similar = mirrors(labels, &sizes, &pieces);
@@ -274,10 +275,10 @@ pub fn similar_clusters(
     for link in links.iter().filter(|link| host(link.0) != host(link.1)) {
         links_from_elsewhere[link.1 as usize] += 1;
     }
-    let mut pages: Vec<PiecePage> = (0..labels.len() as Rank)
+    let mut pages: Vec<PiecePage> = (0..labels.len() as Page)
         .filter(|&page| has_copies(page))
         .map(|page| PiecePage {
-            similar_cluster: similar[pieces[page as usize] as usize],
+            similar_cluster: similar[pieces[page as usize]],
             piece: pieces[page as usize],
             cluster: cluster(page),
             page,
@@ -286,9 +287,9 @@ pub fn similar_clusters(
         })
         .collect();
     pages.sort_unstable();
-    let mut within: BTreeMap<Rank, Vec<(Rank, Rank)>> = BTreeMap::new();
+    let mut within: BTreeMap<SimilarClusterId, Vec<(Page, Page)>> = BTreeMap::new();
     for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0 as usize] == pieces[link.1 as usize]) {
-        within.entry(similar[pieces[src as usize] as usize]).or_default().push((src, dst));
+        within.entry(similar[pieces[src as usize]]).or_default().push((src, dst));
     }
     let mut found: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
@@ -296,12 +297,12 @@ pub fn similar_clusters(
         .collect();
     found.sort_unstable_by_key(SimilarCluster::id);
 
-    let mut collection_of: HashMap<Rank, Rank> = HashMap::new();
+    let mut collection_of: HashMap<Page, Page> = HashMap::new();
     for collection in found.iter().flat_map(|cluster| &cluster.collections) {
         collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
     }
     let near = nearby_pages(&inside, |page| collection_of.get(&page).copied(), settings.attach);
-    let mut nearby: HashMap<Rank, Vec<Rank>> = HashMap::new();
+    let mut nearby: HashMap<Page, Vec<Page>> = HashMap::new();
     near.into_iter().for_each(|(page, collection)| nearby.entry(collection).or_default().push(page));
     for collection in found.iter_mut().flat_map(|cluster| &mut cluster.collections) {
         collection.nearby = nearby.remove(&collection.first_page()).unwrap_or_default();
@@ -310,22 +311,22 @@ pub fn similar_clusters(
 }
 
 /// Step 2: the similar cluster of every piece, by name.
-fn mirrors(labels: &[Rank], sizes_of_clusters: &[u32], pieces: &[Rank]) -> Vec<Rank> {
+fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
-    let size = |piece: Rank| sizes[piece as usize] as usize;
-    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page] as usize] > 1);
+    let size = |piece: PieceId| sizes[piece] as usize;
+    let with_copies = || (0..labels.len()).filter(|&page| sizes_of_clusters[labels[page]] > 1);
     let largest = largest_pieces(labels.len(), with_copies().map(|page| (labels[page], pieces[page])), size);
-    let mut pointed_to: BTreeMap<Rank, Vec<Rank>> = BTreeMap::new();
+    let mut pointed_to: BTreeMap<PieceId, Vec<PieceId>> = BTreeMap::new();
     for page in with_copies() {
-        pointed_to.entry(pieces[page]).or_default().push(largest[labels[page] as usize]);
+        pointed_to.entry(pieces[page]).or_default().push(largest[labels[page]]);
     }
     let mut sets = UnionFind::new(labels.len());
     for (piece, mut pointed_to) in pointed_to {
         if let Some(larger) = larger_copy(piece, &mut pointed_to, size) {
-            sets.union(piece, larger);
+            sets.union(piece.0, larger.0);
         }
     }
-    sets.labels()
+    bytemuck::cast_vec(sets.labels())
 }
 
 #[cfg(test)]
@@ -350,16 +351,16 @@ mod tests {
     struct Drawn {
         names: Vec<char>,
         hosts: Vec<HostId>,
-        links: Vec<(Rank, Rank)>,
+        links: Vec<(Page, Page)>,
     }
 
     impl Drawn {
         /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of these names.
         fn host(mut self, pages: &str, links: &str) -> Drawn {
-            let (first, host) = (self.names.len(), self.hosts.last().map_or(0, |host| host + 1));
+            let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
             self.names.extend(pages.chars());
             self.hosts.resize(self.names.len(), host);
-            let place = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as Rank;
+            let place = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as Page;
             self.links.extend(links.split(' ').map(|link| {
                 let mut ends = link.chars();
                 (place(ends.next().unwrap()), place(ends.next().unwrap()))
@@ -371,10 +372,10 @@ mod tests {
         fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
             let label = |at: usize| {
                 let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
-                self.names.iter().position(alike).unwrap_or(at) as Rank
+                ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
             };
-            let labels: Vec<Rank> = (0..self.names.len()).map(label).collect();
-            let name = |page: &Rank| self.names[*page as usize];
+            let labels: Vec<ClusterId> = (0..self.names.len()).map(label).collect();
+            let name = |page: &Page| self.names[*page as usize];
             let text = |collection: &PageCollection| {
                 let mut members: Vec<char> = collection.members.iter().map(|member| name(&member.1)).collect();
                 members.sort_unstable();
@@ -444,7 +445,7 @@ mod tests {
     /// The definition at the head of this file, point by point.
     fn meets_the_definition(
         cluster: &SimilarCluster,
-        links: &BTreeSet<(Rank, Rank)>,
+        links: &BTreeSet<(Page, Page)>,
         hosts: &[HostId],
         min_hosts: usize,
     ) -> Result<(), String> {
@@ -460,7 +461,7 @@ mod tests {
                 let linked = collection.members.iter().any(|other| {
                     all.iter().filter(|copy| *copy != collection).any(|copy| {
                         let (Some(p), Some(q)) = (copy.page_of(member.0), copy.page_of(other.0)) else { return false };
-                        let both = |x: (Rank, Rank), y: (Rank, Rank)| links.contains(&x) && links.contains(&y);
+                        let both = |x: (Page, Page), y: (Page, Page)| links.contains(&x) && links.contains(&y);
                         both((member.1, other.1), (p, q)) || both((other.1, member.1), (q, p))
                     })
                 });
@@ -469,8 +470,8 @@ mod tests {
                 }
             }
             let larger = |copy: &&PageCollection| {
-                by_size(copy.members.len(), copy.first_page())
-                    > by_size(collection.members.len(), collection.first_page())
+                by_size(copy.members.len(), PieceId::of(copy.first_page()))
+                    > by_size(collection.members.len(), PieceId::of(collection.first_page()))
             };
             let shared = |copy: &PageCollection| {
                 collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count()
@@ -490,11 +491,12 @@ mod tests {
         #[test]
         fn every_cluster_grown_on_any_graph_meets_the_definition(
             labels in prop::collection::vec(0u32..7, 24),
-            hosts in prop::collection::vec(0u32..3, 24),
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 24),
             links in prop::collection::btree_set((0u32..24, 0u32..24), 0..160),
             min_hosts in 1u32..3,
         ) {
-            let labels: Vec<u32> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as u32).collect();
+            let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+            let labels: Vec<ClusterId> = labels.iter().map(label).collect();
             let given: Vec<_> = links.iter().copied().collect();
             let found = similar_clusters(&labels, &hosts, &given, &Clusters { min_hosts, ..SETTINGS });
             let mut seen = BTreeSet::new();
@@ -513,12 +515,13 @@ mod tests {
         ) {
             let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
             for (host, lost) in (0..).zip(&lost) {
-                let first = labels.len() as Rank;
+                let first = labels.len() as Page;
                 labels.extend((0..13u32).map(|page| if lost.contains(&page) { 100 + first + page } else { page }));
-                hosts.extend([host; 13]);
-                links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Rank, first + page)));
+                hosts.extend([HostId(host); 13]);
+                links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Page, first + page)));
             }
-            let labels: Vec<Rank> = labels.iter().map(|l| labels.iter().position(|m| m == l).unwrap() as Rank).collect();
+            let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+            let labels: Vec<ClusterId> = labels.iter().map(label).collect();
             let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
             for collection in found.iter().flat_map(|cluster| &cluster.collections) {
                 prop_assert!(collection.members.iter().all(|member| hosts[member.1 as usize] == collection.host));

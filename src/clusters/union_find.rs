@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::ids::Number;
+
 /// Disjoint sets over `0..n`; 4 bytes per member.
 #[derive(Debug, Clone)]
 pub struct UnionFind {
@@ -115,9 +117,9 @@ impl SharedSets {
 }
 
 /// Members of every set, by its name; 0 for numbers that name no set.
-pub fn sizes(names: &[u32]) -> Vec<u32> {
+pub fn sizes(names: &[impl Number]) -> Vec<u32> {
     let mut sizes = vec![0; names.len()];
-    names.iter().for_each(|&name| sizes[name as usize] += 1);
+    names.iter().for_each(|name| sizes[name.index()] += 1);
     sizes
 }
 

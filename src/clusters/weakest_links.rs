@@ -16,18 +16,18 @@ use std::cmp::Reverse;
 use bytemuck::{Pod, Zeroable};
 
 use super::union_find::UnionFind;
-use crate::ids::Rank;
+use crate::ids::{ClusterId, Page};
 
 /// A pair within a cluster; if the same pages have two pairs, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Edge {
     /// Trivial cluster of both pages.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The smaller page of the pair.
-    pub a: Rank,
+    pub a: Page,
     /// The larger page of the pair.
-    pub b: Rank,
+    pub b: Page,
     /// Higher for pages that are more alike; [`EXACT`] for equal texts.
     pub strength: u32,
 }
@@ -63,14 +63,14 @@ pub fn thin(edges: &mut Vec<Edge>) {
     });
 }
 
-fn pages(edges: &[Edge]) -> Vec<Rank> {
-    let mut pages: Vec<Rank> = edges.iter().flat_map(|edge| [edge.a, edge.b]).collect();
+fn pages(edges: &[Edge]) -> Vec<Page> {
+    let mut pages: Vec<Page> = edges.iter().flat_map(|edge| [edge.a, edge.b]).collect();
     pages.sort_unstable();
     pages.dedup();
     pages
 }
 
-fn number(pages: &[Rank], page: Rank) -> u32 {
+fn number(pages: &[Page], page: Page) -> u32 {
     pages.binary_search(&page).expect("all pages were listed") as u32
 }
 
@@ -93,7 +93,7 @@ pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
 }
 
 /// Every pair that joined two parts, strongest first, with the smaller part; `edges` come strongest first.
-fn splits(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
+fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
     let mut sets = UnionFind::new(pages.len());
     let mut sizes = vec![1u32; pages.len()];
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ fn splits(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
 }
 
 /// All bridges of a connected graph without parallel edges, by depth-first search (low points).
-fn bridges(edges: &[Edge], pages: &[Rank]) -> Vec<Cut> {
+fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
     let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pages.len()];
     for (at, edge) in edges.iter().enumerate() {
         let (a, b) = (number(pages, edge.a), number(pages, edge.b));
@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    fn edge(a: Rank, b: Rank, strength: u32) -> Edge {
-        Edge { cluster: 0, a: a.min(b), b: a.max(b), strength }
+    fn edge(a: Page, b: Page, strength: u32) -> Edge {
+        Edge { cluster: ClusterId(0), a: a.min(b), b: a.max(b), strength }
     }
 
     /// A connected graph: a random tree and some more.
@@ -181,7 +181,7 @@ mod tests {
     }
 
     /// Parts of a graph: the smallest page of each page's part.
-    fn parts(pages: usize, edges: impl Iterator<Item = Edge>) -> Vec<Rank> {
+    fn parts(pages: usize, edges: impl Iterator<Item = Edge>) -> Vec<Page> {
         let mut sets = UnionFind::new(pages);
         edges.for_each(|edge| _ = sets.union(edge.a, edge.b));
         sets.labels()
@@ -191,7 +191,7 @@ mod tests {
         #[test]
         fn a_bridge_is_a_pair_whose_removal_splits_the_cluster(edges in graph()) {
             let pages = pages(&edges);
-            let mut want: Vec<(Rank, Rank, u32)> = Vec::new();
+            let mut want: Vec<(Page, Page, u32)> = Vec::new();
             for edge in &edges {
                 let left = edges.iter().filter(|other| (other.a, other.b) != (edge.a, edge.b));
                 let parts = parts(pages.len(), left.copied());
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn two_cliques_on_one_weak_pair_split_there() {
-        let clique = |from: Rank| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
+        let clique = |from: Page| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
         let mut edges: Vec<Edge> = clique(0).chain(clique(5)).collect();
         edges.push(edge(3, 7, 2));
         let cut = Cut { edge: edge(3, 7, 2), cuts_off: 5 };

@@ -12,6 +12,9 @@ use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, paper_tables, report, summary, tables};
 
+use super::pairs::counts::OverlapCounts;
+use super::pairs::signatures::SignatureCounts;
+use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::Partitions;
@@ -22,9 +25,9 @@ use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Rank};
+use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 
@@ -33,7 +36,7 @@ pub struct ReplicaTables {
     /// Pages.
     pub crawl: Crawl,
     /// Links, by source page.
-    pub links: Vec<(Rank, Rank)>,
+    pub links: Vec<(Page, Page)>,
     /// Exact copies with their centres, with the owner of `a`.
     pub exact_pairs: Vec<SimilarPair>,
     /// Pairs of pages that share enough chunks, with the owner of `a`.
@@ -72,7 +75,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     }
     let exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
-    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
@@ -91,7 +94,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 
     let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).chain(&signature_pairs);
     let edges = edges.map(|pair| (pair.a, pair.b));
-    let labels = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
@@ -140,7 +143,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
-    let mut link_summary = net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster))?;
+    let mut link_summary =
+        net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
     link_summary.sort_unstable();
     let mut found = ReplicaTables {
         crawl,
@@ -165,7 +169,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 }
 
 /// The edges of the TCG among rows of `LinkSummary`.
-fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Rank, Rank)> {
+fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(ClusterId, ClusterId)> {
     let merging = link_summary.iter().filter(|row| may_merge(row, merge));
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
@@ -181,25 +185,25 @@ fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair
 type Tally = BTreeMap<String, u64>;
 
 /// What was counted on the way to similar pairs, this worker's share.
-type Counts = (overlap::Counts, simhash_pairs::Counts, signatures::Counts);
+type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts);
 
 fn summarise(
     net: &mut Net<'_>,
     job: &Job,
     found: &ReplicaTables,
-    counts: &Counts,
+    counts: &PairCounts,
     sizes: &Arc<Vec<u32>>,
     taken_out: u64,
     server: &[HostId],
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
-    let skipped: BTreeMap<Rank, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
-    for (rank, page) in &found.crawl.pages {
-        add("bytes", page.body_bytes);
-        if let Some(row) = skipped.get(rank) {
+    let skipped: BTreeMap<Page, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
+    for (page, capture) in &found.crawl.pages {
+        add("bytes", capture.body_bytes);
+        if let Some(row) = skipped.get(page) {
             add(&format!("skip pages {}", row.why.as_str()), 1);
-            add(&format!("skip bytes {}", row.why.as_str()), page.body_bytes);
+            add(&format!("skip bytes {}", row.why.as_str()), capture.body_bytes);
         }
     }
     for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
@@ -217,7 +221,7 @@ fn summarise(
         *all.entry(name).or_default() += n;
     }
     let all_counts = net.all_gather("counts of pairs", counts.clone())?;
-    let overlap = all_counts.iter().fold(overlap::Counts::default(), |x, y| x + &y.0);
+    let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
     let hamming = all_counts[0].1;
     let trivial = found
         .verdicts
@@ -279,13 +283,13 @@ fn summarise(
 
 /// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
 /// that page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Rank, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
     let asked = net.exchange_rows("kept pages", rows)?;
-    let largest = |(keep, (hosts, servers), copies): (Rank, (u32, u32), u32)| {
+    let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
         let page = crawl.page(keep);
         Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
     };

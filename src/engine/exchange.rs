@@ -213,14 +213,6 @@ impl Net<'_> {
         Ok(std::array::from_fn(|at| all.iter().map(|of_worker| of_worker[at]).sum()))
     }
 
-    /// Returns the largest of all workers' numbers.
-    ///
-    /// # Errors
-    /// Only when the run has ended.
-    pub fn max(&mut self, name: &str, mine: u64) -> Result<u64> {
-        self.reduce(name, mine, u64::max)
-    }
-
     /// Gives every worker the rows of all, those of worker 0 first; the workers of a process share one copy.
     ///
     /// # Errors

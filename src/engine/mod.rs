@@ -10,6 +10,7 @@
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
 //! | `link` | is what arrives what was sent? |
 //! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
+//! | `owners` | which worker is a row for? |
 //! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
 //! | `dataflow` | what when rows are a stream, and not one step after the other? |
 //! | `run` | how do these play together? |
@@ -37,10 +38,12 @@ mod mail;
 mod dataflow;
 mod exchange;
 mod net;
+mod owners;
 mod run;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
 pub use interrupt::interrupt;
 pub use net::Net;
+pub use owners::{HashOwners, Owners, RoundRobin};
 pub use run::run;

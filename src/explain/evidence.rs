@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::Overlap;
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::guard::{Match, best_on_each_host};
@@ -25,12 +25,12 @@ pub struct Evidence {
 impl Evidence {
     /// Weighs the rows of `FPrint-DocID`, which are sorted on the way; `hosts[doc]` is a page's host, `asked` are the
     /// two pages.
-    pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Rank; 2], settings: &Overlap) -> Evidence {
+    pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Page; 2], settings: &Overlap) -> Evidence {
         table.sort_unstable_by_key(FPrintDocId::key);
         let mut evidence = Evidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
         let mut scratch = Vec::new();
         for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
-            let docs: Vec<Rank> = run.iter().map(|row| row.doc).collect();
+            let docs: Vec<Page> = run.iter().map(|row| row.doc).collect();
             let verdict = judge(&docs, hosts, settings, &mut scratch);
             if asked.iter().any(|page| docs.contains(page)) {
                 evidence.verdicts.insert(run[0].fprint(), (verdict, docs.len() as u32));
@@ -48,12 +48,12 @@ impl Evidence {
     }
 
     /// Number of chunks of a page that count.
-    pub fn chunks(&self, page: Rank) -> u32 {
+    pub fn chunks(&self, page: Page) -> u32 {
         self.counting[page as usize].len() as u32
     }
 
     /// Number of chunks that count and are on both pages.
-    pub fn shared(&self, x: Rank, y: Rank) -> u32 {
+    pub fn shared(&self, x: Page, y: Page) -> u32 {
         let of_x: HashSet<FPrint> = self.counting[x as usize].iter().copied().collect();
         self.counting[y as usize].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
     }
@@ -62,14 +62,14 @@ impl Evidence {
     /// ([`crate::overlap::guard`]). `rivals` are the pages it was compared with: all but exact copies of others.
     pub fn better(
         &self,
-        from: Rank,
-        to: Rank,
-        rivals: impl Iterator<Item = Rank>,
+        from: Page,
+        to: Page,
+        rivals: impl Iterator<Item = Page>,
         hosts: &[HostId],
         settings: &Overlap,
     ) -> Vec<Match> {
         let of_from: HashSet<FPrint> = self.counting[from as usize].iter().copied().collect();
-        let matching = |rival: Rank| {
+        let matching = |rival: Page| {
             let shared = self.counting[rival as usize].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
             let larger = self.chunks(from).max(self.chunks(rival));
             let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
@@ -108,7 +108,7 @@ mod tests {
     fn table(pages: &[Vec<u64>]) -> Vec<FPrintDocId> {
         let rows = |(doc, fprints): (usize, &Vec<u64>)| -> Vec<FPrintDocId> {
             let distinct: HashSet<u64> = fprints.iter().copied().collect();
-            distinct.into_iter().map(|fprint| FPrintDocId::new(fprint, doc as Rank)).collect()
+            distinct.into_iter().map(|fprint| FPrintDocId::new(fprint, doc as Page)).collect()
         };
         pages.iter().enumerate().flat_map(rows).collect()
     }
@@ -118,7 +118,7 @@ mod tests {
         #[test]
         fn the_evidence_of_all_pages_agrees_with_the_pairs_of_a_run(
             pages in prop::collection::vec(prop::collection::vec(0u64..14, 0..8), 2..9),
-            on in prop::collection::vec(0u32..3, 9),
+            on in prop::collection::vec((0u32..3).prop_map(HostId), 9),
             template_pages in 0u32..4,
             mutual: bool,
         ) {
@@ -127,7 +127,7 @@ mod tests {
             let hosts = &on[..pages.len()];
             let mut rows = table(&pages);
             let pairs = similar_pairs(&rows, hosts, &[], &settings);
-            let all = 0..pages.len() as Rank;
+            let all = 0..pages.len() as Page;
             for a in all.clone() {
                 for b in a + 1..all.end {
                     let evidence = Evidence::new(&mut rows, hosts, [a, b], &settings);

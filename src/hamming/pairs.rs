@@ -17,7 +17,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{HostId, Rank, SimHash};
+use crate::ids::{HostId, Page, SimHash};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
@@ -30,12 +30,12 @@ pub struct SimhashDocId {
     simhash_high: u32,
     simhash_low: u32,
     /// The page.
-    pub doc: Rank,
+    pub doc: Page,
 }
 
 impl SimhashDocId {
     /// A row.
-    pub fn new(simhash: SimHash, doc: Rank) -> SimhashDocId {
+    pub fn new(simhash: SimHash, doc: Page) -> SimhashDocId {
         SimhashDocId { simhash_high: (simhash >> 32) as u32, simhash_low: simhash as u32, doc }
     }
 
@@ -51,7 +51,7 @@ pub struct Face {
     /// The host.
     pub host: HostId,
     /// The smallest of them.
-    pub page: Rank,
+    pub page: Page,
 }
 
 /// Groups of pages with equal simhash, ascending by simhash.
@@ -73,7 +73,7 @@ impl Groups {
     }
 
     /// Its smallest page.
-    pub fn smallest(&self, group: u32) -> Rank {
+    pub fn smallest(&self, group: u32) -> Page {
         self.faces(group).iter().map(|face| face.page).min().expect("a group has pages")
     }
 
@@ -86,7 +86,7 @@ impl Groups {
 
 /// What was found on the way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct NearCounts {
     /// Distinct simhashes.
     pub distinct: u64,
     /// Pairs of distinct simhashes within k bits.
@@ -101,7 +101,11 @@ pub struct Found {
 ///
 /// # Cost
 /// That of [`within_k`] on the distinct simhashes, and for every pair of near ones a look at the hosts of both groups.
-pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Hamming) -> (Vec<SimilarPair>, Found) {
+pub fn similar_pairs(
+    rows: &mut [SimhashDocId],
+    hosts: &[HostId],
+    settings: &Hamming,
+) -> (Vec<SimilarPair>, NearCounts) {
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(rows, hosts, &mut pairs);
@@ -117,11 +121,11 @@ pub fn similar_pairs(rows: &mut [SimhashDocId], hosts: &[HostId], settings: &Ham
     let kept = (pairs.len() - between) as u64;
     pairs.sort_unstable();
     let (distinct, near) = (groups.simhashes.len() as u64, near.len() as u64);
-    (pairs, Found { distinct, near, guarded: near - kept })
+    (pairs, NearCounts { distinct, near, guarded: near - kept })
 }
 
 /// Two pages, the smaller first.
-pub fn pair(x: Rank, y: Rank, value: u32) -> SimilarPair {
+pub fn pair(x: Page, y: Page, value: u32) -> SimilarPair {
     SimilarPair { a: x.min(y), b: x.max(y), value }
 }
 
@@ -150,7 +154,7 @@ pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPai
 }
 
 /// The page of each near group that a group speaks for, if it speaks for any; `near` are all that are near, as (distance, faces).
-pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<Option<Rank>> {
+pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<Option<Page>> {
     let home = groups.faces(group);
     let nearest = near.iter().map(|other| other.0).min().unwrap_or(0);
     let mut best: Vec<(HostId, u32)> =
@@ -173,7 +177,7 @@ fn speak(groups: &Groups, near: &[(u32, u32, u32)], pairs: &mut Vec<SimilarPair>
     // Each pair of groups as either of them sees it: (from, to, distance).
     let mut views: Vec<[u32; 3]> = near.iter().flat_map(|&(x, y, d)| [[x, y, d], [y, x, d]]).collect();
     views.sort_unstable();
-    let mut spoken_for: Vec<Option<Rank>> = Vec::with_capacity(views.len());
+    let mut spoken_for: Vec<Option<Page>> = Vec::with_capacity(views.len());
     for views in views.chunk_by(|x, y| x[0] == y[0]) {
         let seen: Vec<_> = views.iter().map(|&[_, to, distance]| (distance, groups.faces(to))).collect();
         spoken_for.extend(self::spoken_for(groups, views[0][0], &seen));
@@ -196,7 +200,7 @@ mod tests {
     use crate::overlap::guard::{Match, best_on_each_host};
 
     /// All pairs of pages within k, those alone that both ends speak for where there is a guard.
-    fn all_pairs(rows: &[SimhashDocId], hosts: &[HostId], settings: &Hamming) -> Vec<(Rank, Rank)> {
+    fn all_pairs(rows: &[SimhashDocId], hosts: &[HostId], settings: &Hamming) -> Vec<(Page, Page)> {
         let distance = |x: &SimhashDocId, y: &SimhashDocId| (x.simhash() ^ y.simhash()).count_ones();
         let mut matches = Vec::new();
         for x in rows {
@@ -205,7 +209,7 @@ mod tests {
                 matches.push(Match { from: x.doc, host, to: y.doc, shared, larger: 64 });
             }
         }
-        let mut votes: BTreeSet<(Rank, Rank)> = matches.iter().map(|m| (m.from, m.to)).collect();
+        let mut votes: BTreeSet<(Page, Page)> = matches.iter().map(|m| (m.from, m.to)).collect();
         if settings.guard == Guard::MutualBest {
             votes.clear();
             best_on_each_host(&mut matches, |page| hosts[page as usize], |m| _ = votes.insert((m.from, m.to)));
@@ -214,8 +218,8 @@ mod tests {
     }
 
     /// Relabels by the smallest page until nothing changes.
-    fn clusters(pages: usize, pairs: &[(Rank, Rank)]) -> Vec<Rank> {
-        let mut labels: Vec<Rank> = (0..pages as Rank).collect();
+    fn clusters(pages: usize, pairs: &[(Page, Page)]) -> Vec<Page> {
+        let mut labels: Vec<Page> = (0..pages as Page).collect();
         for _ in 0..pages {
             for &(x, y) in pairs {
                 let least = labels[x as usize].min(labels[y as usize]);
@@ -229,7 +233,7 @@ mod tests {
     fn equal_simhashes_make_a_star_not_a_clique() {
         let mut rows: Vec<_> = (0..1000).map(|doc| SimhashDocId::new(7, doc)).collect();
         let settings = Hamming { k: 3, guard: Guard::MutualBest };
-        let (pairs, found) = similar_pairs(&mut rows, &[0; 1000], &settings);
+        let (pairs, found) = similar_pairs(&mut rows, &[HostId(0); 1000], &settings);
         assert_eq!((pairs.len(), found.distinct, found.near), (999, 1, 0));
         assert!(pairs.iter().all(|pair| pair.a == 0 && pair.value == 0));
     }
@@ -238,17 +242,17 @@ mod tests {
     fn the_nearer_page_of_a_host_is_the_match() {
         // Pages 1 and 2 stand on one host, at 1 and 2 bits from page 0.
         let mut rows = [(0b000, 0), (0b001, 1), (0b110, 2)].map(|(simhash, doc)| SimhashDocId::new(simhash, doc));
-        let hosts = [0, 1, 1];
+        let hosts = [0, 1, 1].map(HostId);
         let guarded = similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::MutualBest });
         assert_eq!(guarded.0, [SimilarPair { a: 0, b: 1, value: 1 }]);
-        assert_eq!(guarded.1, Found { distinct: 3, near: 2, guarded: 1 });
+        assert_eq!(guarded.1, NearCounts { distinct: 3, near: 2, guarded: 1 });
         assert_eq!(similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::None }).0.len(), 2);
     }
 
     proptest! {
         #[test]
         fn the_clusters_are_those_of_all_pairs(
-            pages in prop::collection::vec((0u64..64, 0u32..5), 1..40), k in 0u32..4, guarded: bool
+            pages in prop::collection::vec((0u64..64, (0u32..5).prop_map(HostId)), 1..40), k in 0u32..4, guarded: bool
         ) {
             let settings = Hamming { k, guard: if guarded { Guard::MutualBest } else { Guard::None } };
             let hosts: Vec<HostId> = pages.iter().map(|page| page.1).collect();

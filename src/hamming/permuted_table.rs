@@ -33,14 +33,14 @@ use serde::{Deserialize, Serialize};
 use super::checked::{Checked, checks, checks_bytes};
 use super::permutation::Permutation;
 use super::scan::{packed, prefetch, scan};
-use super::sections::{self, Bytes, Kind, Opened};
+use super::sections::{self, Bytes, FileKind, Opened};
 use crate::error::{Error, Result};
 
 /// Format of tables that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
-const KIND: Kind =
-    Kind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
+const KIND: FileKind =
+    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
 
 const CHECKS: usize = 0;
 const DIRECTORY: usize = 1;

@@ -41,7 +41,7 @@ impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Bytes<T> {
 
 /// What tells a kind of file from others.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct FileKind {
     /// First bytes of the file.
     pub magic: &'static [u8; 8],
     /// Format that this build writes and reads.
@@ -93,7 +93,7 @@ pub fn short_checksum(bytes: &[u8]) -> u32 {
 }
 
 /// The head of a file with these sections, which are to follow it.
-pub fn head<About: Serialize>(kind: Kind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
+pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
     let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
     let description = Description { about, sections: sections.iter().map(entry).collect() };
     let description = serde_json::to_vec(&description).expect("a description is plain values");
@@ -113,7 +113,7 @@ pub struct Opened<About> {
     sections: Vec<(Range<u64>, String)>,
     checksum: String,
     name: String,
-    kind: Kind,
+    kind: FileKind,
 }
 
 impl<About: DeserializeOwned> Opened<About> {
@@ -121,7 +121,7 @@ impl<About: DeserializeOwned> Opened<About> {
     ///
     /// # Errors
     /// [`Error::Input`] when it is no such file, of another format, damaged or cut; those of reading.
-    pub fn open(kind: Kind, name: &str, file: &dyn ReadAt, sections: usize) -> Result<Opened<About>> {
+    pub fn open(kind: FileKind, name: &str, file: &dyn ReadAt, sections: usize) -> Result<Opened<About>> {
         let damaged = |how: &str| damaged(kind, name, how);
         let mut head = file.read_at(0, 4 << 10)?;
         let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
@@ -169,7 +169,7 @@ impl<About: DeserializeOwned> Opened<About> {
     }
 }
 
-fn damaged(kind: Kind, name: &str, how: &str) -> Error {
+fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
     Error::input(name, format!("{} that is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
 }
 

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::languages::{NONE, stemmer, stop_words};
-use super::settings::{Guard, Job, Kind, Measure, MergeCondition, Unit};
+use super::settings::{Guard, Job, JobKind, Measure, MergeCondition, Unit};
 use crate::error::{Error, Result};
 
 /// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings that override it, in order.
@@ -35,7 +35,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
         got: cause.message().into(),
         must_be: "of the type that `webtwin check` shows".into(),
     })?;
-    if job.kind == Kind::Signatures {
+    if job.kind == JobKind::Signatures {
         if !matches!(job.similar.by, Measure::Overlap | Measure::Signatures) {
             return Err(Error::Setting {
                 file: file.into(),
@@ -223,7 +223,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }
-    if job.kind == Kind::Study && (job.chunks.unit != Unit::ShingleParagraphs || job.chunks.bits != 64) {
+    if job.kind == JobKind::Study && (job.chunks.unit != Unit::ShingleParagraphs || job.chunks.bits != 64) {
         return refuse(
             "chunks",
             format!("{:?}", job.chunks),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Which kind of result the job computes.
-    pub kind: Kind,
+    pub kind: JobKind,
     /// Where the crawl is and how it is read.
     pub input: Input,
     /// Which URLs stand for others, so that links to them count as links to those.
@@ -93,14 +93,14 @@ pub struct Batch {
 /// What a job computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum JobKind {
     /// Pages to similar pages, trivial clusters, collections and the avoid list.
     Replicas,
     /// Pages, or ready-made fingerprints, to a fingerprint file.
     Fingerprints,
     /// Fingerprint file and queries to near pairs.
     Hamming,
-    /// As [`Kind::Replicas`], with similar pages by signatures.
+    /// As [`JobKind::Replicas`], with similar pages by signatures.
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
@@ -458,7 +458,7 @@ pub struct Effort {
 impl Default for Job {
     fn default() -> Self {
         Job {
-            kind: Kind::Replicas,
+            kind: JobKind::Replicas,
             input: Input {
                 urls: Vec::new(),
                 base: "http://localhost/".into(),

@@ -15,13 +15,13 @@
 
 use super::SimilarPair;
 use super::prune::PageSet;
-use crate::ids::Rank;
+use crate::ids::Page;
 
 /// Calls `decided(page, is_member)` for every page that can be decided; `pairs` are all pairs of some larger pages, by
 /// the larger page. `waiting` are the undecided pages, `members` those that have joined a centre.
-pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Rank, bool)) {
+pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Page, bool)) {
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
-        let is_centre = |page: Rank| !waiting.contains(page) && !members.contains(page);
+        let is_centre = |page: Page| !waiting.contains(page) && !members.contains(page);
         if of_page.iter().any(|pair| is_centre(pair.a)) {
             decided(of_page[0].b, true);
         } else if of_page.iter().all(|pair| members.contains(pair.a)) {
@@ -33,7 +33,7 @@ pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut d
 /// Keeps one pair for each member among `pairs`, which are all pairs of some larger pages, by the larger page: the pair
 /// with the centre it resembles most (ties: the smaller centre). `larger(a, b)` is the number of chunks of the larger
 /// page.
-pub fn keep_best(pairs: &mut Vec<SimilarPair>, members: &PageSet, larger: impl Fn(Rank, Rank) -> u32) {
+pub fn keep_best(pairs: &mut Vec<SimilarPair>, members: &PageSet, larger: impl Fn(Page, Page) -> u32) {
     let mut best = Vec::new();
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| members.contains(of_page[0].b)) {
         let centres = of_page.iter().filter(|pair| !members.contains(pair.a));

@@ -1,24 +1,30 @@
 //! Pairs of pages, once for each chunk they share, become counts.
 
-use crate::ids::Rank;
+use crate::ids::Page;
 
 /// A pair as a number that sorts as pairs do; `a < b`.
 #[inline]
-pub fn pair_key(a: Rank, b: Rank) -> u64 {
+pub fn pair_key(a: Page, b: Page) -> u64 {
     u64::from(a) << 32 | u64::from(b)
+}
+
+/// The smaller page of a pair.
+#[inline]
+pub fn smaller(pair: u64) -> Page {
+    (pair >> 32) as Page
 }
 
 /// Scratch of [`count`], reused from one bucket to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     starts: Vec<u32>,
-    partners: Vec<Rank>,
-    table: Vec<(Rank, u32)>,
-    found: Vec<(Rank, u32)>,
+    partners: Vec<Page>,
+    table: Vec<(Page, u32)>,
+    found: Vec<(Page, u32)>,
 }
 
-/// Marks an empty slot: no page has this rank.
-const NONE: Rank = Rank::MAX;
+/// Marks an empty slot: no page has this number.
+const NONE: Page = Page::MAX;
 
 /// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending order; returns the
 /// number of distinct pairs among the pages that are in that many.
@@ -29,14 +35,14 @@ const NONE: Rank = Rank::MAX;
 /// One scatter of the pairs by `a`, and one look-up in a small hash table for each.
 pub fn count(
     pairs: &[u64],
-    first: Rank,
+    first: Page,
     pages: usize,
     least: u32,
     scratch: &mut Scratch,
-    mut found: impl FnMut(Rank, Rank, u32),
+    mut found: impl FnMut(Page, Page, u32),
 ) -> u64 {
     let Scratch { starts, partners, table, found: enough } = scratch;
-    let page = |pair: u64| ((pair >> 32) as Rank - first) as usize;
+    let page = |pair: u64| (smaller(pair) - first) as usize;
     starts.clear();
     starts.resize(pages + 1, 0);
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
@@ -49,7 +55,7 @@ pub fn count(
     partners.resize(pairs.len(), 0);
     for &pair in pairs {
         let at = &mut starts[page(pair) + 1];
-        partners[*at as usize] = pair as Rank;
+        partners[*at as usize] = pair as Page;
         *at += 1;
     }
     let mut candidates = 0;
@@ -86,7 +92,7 @@ pub fn count(
             }
         }
         enough.sort_unstable();
-        enough.iter().for_each(|&(b, slot)| found(first + at as Rank, b, table[slot as usize].1));
+        enough.iter().for_each(|&(b, slot)| found(first + at as Page, b, table[slot as usize].1));
     }
     candidates
 }

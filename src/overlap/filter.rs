@@ -1,6 +1,6 @@
 //! Which chunks count: neither those of a site's template, nor those all over the crawl.
 
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 use crate::job::Overlap;
 
 /// Whether a chunk counts, and if not, why.
@@ -20,7 +20,7 @@ pub enum Verdict {
 ///
 /// # Cost
 /// A sort of the pages' hosts; `scratch` is reused between chunks.
-pub fn judge(docs: &[Rank], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
+pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
     let few = settings.template_pages as usize;
     if few > 0 && docs.len() > few {
         scratch.clear();
@@ -46,11 +46,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_template_chunk_stands_on_more_pages_of_one_host_than_allowed(
-            hosts in prop::collection::vec(0u32..4, 1..20), template_pages in 0u32..6, max_documents in 0u32..20
+            hosts in prop::collection::vec((0u32..4).prop_map(HostId), 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
             let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
-            let docs: Vec<Rank> = (0..hosts.len() as u32).collect();
-            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == host).count()).max().unwrap();
+            let docs: Vec<Page> = (0..hosts.len() as u32).collect();
+            let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
             let want = if template_pages > 0 && most > template_pages as usize {
                 Verdict::Template
             } else if max_documents > 0 && hosts.len() > max_documents as usize {

@@ -6,18 +6,18 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 
 /// A similar pair as seen from one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Match {
     /// The page that looks for matches.
-    pub from: Rank,
+    pub from: Page,
     /// Host of the page it finds.
     pub host: HostId,
     /// The page it finds.
-    pub to: Rank,
+    pub to: Page,
     /// Number of fingerprints shared.
     pub shared: u32,
     /// Chunks of the larger of the two pages; resemblance is `shared / larger`.
@@ -37,7 +37,7 @@ impl Match {
 /// match there must not be beaten by any match elsewhere either. `home(page)` is a page's host.
 ///
 /// `matches` must hold all matches of each `from` page in it; it is sorted on the way.
-pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Rank) -> HostId, mut vote: impl FnMut(&Match)) {
+pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Page) -> HostId, mut vote: impl FnMut(&Match)) {
     matches.sort_unstable();
     let best_of = |rivals: &[Match]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");
     for of_page in matches.chunk_by(|x, y| x.from == y.from) {

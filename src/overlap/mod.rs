@@ -32,7 +32,7 @@ pub mod sort_based;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
 
 /// A row of `FPrint-DocID`: 12 bytes. Rows order by fingerprint, then page.
@@ -42,12 +42,12 @@ pub struct FPrintDocId {
     fprint_high: u32,
     fprint_low: u32,
     /// The page that has the chunk.
-    pub doc: Rank,
+    pub doc: Page,
 }
 
 impl FPrintDocId {
     /// Makes a row.
-    pub fn new(fprint: FPrint, doc: Rank) -> FPrintDocId {
+    pub fn new(fprint: FPrint, doc: Page) -> FPrintDocId {
         FPrintDocId { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, doc }
     }
 
@@ -66,10 +66,10 @@ impl FPrintDocId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct SimilarPair {
-    /// The page with the smaller rank.
-    pub a: Rank,
-    /// The page with the larger rank.
-    pub b: Rank,
+    /// The smaller page.
+    pub a: Page,
+    /// The larger page.
+    pub b: Page,
     /// F, the fingerprints shared; for simhashes, the bits in which they differ; for signatures, their distance in
     /// billionths; 0 for exact copies.
     pub value: u32,

@@ -26,27 +26,27 @@ use bytemuck::{Pod, Zeroable};
 
 use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Page, splitmix64};
 
 /// Link targets kept per page.
 pub const KEPT: usize = 4;
 
-/// Marks an unused target: no page has this rank.
-const NONE: Rank = Rank::MAX;
+/// Marks an unused target: no page has this number.
+const NONE: Page = Page::MAX;
 
 /// A page with a sample of the pages of its host that it links to: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Linked {
     /// The page whose links these are.
-    pub page: Rank,
-    targets: [Rank; KEPT],
+    pub page: Page,
+    targets: [Page; KEPT],
 }
 
 impl Linked {
     /// Makes a row from a page and all pages of its host that it links to.
-    pub fn new(page: Rank, targets: impl Iterator<Item = Rank>) -> Linked {
-        let mut kept: Vec<Rank> = targets.collect();
+    pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> Linked {
+        let mut kept: Vec<Page> = targets.collect();
         kept.sort_unstable_by_key(|&target| splitmix64(u64::from(target)));
         kept.dedup();
         kept.resize(KEPT, NONE);
@@ -74,14 +74,14 @@ pub fn keep_apart(
     exact_pairs: &[SimilarPair],
     pages: &[Linked],
     hosts: &[HostId],
-    larger: impl Fn(Rank, Rank) -> u32,
+    larger: impl Fn(Page, Page) -> u32,
 ) {
-    let place = |page: Rank| pages.partition_point(|linked| linked.page < page) as u32;
+    let place = |page: Page| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
     let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
     // Two clusters that were kept apart once stay apart while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
-    let mut join = |a: Rank, b: Rank, whatever: bool| {
+    let mut join = |a: Page, b: Page, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
         let (few, many) = if places[x as usize].len() < places[y as usize].len() { (x, y) } else { (y, x) };
         if x == y || (!whatever && refused.contains(&(x.min(y), x.max(y)))) {
@@ -123,16 +123,16 @@ mod tests {
         exact_pairs: &[SimilarPair],
         pages: &[Linked],
         hosts: &[HostId],
-        larger: impl Fn(Rank, Rank) -> u32,
+        larger: impl Fn(Page, Page) -> u32,
     ) -> Vec<SimilarPair> {
-        let neighbours = |p: Rank, q: Rank| {
-            let targets = |page: Rank| pages.iter().find(|linked| linked.page == page).unwrap().targets;
-            let linked = |page: Rank| targets(page).into_iter().filter(|&target| target != NONE);
+        let neighbours = |p: Page, q: Page| {
+            let targets = |page: Page| pages.iter().find(|linked| linked.page == page).unwrap().targets;
+            let linked = |page: Page| targets(page).into_iter().filter(|&target| target != NONE);
             let same_host = hosts[p as usize] == hosts[q as usize];
             let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0;
             same_host && (both_nowhere || linked(p).any(|target| linked(q).any(|other| target == other)))
         };
-        let mut clusters: Vec<BTreeSet<Rank>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
+        let mut clusters: Vec<BTreeSet<Page>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
         let mut ordered = pairs.to_vec();
         ordered.sort_by(|x, y| {
             let resemblance = |pair: &SimilarPair| f64::from(pair.value) / f64::from(larger(pair.a, pair.b));
@@ -140,11 +140,11 @@ mod tests {
         });
         for (pair, exact) in exact_pairs.iter().map(|pair| (pair, true)).chain(ordered.iter().map(|pair| (pair, false)))
         {
-            let of = |page: Rank| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
+            let of = |page: Page| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
             let (x, y) = (of(pair.a), of(pair.b));
             let apart = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
             if x != y && (exact || !apart) {
-                let joined: BTreeSet<Rank> = clusters[x].union(&clusters[y]).copied().collect();
+                let joined: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
                 clusters[x] = joined;
                 clusters.remove(y);
             }
@@ -161,16 +161,16 @@ mod tests {
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
             links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
-            hosts in prop::collection::vec(0u32..3, 14)
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14)
         ) {
-            let pair = |a: Rank, b: Rank, value| SimilarPair { a: a.min(b), b: a.max(b), value };
+            let pair = |a: Page, b: Page, value| SimilarPair { a: a.min(b), b: a.max(b), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
             // A target belongs to one host only.
-            let target = |page: usize, number: Rank| 100 * (hosts[page] + 1) + number;
-            let linked = |page: usize| Linked::new(page as Rank, links[page].iter().map(|&number| target(page, number)));
+            let target = |page: usize, number: Page| 100 * (hosts[page].0 + 1) + number;
+            let linked = |page: usize| Linked::new(page as Page, links[page].iter().map(|&number| target(page, number)));
             let pages: Vec<_> = (0..14).map(linked).collect();
-            let larger = |a: Rank, b: Rank| 6 + (a + b) % 3;
+            let larger = |a: Page, b: Page| 6 + (a + b) % 3;
             let want = by_definition(&pairs, &exact, &pages, &hosts, larger);
             keep_apart(&mut pairs, &exact, &pages, &hosts, larger);
             prop_assert_eq!(pairs, want);
@@ -183,14 +183,14 @@ mod tests {
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
         let pair = |a, b, value| SimilarPair { a, b, value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
-        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1], |_, _| 10);
+        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
     }
 
     #[test]
     fn the_smallest_hashes_stand_for_all_links() {
         let targets = |linked: Linked| BTreeSet::from(linked.targets);
-        let all: Vec<Rank> = (0..40).collect();
+        let all: Vec<Page> = (0..40).collect();
         let kept = targets(Linked::new(7, all.iter().copied()));
         assert_eq!(kept.len(), KEPT);
         assert_eq!(targets(Linked::new(8, all.iter().rev().copied().chain([3]))), kept);

@@ -8,7 +8,7 @@
 //! # Deviations
 //! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
 
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Overlap;
 
 use super::millionths;
@@ -36,7 +36,7 @@ impl SharedChunks {
     }
 
     /// Counts one chunk for each page that has it.
-    pub fn count(&mut self, docs: &[Rank]) {
+    pub fn count(&mut self, docs: &[Page]) {
         for &doc in docs {
             let region = (doc >> REGION_BITS) as usize;
             let pending = &mut self.pending[region];
@@ -92,24 +92,24 @@ impl PageSet {
     }
 
     /// Adds a page to the set.
-    pub fn insert(&mut self, page: Rank) {
+    pub fn insert(&mut self, page: Page) {
         self.0[page as usize / 64] |= 1 << (page % 64);
     }
 
     /// Removes a page from the set.
-    pub fn remove(&mut self, page: Rank) {
+    pub fn remove(&mut self, page: Page) {
         self.0[page as usize / 64] &= !(1 << (page % 64));
     }
 
     /// Whether a page is in the set.
     #[inline]
-    pub fn contains(&self, page: Rank) -> bool {
+    pub fn contains(&self, page: Page) -> bool {
         self.0[page as usize / 64] >> (page % 64) & 1 == 1
     }
 
     /// Removes the set's pages from a list. This is `Vec::retain` without a branch, which exact copies would
     /// mispredict, so that many look-ups are in flight at once.
-    pub fn leave_out(&self, pages: &mut Vec<Rank>) {
+    pub fn leave_out(&self, pages: &mut Vec<Page>) {
         let mut kept = 0;
         for at in 0..pages.len() {
             let page = pages[at];
@@ -137,6 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::HostId;
     use crate::overlap::{FPrintDocId, sort_based};
 
     proptest! {
@@ -147,9 +148,9 @@ mod tests {
         ) {
             let settings = Overlap { min_shared, min_resemblance, doubt, ..sort_based::tests::paper(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let want = sort_based::similar_pairs(&table, &[0; 20], &[], &settings);
+            let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
-            let mut runs: BTreeMap<u64, Vec<Rank>> = BTreeMap::new();
+            let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
             for &(fprint, doc) in &rows {
                 runs.entry(fprint).or_default().push(doc);
                 chunks[doc as usize] += 1;
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn pages_that_wait_are_counted_like_the_others() {
         let mut shared = SharedChunks::new(200_000);
-        let docs: Vec<Rank> = (0..100_000u64).map(|n| (crate::ids::splitmix64(n) % 200_000) as Rank).collect();
+        let docs: Vec<Page> = (0..100_000u64).map(|n| (crate::ids::splitmix64(n) % 200_000) as Page).collect();
         docs.chunks(7).for_each(|docs| shared.count(docs));
         let mut want = vec![0u8; 200_000];
         docs.iter().for_each(|&doc| want[doc as usize] += 1);

@@ -6,18 +6,18 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Page, splitmix64};
 
 /// A row of `FPrint-DocID` of some width. Rows order by key, then page.
 pub trait Row: Pod + Ord + Send {
     /// Makes the row of a fingerprint and a page.
-    fn new(fprint: FPrint, doc: Rank) -> Self;
+    fn new(fprint: FPrint, doc: Page) -> Self;
 
     /// The spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
     /// The page that has the chunk.
-    fn doc(&self) -> Rank;
+    fn doc(&self) -> Page;
 }
 
 /// A row of a recipe with 32 bits: 8 bytes, as in \[SGM98\] section 2.
@@ -26,7 +26,7 @@ pub trait Row: Pod + Ord + Send {
 pub struct Row32(u64);
 
 impl Row for Row32 {
-    fn new(fprint: FPrint, doc: Rank) -> Row32 {
+    fn new(fprint: FPrint, doc: Page) -> Row32 {
         Row32(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
     }
 
@@ -34,8 +34,8 @@ impl Row for Row32 {
         self.0 & !0xffff_ffff
     }
 
-    fn doc(&self) -> Rank {
-        self.0 as Rank
+    fn doc(&self) -> Page {
+        self.0 as Page
     }
 }
 
@@ -45,11 +45,11 @@ impl Row for Row32 {
 pub struct Row64 {
     high: u32,
     low: u32,
-    doc: Rank,
+    doc: Page,
 }
 
 impl Row for Row64 {
-    fn new(fprint: FPrint, doc: Rank) -> Row64 {
+    fn new(fprint: FPrint, doc: Page) -> Row64 {
         let key = splitmix64(fprint);
         Row64 { high: (key >> 32) as u32, low: key as u32, doc }
     }
@@ -58,7 +58,7 @@ impl Row for Row64 {
         u64::from(self.high) << 32 | u64::from(self.low)
     }
 
-    fn doc(&self) -> Rank {
+    fn doc(&self) -> Page {
         self.doc
     }
 }
@@ -78,7 +78,7 @@ impl Shares {
 
     /// Worker that owns a key.
     #[inline]
-    pub fn worker(&self, key: u64) -> usize {
+    pub fn owner(&self, key: u64) -> usize {
         ((u128::from(key) * u128::from(self.workers)) >> 64) as usize
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, doc)).collect();
         for worker in 0..workers {
             for bucket in 0..1 << bucket_bits {
-                let mine = |row: &&R| shares.worker(row.key()) == worker && shares.bucket(row.key()) == bucket;
+                let mine = |row: &&R| shares.owner(row.key()) == worker && shares.bucket(row.key()) == bucket;
                 let mut got: Vec<R> = rows.iter().filter(mine).copied().collect();
                 let mut want = got.clone();
                 sort_bucket(&mut got, &mut Vec::new(), shares);
@@ -193,7 +193,7 @@ mod tests {
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {
             for (kind, key) in [Row32::new(fprint, 0).key(), Row64::new(fprint, 0).key()].into_iter().enumerate() {
-                rows[shares.worker(key) * 16 + shares.bucket(key)][kind] += 1;
+                rows[shares.owner(key) * 16 + shares.bucket(key)][kind] += 1;
             }
         }
         assert!(rows.iter().flatten().all(|n| (800..1200).contains(n)), "{rows:?}");

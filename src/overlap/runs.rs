@@ -3,16 +3,16 @@
 //! A run is a record of 32-bit words: the number of pages, then the pages, ascending. That is 4 bytes per row and 4 per
 //! chunk, a third of `FPrint-DocID`.
 
-use crate::ids::Rank;
+use crate::ids::Page;
 
 /// The record of a run.
-pub fn record(docs: &[Rank]) -> impl ExactSizeIterator<Item = u32> + '_ {
+pub fn record(docs: &[Page]) -> impl ExactSizeIterator<Item = u32> + '_ {
     Record { head: Some(docs.len() as u32), docs: docs.iter() }
 }
 
 struct Record<'a> {
     head: Option<u32>,
-    docs: std::slice::Iter<'a, Rank>,
+    docs: std::slice::Iter<'a, Page>,
 }
 
 impl Iterator for Record<'_> {
@@ -35,9 +35,9 @@ impl ExactSizeIterator for Record<'_> {}
 pub struct Runs<'a>(pub &'a [u32]);
 
 impl<'a> Iterator for Runs<'a> {
-    type Item = &'a [Rank];
+    type Item = &'a [Page];
 
-    fn next(&mut self) -> Option<&'a [Rank]> {
+    fn next(&mut self) -> Option<&'a [Page]> {
         let (&pages, rest) = self.0.split_first()?;
         let (docs, rest) = rest.split_at(pages as usize);
         self.0 = rest;
@@ -46,7 +46,7 @@ impl<'a> Iterator for Runs<'a> {
 }
 
 /// Number of pairs of pages that a run makes.
-pub fn pairs_of(docs: &[Rank]) -> u64 {
+pub fn pairs_of(docs: &[Page]) -> u64 {
     let pages = docs.len() as u64;
     pages * pages.saturating_sub(1) / 2
 }
@@ -62,7 +62,7 @@ mod tests {
         fn runs_come_back_as_they_were_recorded(runs: Vec<Vec<u32>>) {
             let words: Vec<u32> = runs.iter().flat_map(|docs| record(docs)).collect();
             prop_assert_eq!(words.len(), runs.iter().map(|docs| record(docs).len()).sum::<usize>());
-            prop_assert_eq!(Runs(&words).map(<[Rank]>::to_vec).collect::<Vec<_>>(), runs);
+            prop_assert_eq!(Runs(&words).map(<[Page]>::to_vec).collect::<Vec<_>>(), runs);
         }
     }
 }

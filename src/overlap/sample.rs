@@ -6,7 +6,7 @@ use super::planner::{heavy_thousandths, pilot_rate};
 use super::prune::PageSet;
 use super::runs::pairs_of;
 use super::sort_based::counting_runs;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Page, splitmix64};
 use crate::job::Overlap;
 
 /// Pairs of the pages of a sample, one for each chunk that two pages share.
@@ -42,10 +42,10 @@ pub fn sample_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
     copies: &PageSet,
-    item: impl Fn(Rank) -> u32,
+    item: impl Fn(Page) -> u32,
     settings: &Overlap,
 ) -> SamplePairs {
-    let runs: Vec<Vec<Rank>> = counting_runs(fprint_docid, hosts, settings)
+    let runs: Vec<Vec<Page>> = counting_runs(fprint_docid, hosts, settings)
         .filter_map(|mut docs| {
             copies.leave_out(&mut docs);
             (docs.len() > 1).then_some(docs)
@@ -76,14 +76,14 @@ mod tests {
         #[test]
         fn pairs_are_the_chunks_that_the_pages_of_the_sort_based_table_share(
             rows in prop::collection::btree_set((0u64..30, 0u32..24), 0..300),
-            hosts in prop::collection::vec(0u32..4, 24),
+            hosts in prop::collection::vec((0u32..4).prop_map(HostId), 24),
             copies in prop::collection::btree_set(0u32..24, 0..6),
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
             let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
             let any = Overlap { template_pages, max_documents, ..paper(1) };
             let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
-            let item = |doc: Rank| doc / 5;
+            let item = |doc: Page| doc / 5;
             let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
             let sum = |of: &dyn Fn(&crate::overlap::SimilarPair) -> bool| {
                 shared.iter().filter(|pair| of(pair)).map(|pair| u64::from(pair.value)).sum::<u64>()
@@ -92,7 +92,7 @@ mod tests {
             let heavy = sum(&|pair| pair.value >= min_shared);
             let expected =
                 SamplePairs { within, across: all - within, heavy_thousandths: heavy * 1000 / all.max(1) };
-            let copies = PageSet::new(24, |page| copies.contains(&(page as Rank)));
+            let copies = PageSet::new(24, |page| copies.contains(&(page as Page)));
             let settings = Overlap { min_shared, ..any };
             prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
         }
@@ -104,7 +104,7 @@ mod tests {
             // A page per item, and one chunk on all of them.
             let table: Vec<_> = (0..items).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![0; items as usize], &none, |doc| doc, &paper(1))
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc, &paper(1))
         };
         assert_eq!((across(2).across, across(4).across), (1, 6));
         assert_eq!(across(2).across_all(2, 4), 6);

@@ -23,7 +23,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::millionths;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{ClusterId, FPrint, HostId};
 use crate::job::Servers;
 
 /// A page that has copies: 24 bytes. Orders by cluster, then server.
@@ -31,7 +31,7 @@ use crate::job::Servers;
 #[repr(C)]
 pub struct ServerPage {
     /// Trivial cluster of the page.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// Server that has the page.
     pub host: HostId,
     path: [u32; 2],
@@ -40,7 +40,7 @@ pub struct ServerPage {
 
 impl ServerPage {
     /// Makes a row from a page, the hash of its path and query, and the hash of its text.
-    pub fn new(cluster: Rank, host: HostId, path: u64, text: FPrint) -> ServerPage {
+    pub fn new(cluster: ClusterId, host: HostId, path: u64, text: FPrint) -> ServerPage {
         let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }
@@ -60,10 +60,17 @@ pub struct ServerPair {
     pub same_path: u32,
 }
 
+impl ServerPair {
+    /// The two servers as one number.
+    pub fn key(&self) -> u64 {
+        u64::from(self.a) << 32 | u64::from(self.b)
+    }
+}
+
 /// Relation of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ServerPairKind {
     /// Two names of one server: nearly all pages of one are on the other, under the same path.
     Alias,
     /// Nearly all pages of one are on the other, at other paths or in other versions.
@@ -72,13 +79,13 @@ pub enum Kind {
     Part,
 }
 
-impl Kind {
+impl ServerPairKind {
     /// The word in the column `server_pairs.kind`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Alias => "alias",
-            Kind::Mirror => "mirror",
-            Kind::Part => "part",
+            ServerPairKind::Alias => "alias",
+            ServerPairKind::Mirror => "mirror",
+            ServerPairKind::Part => "part",
         }
     }
 }
@@ -125,14 +132,14 @@ fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
 
 /// Relation of the servers of a pair; `None` if they share fewer than T pages. `pages_a` and `pages_b` count their
 /// pages that have text.
-pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<Kind> {
+pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<ServerPairKind> {
     let smaller = u64::from(pages_a.min(pages_b));
     let nearly_all = |pages: u32| u64::from(pages) * 1_000_000 >= millionths(settings.nearly_all) * smaller;
     match pair {
         pair if pair.shared < settings.min_shared => None,
-        pair if nearly_all(pair.same_path) => Some(Kind::Alias),
-        pair if nearly_all(pair.shared) => Some(Kind::Mirror),
-        _ => Some(Kind::Part),
+        pair if nearly_all(pair.same_path) => Some(ServerPairKind::Alias),
+        pair if nearly_all(pair.shared) => Some(ServerPairKind::Mirror),
+        _ => Some(ServerPairKind::Part),
     }
 }
 
@@ -213,7 +220,9 @@ mod tests {
     fn pages() -> impl Strategy<Value = Vec<ServerPage>> {
         // Text decides the cluster, as equal texts are in one; a path is once on a server.
         prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
-            let page = |((host, path), text): ((u32, u64), u64)| ServerPage::new(text as u32 / 3, host, path, text);
+            let page = |((host, path), text): ((u32, u64), u64)| {
+                ServerPage::new(ClusterId(text as u32 / 3), HostId(host), path, text)
+            };
             let mut pages: Vec<ServerPage> = pages.into_iter().map(page).collect();
             pages.sort_unstable();
             pages
@@ -224,21 +233,20 @@ mod tests {
     fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), (u32, u32)> {
         let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
         let mut found = BTreeMap::new();
-        for a in 0..5 {
-            for b in a + 1..5 {
-                let mut left_over = of(b);
-                let mut shared = 0;
-                for page in of(a) {
-                    if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
-                        left_over.remove(at);
-                        shared += 1;
-                    }
+        let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (HostId(a), HostId(b))));
+        for (a, b) in pairs {
+            let mut left_over = of(b);
+            let mut shared = 0;
+            for page in of(a) {
+                if let Some(at) = left_over.iter().position(|other| other.cluster == page.cluster) {
+                    left_over.remove(at);
+                    shared += 1;
                 }
-                let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
-                let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
-                if shared > 0 {
-                    found.insert((a, b), (shared, same as u32));
-                }
+            }
+            let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
+            let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
+            if shared > 0 {
+                found.insert((a, b), (shared, same as u32));
             }
         }
         found
@@ -258,12 +266,12 @@ mod tests {
         }
 
         #[test]
-        fn every_page_but_the_first_has_one_reason(pages in pages(), server in prop::array::uniform5(0u32..3)) {
+        fn every_page_but_the_first_has_one_reason(pages in pages(), server in prop::array::uniform5((0u32..3).prop_map(HostId))) {
             for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
-                let sum = surplus(cluster, |host| server[host as usize]);
+                let sum = surplus(cluster, |host| server[host]);
                 let reasons = sum.url_alias + sum.same_server + sum.server_alias + sum.replicated;
                 prop_assert_eq!(reasons, cluster.len() as u64 - 1);
-                let servers: BTreeSet<u32> = cluster.iter().map(|page| server[page.host as usize]).collect();
+                let servers: BTreeSet<HostId> = cluster.iter().map(|page| server[page.host]).collect();
                 prop_assert_eq!(sum.replicated, servers.len() as u64 - 1);
                 let texts: BTreeSet<_> = cluster.iter().map(|page| (page.host, page.text)).collect();
                 prop_assert_eq!(sum.url_alias, (cluster.len() - texts.len()) as u64);
@@ -274,16 +282,17 @@ mod tests {
     #[test]
     fn an_alias_has_the_paths_a_mirror_the_pages_and_a_part_neither() {
         let settings = Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers };
-        let kind = |shared, same_path| kind(&ServerPair { a: 0, b: 1, shared, same_path }, 10, 50, &settings);
-        assert_eq!(kind(10, 9), Some(Kind::Alias));
-        assert_eq!(kind(9, 8), Some(Kind::Mirror));
-        assert_eq!(kind(8, 8), Some(Kind::Part));
+        let kind =
+            |shared, same_path| kind(&ServerPair { a: HostId(0), b: HostId(1), shared, same_path }, 10, 50, &settings);
+        assert_eq!(kind(10, 9), Some(ServerPairKind::Alias));
+        assert_eq!(kind(9, 8), Some(ServerPairKind::Mirror));
+        assert_eq!(kind(8, 8), Some(ServerPairKind::Part));
         assert_eq!(kind(4, 4), None);
     }
 
     #[test]
     fn a_page_that_is_everywhere_pairs_no_servers() {
-        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(0, host, 1, 1)).collect();
+        let pages: Vec<_> = (0..4).map(|host| ServerPage::new(ClusterId(0), HostId(host), 1, 1)).collect();
         let mut pairs = 0;
         pairs_of_cluster(&pages, 3, |_| pairs += 1);
         assert_eq!(pairs, 0);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::filter::{Verdict, judge};
 use super::guard::{Match, best_on_each_host};
 use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
-use crate::ids::{HostId, Rank};
+use crate::ids::{HostId, Page};
 use crate::job::{Guard, Overlap};
 
 /// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
@@ -16,7 +16,7 @@ use crate::job::{Guard, Overlap};
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
-    copies: &[Rank],
+    copies: &[Page],
     settings: &Overlap,
 ) -> Vec<SimilarPair> {
     let chunks = counting_chunks(fprint_docid, hosts, settings);
@@ -32,7 +32,7 @@ pub fn similar_pairs(
     match settings.guard {
         Guard::None | Guard::Neighbours => pairs.collect(),
         Guard::Centre => {
-            let mut best: BTreeMap<Rank, SimilarPair> = BTreeMap::new();
+            let mut best: BTreeMap<Page, SimilarPair> = BTreeMap::new();
             let mut by_larger: Vec<SimilarPair> = pairs.collect();
             by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
             for pair in &by_larger {
@@ -82,9 +82,9 @@ pub(super) fn counting_runs(
     table: &[FPrintDocId],
     hosts: &[HostId],
     settings: &Overlap,
-) -> impl Iterator<Item = Vec<Rank>> {
+) -> impl Iterator<Item = Vec<Page>> {
     let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
-    runs.filter(|run: &Vec<Rank>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
+    runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
 }
 
 /// Chunks that count, by page.
@@ -104,7 +104,7 @@ pub(super) mod tests {
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
         let rows = |(doc, fprints): (usize, &&[u64])| -> Vec<_> {
-            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Rank)).collect()
+            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Page)).collect()
         };
         pages.iter().enumerate().flat_map(rows).collect()
     }
@@ -114,7 +114,7 @@ pub(super) mod tests {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
         let found: Vec<_> =
-            similar_pairs(&pages, &[0; 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+            similar_pairs(&pages, &[HostId(0); 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1), (1, 2)]);
     }
 
@@ -124,7 +124,7 @@ pub(super) mod tests {
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
         let found: Vec<_> =
-            similar_pairs(&pages, &[0, 1, 1], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+            similar_pairs(&pages, &[0, 1, 1].map(HostId), &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
         assert_eq!(found, [(0, 1)]);
     }
 
@@ -133,8 +133,10 @@ pub(super) mod tests {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
         let settings = Overlap { guard: Guard::Centre, ..paper(3) };
-        let found: Vec<_> =
-            similar_pairs(&pages, &[0, 1, 2, 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
+        let found: Vec<_> = similar_pairs(&pages, &[0, 1, 2, 3].map(HostId), &[], &settings)
+            .iter()
+            .map(|pair| (pair.a, pair.b))
+            .collect();
         assert_eq!(found, [(0, 1), (2, 3)]);
     }
 
@@ -142,7 +144,7 @@ pub(super) mod tests {
     fn furniture_joins_nothing() {
         let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
         let settings = Overlap { template_pages: 2, ..paper(1) };
-        assert_eq!(similar_pairs(&pages, &[0, 0, 0], &[], &settings), []);
-        assert_eq!(similar_pairs(&pages, &[0, 0, 1], &[], &settings).len(), 3);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 0].map(HostId), &[], &settings), []);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 1].map(HostId), &[], &settings).len(), 3);
     }
 }

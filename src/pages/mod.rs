@@ -18,7 +18,8 @@ pub mod warc;
 #[cfg(test)]
 pub mod memory;
 
-// Pages: canonical URLs, text and links.
+// Pages: canonical URLs, registered domains, text and links.
 pub mod charset;
 pub mod html;
+pub mod public_suffix;
 pub mod url;

@@ -9,10 +9,6 @@
 //!
 //! The canonical form of a canonical URL is itself.
 
-use std::net::Ipv4Addr;
-use std::sync::LazyLock;
-
-use publicsuffix::{List, Psl};
 use url::{Host, Url};
 
 /// Longest URL or reference accepted, in bytes as written.
@@ -169,30 +165,6 @@ pub fn surt_prefix(url: &CanonicalUrl) -> String {
     format!("{}://({host}{comma}{port}){path}", url.url.scheme())
 }
 
-/// The domain that somebody registered: one label more than the public suffix (`www.example.co.uk` → `example.co.uk`).
-///
-/// A host without one (an IP address, `localhost`, a public suffix itself) is its own. `host` is as
-/// [`CanonicalUrl::host`] gives it: lower case, IDNA in ASCII form.
-///
-/// # Cost
-/// The first call reads the list: some 20 ms. Any other looks up the labels of `host`.
-///
-/// # Source
-/// The [Public Suffix List](https://publicsuffix.org), with its private section, as it stands in
-/// `public_suffix_list.dat` beside this file; its head has version and licence. A newer one changes answers.
-pub fn registered_domain(host: &str) -> &str {
-    if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
-        return host;
-    }
-    let domain = PUBLIC_SUFFIXES.domain(host.as_bytes());
-    domain.and_then(|domain| str::from_utf8(domain.as_bytes()).ok()).unwrap_or(host)
-}
-
-// As data: a list compiled to code is most of what a build of this crate would generate.
-static PUBLIC_SUFFIXES: LazyLock<List> = LazyLock::new(|| {
-    List::from_bytes(include_bytes!("public_suffix_list.dat")).expect("the list in the repository is whole")
-});
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -293,60 +265,6 @@ mod tests {
         ] {
             assert_eq!(surt(&CanonicalUrl::parse(url).unwrap()), expected);
         }
-    }
-
-    #[test]
-    fn the_registered_domain_is_one_label_below_a_public_suffix() {
-        for (host, expected) in [
-            ("www.example.com", "example.com"),
-            ("a.b.example.co.uk", "example.co.uk"),
-            ("someone.github.io", "someone.github.io"),
-            ("docs.someone.github.io", "someone.github.io"),
-            ("co.uk", "co.uk"),
-            ("localhost", "localhost"),
-            ("192.0.2.1", "192.0.2.1"),
-            ("[::1]", "[::1]"),
-            ("www.python-doc.example", "python-doc.example"),
-            // Private suffixes, some below others.
-            ("github.io", "github.io"),
-            ("a.b.blogspot.com", "b.blogspot.com"),
-            ("x.y.s3.eu-west-1.amazonaws.com", "y.s3.eu-west-1.amazonaws.com"),
-            ("eu-west-1.amazonaws.com", "amazonaws.com"),
-            ("amazonaws.com", "amazonaws.com"),
-            // Wildcard rules and their exceptions.
-            ("a.b.c.ck", "b.c.ck"),
-            ("b.c.ck", "b.c.ck"),
-            ("c.ck", "c.ck"),
-            ("a.www.ck", "www.ck"),
-            ("www.ck", "www.ck"),
-            ("a.b.city.kawasaki.jp", "city.kawasaki.jp"),
-            ("a.b.other.kawasaki.jp", "b.other.kawasaki.jp"),
-            ("other.kawasaki.jp", "other.kawasaki.jp"),
-            // A rule of three labels below one of one.
-            ("a.b.ide.kyoto.jp", "b.ide.kyoto.jp"),
-            ("a.kyoto.jp", "a.kyoto.jp"),
-            // IDNA in ASCII form.
-            ("www.xn--bcher-kva.xn--p1ai", "xn--bcher-kva.xn--p1ai"),
-            ("a.b.xn--55qx5d.cn", "b.xn--55qx5d.cn"),
-            ("xn--55qx5d.cn", "xn--55qx5d.cn"),
-            ("a.xn--mre-og-romsdal-qqb.no", "xn--mre-og-romsdal-qqb.no"),
-            ("a.b.sande.xn--mre-og-romsdal-qqb.no", "b.sande.xn--mre-og-romsdal-qqb.no"),
-            // No rule: the last label is the suffix.
-            ("a.b.no-such-suffix", "b.no-such-suffix"),
-            ("com", "com"),
-            ("", ""),
-        ] {
-            assert_eq!(registered_domain(host), expected, "{host}");
-        }
-    }
-
-    #[test]
-    fn the_list_of_public_suffixes_is_data_of_a_known_version() {
-        let head: Vec<&str> = include_str!("public_suffix_list.dat").lines().take(12).collect();
-        assert!(head.iter().any(|line| line.starts_with("// VERSION: 20")), "{head:?}");
-        assert!(head.iter().any(|line| line.contains("Mozilla Public")), "{head:?}");
-        let manifest = include_str!("../../Cargo.toml");
-        assert!(!manifest.lines().any(|line| line.starts_with("psl ")), "a list compiled to code is back");
     }
 
     proptest! {

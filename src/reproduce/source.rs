@@ -13,7 +13,7 @@ use crate::dataflow::sinks::summary::{Bar, Summary, bars};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::evaluate::TruthRow;
-use crate::job::{Digest, Job, Kind, resolve};
+use crate::job::{Digest, Job, JobKind, resolve};
 use crate::pages::work_items::Work;
 use crate::results::{self, compared};
 use crate::storage::location::Location;
@@ -123,7 +123,7 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
     let file = truth.display().to_string();
     let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
     let job = results::Run::open(run)?.job()?;
-    if !matches!(job.kind, Kind::Replicas | Kind::Signatures) {
+    if !matches!(job.kind, JobKind::Replicas | JobKind::Signatures) {
         return Err(Error::Usage(format!("--input {run}: its job is not of the kind replicas or signatures")));
     }
     Ok((job, compared::truth(&file, &text)?))

@@ -10,9 +10,9 @@ use crate::clusters::union_find::UnionFind;
 use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
-use crate::engine::{Cluster, Net, run};
+use crate::engine::{Cluster, HashOwners, Net, Owners, run};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row32;
@@ -64,18 +64,19 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
 }
 
 fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryBudget) -> Result<TableClusters> {
-    let (count, peers) = (table.pages() as usize, net.peers() as u64);
+    let count = table.pages() as usize;
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
     let wholes = mine.clone().map(|doc| {
         let exact = table.exact(doc);
         [(exact >> 32) as u32, exact as u32, doc]
     });
-    let to = |row: &[u32; 3]| (splitmix64(u64::from(row[0]) << 32 | u64::from(row[1])) % peers) as usize;
+    let owners = HashOwners::new(net);
+    let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
     let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);
-    let mut copies: Vec<Rank> = Vec::new();
+    let mut copies: Vec<Page> = Vec::new();
     for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
         for copy in &equal[1..] {
             sets.union(equal[0][2], copy[2]);
@@ -91,7 +92,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     let of_exact = begun.elapsed().as_secs_f64();
 
     let mut next = mine.start;
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let end = (next + 1500).min(mine.end);
         table.rows(next..end, |row| send(row.fprint(), row.doc));
         next = end;
@@ -114,11 +115,11 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
         all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
         begun.elapsed().as_secs_f64(),
     ];
-    let of_first = |labels: &[Rank]| if net.index() == 0 { groups(labels) } else { Groups::new() };
+    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { Groups::new() };
     Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
 }
 
-fn groups(labels: &[Rank]) -> Groups {
+fn groups(labels: &[Page]) -> Groups {
     let mut sizes = vec![0u64; labels.len()];
     labels.iter().for_each(|&least| sizes[least as usize] += 1);
     let mut groups = Groups::new();

@@ -13,15 +13,15 @@ use serde::Serialize;
 use super::made::peer_tuples;
 use super::made::tables::{Table, TableParams};
 use crate::build::peak_memory_bytes;
-use crate::dataflow::pairs::overlap_join::{AllPairs, Pages, Work, similar_pairs};
+use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, Pages, similar_pairs};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Row, Row32, Row64};
+use crate::overlap::rows::{Row, Row32, Row64, Shares};
 
 /// Bytes that a process holds whatever it does, and what its allocator does not give back.
 const AT_REST: u64 = 64 << 20;
@@ -88,7 +88,7 @@ pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> 
         let copies = exact_copies(net, &table, mine.clone())?;
         let (table, rows) = (Arc::clone(&table), mine.len() as u64 * rows_a_page);
         let mut next = mine.start;
-        let source = move |send: &mut dyn FnMut(FPrint, Rank)| {
+        let source = move |send: &mut dyn FnMut(FPrint, Page)| {
             let end = (next + 1500).min(mine.end);
             table.rows(next..end, |row| send(row.fprint(), row.doc));
             next = end;
@@ -103,7 +103,7 @@ pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> 
 ///
 /// # Errors
 /// [`Error::Storage`] when the file cannot be written.
-pub fn write_peer_table(docs: Rank, path: &Path) -> Result<u64> {
+pub fn write_peer_table(docs: Page, path: &Path) -> Result<u64> {
     let failed = |cause| Error::storage(path.display().to_string(), cause);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
     let (mut count, mut written) = (0, Ok(()));
@@ -121,7 +121,7 @@ pub fn write_peer_table(docs: Rank, path: &Path) -> Result<u64> {
 ///
 /// # Errors
 /// [`Error::Input`] when it cannot be read, and as [`similar_pairs`].
-pub fn overlap_of_peer_table(path: &Path, docs: Rank, min_shared: u32, means: &Means) -> Result<Measured> {
+pub fn overlap_of_peer_table(path: &Path, docs: Page, min_shared: u32, means: &Means) -> Result<Measured> {
     let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
     let file = Arc::new(File::open(path).map_err(failed)?);
     let rows = file.metadata().map_err(failed)?.len() / 8;
@@ -131,13 +131,13 @@ pub fn overlap_of_peer_table(path: &Path, docs: Rank, min_shared: u32, means: &M
         let (mut next, end) = (start(net.index()), start(net.index() + 1));
         let (file, path, mine) = (Arc::clone(&file), path.clone(), end - next);
         let mut block = vec![0u8; 8 << 15];
-        let source = move |send: &mut dyn FnMut(FPrint, Rank)| {
+        let source = move |send: &mut dyn FnMut(FPrint, Page)| {
             let take = (end - next).min(1 << 15);
             let bytes = &mut block[..take as usize * 8];
             file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
             for row in bytes.chunks_exact(8) {
                 let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
-                send(row & 0xffff_ffff, (row >> 32) as Rank);
+                send(row & 0xffff_ffff, (row >> 32) as Page);
             }
             next += take;
             Ok(next < end)
@@ -151,7 +151,7 @@ fn paper(min_shared: u32) -> Overlap {
 }
 
 /// Gives rows as [`similar_pairs`] asks for them.
-type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>>;
+type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
 
 /// What one worker brings.
 struct Part {
@@ -161,7 +161,7 @@ struct Part {
 }
 
 fn measure(
-    pages: Rank,
+    pages: Page,
     bits: u32,
     settings: Overlap,
     means: &Means,
@@ -196,7 +196,7 @@ fn measure(
         Ok(of_worker)
     })?;
     let seconds = started.elapsed().as_secs_f64();
-    let sum = |of: fn(&Work) -> u64| parts.iter().map(|part| of(&part.work)).sum();
+    let sum = |of: fn(&OverlapWork) -> u64| parts.iter().map(|part| of(&part.work)).sum();
     let slowest = |stage: usize| parts.iter().map(|part| part.work.seconds[stage].1).fold(0.0, f64::max);
     let first = &parts[0].work;
     Ok(Measured {
@@ -224,7 +224,7 @@ fn measure(
 struct Of {
     exact_copies: u64,
     checksum: u64,
-    work: Work,
+    work: OverlapWork,
 }
 
 fn pairs<R: Row>(
@@ -240,8 +240,8 @@ fn pairs<R: Row>(
 }
 
 /// All pages but the first of each set of exact copies; every worker brings its pages.
-fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Rank>) -> Result<PageSet> {
-    let peers = net.peers() as u64;
+fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Page>) -> Result<PageSet> {
+    let shares = Shares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
     // In parts of the fingerprints, so that no more than some 16 million rows are held at a time.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);
@@ -250,7 +250,7 @@ fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Rank>) -> Result<P
             let exact = table.exact(doc);
             (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc])
         });
-        let mut rows = net.exchange_all("exact", rows, |row| ((u64::from(row[1]) * peers) >> 32) as usize)?;
+        let mut rows = net.exchange_all("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
         rows.sort_unstable();
         let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(rows[1][2]);
         let found = rows.windows(2).filter_map(copy).collect();

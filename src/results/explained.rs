@@ -11,7 +11,7 @@ use crate::explain::chain::shortest;
 use crate::explain::diff::pieces;
 use crate::explain::evidence::{Evidence, needed};
 use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
-use crate::ids::{DocId, HostId, Rank, doc_id};
+use crate::ids::{DocId, HostId, Number, Page, doc_id};
 use crate::job::{Guard, Job, Measure};
 use crate::overlap::FPrintDocId;
 use crate::overlap::filter::Verdict;
@@ -110,14 +110,14 @@ impl Asked {
             let own = rows.iter().zip(texts.iter_mut()).filter(|(asked, _)| **asked == row);
             own.for_each(|(_, own)| *own = text.to_owned());
             recipe.fingerprint(text, &mut fprints);
-            read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, row as Rank)));
+            read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, row as Page)));
             Ok(())
         })?;
         if whole {
             let doc_ids = self.pages.doc_ids()?;
-            let rank = |page: &DocId| doc_ids.partition_point(|of| of < page) as Rank;
+            let page = |page: &DocId| doc_ids.partition_point(|of| of < page) as Page;
             let pages = table.u64("doc_id")?;
-            read = table.u64("fprint")?.iter().zip(pages).map(|(&f, page)| FPrintDocId::new(f, rank(page))).collect();
+            read = table.u64("fprint")?.iter().zip(pages).map(|(&f, id)| FPrintDocId::new(f, page(id))).collect();
         }
         self.table = read;
         self.known = if whole || read_crawl { Knowledge::Crawl } else { Knowledge::Hosts };
@@ -162,17 +162,17 @@ impl Asked {
     }
 
     /// The page that represents the page of a row among its exact copies.
-    fn stands_for(&self, row: usize) -> Result<Rank> {
+    fn stands_for(&self, row: usize) -> Result<Page> {
         let page = self.pages.doc_ids()?[row];
         let centre = self.centres.get(&page).copied().unwrap_or(page);
-        Ok(self.pages.row(centre)?.unwrap_or(row) as Rank)
+        Ok(self.pages.row(centre)?.unwrap_or(row) as Page)
     }
 
-    fn overlap(&self, evidence: &Evidence, [a, b]: [Rank; 2]) -> Result<OverlapSays> {
+    fn overlap(&self, evidence: &Evidence, [a, b]: [Page; 2]) -> Result<OverlapSays> {
         let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
         let better = |from, to| {
             let rivals =
-                (0..self.hosts.len() as Rank).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
+                (0..self.hosts.len() as Page).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
             let matches = evidence.better(from, to, rivals, &self.hosts, settings);
             let rival = |of: &Match| Rival { url: urls[of.to as usize].clone(), shared: of.shared, larger: of.larger };
             matches.iter().map(rival).collect::<Vec<_>>()
@@ -314,7 +314,7 @@ impl Asked {
 fn numbered(hosts: &[String]) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
-        let next = numbers.len() as HostId;
+        let next = HostId::from_index(numbers.len());
         *numbers.entry(host).or_insert(next)
     };
     hosts.iter().map(String::as_str).map(number).collect()

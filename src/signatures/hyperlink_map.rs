@@ -19,12 +19,12 @@
 //! and the number of iterations.
 //!
 //! Sums are doubles. They do not depend on the number of workers, because a page's children are added in one order, by
-//! rank.
+//! page.
 
 use super::ONE;
 use crate::job::{Children, Signatures};
 
-/// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of rank.
+/// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of page.
 pub fn step(r: f64, settings: &Signatures, children: impl ExactSizeIterator<Item = f64>) -> f64 {
     let damping = match settings.children {
         Children::Sum => settings.damping,

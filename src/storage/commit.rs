@@ -13,7 +13,8 @@ use std::time::Duration;
 use object_store::{PutMode, PutOptions};
 
 use super::blocking::wait;
-use super::location::{Location, Place, sync_folder_of, write_beside};
+use super::files::{sync_folder_of, write_beside};
+use super::location::{Location, Place};
 use crate::error::{Error, Result};
 
 /// Creations tried while the file stays absent.

@@ -6,9 +6,14 @@
 pub mod blocking;
 
 // Where: paths and URLs, the stores behind URLs, and the expansion of a user's inputs.
+#[cfg(feature = "cloud")]
+mod clouds;
 pub mod expand;
 pub mod location;
 pub mod stores;
+
+// Reading, writing and listing whole files.
+pub mod files;
 
 // Reading: positional, pinned to the version seen first; Parquet of unknown origin.
 pub mod open;

@@ -23,7 +23,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::location::{Location, sync_folder};
+use super::files::sync_folder;
+use super::location::Location;
 use super::manifest;
 use crate::error::{Error, Result};
 

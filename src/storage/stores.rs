@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
+use object_store::ObjectStore;
 
 use crate::error::{Error, Result};
 
@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Settings of object stores, and the clients opened with them.
+// Without clouds there is nobody to be patient with.
+#[cfg_attr(not(feature = "cloud"), expect(dead_code))]
 pub struct Stores {
     settings: BTreeMap<String, String>,
     patience: Duration,
@@ -58,74 +60,23 @@ impl Stores {
         Ok(client)
     }
 
-    fn retry(&self) -> RetryConfig {
-        RetryConfig { retry_timeout: self.patience, ..RetryConfig::default() }
-    }
-
-    /// Settings of one vendor, and those of the HTTP client, with or without the vendor's prefix.
-    fn of_vendor<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.settings
-            .iter()
-            .filter(move |(key, _)| key.starts_with(prefix))
-            .map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
     fn build(&self, scheme: &str, root: &str) -> Result<Arc<dyn ObjectStore>> {
-        match scheme {
-            #[cfg(feature = "aws")]
-            "s3" | "s3a" => {
-                let mut builder = object_store::aws::AmazonS3Builder::new().with_url(root).with_retry(self.retry());
-                for (key, value) in self.of_vendor("aws_") {
-                    if let Some(key) = parse_key(key, "aws_", object_store::aws::AmazonS3ConfigKey::Client) {
-                        builder = builder.with_config(key, value);
-                    }
-                }
-                builder.build().map(|store| Arc::new(store) as _).map_err(|error| unusable(root, error))
-            }
-            #[cfg(feature = "gcp")]
-            "gs" => {
-                let mut builder =
-                    object_store::gcp::GoogleCloudStorageBuilder::new().with_url(root).with_retry(self.retry());
-                for (key, value) in self.of_vendor("google_") {
-                    if let Some(key) = parse_key(key, "google_", object_store::gcp::GoogleConfigKey::Client) {
-                        builder = builder.with_config(key, value);
-                    }
-                }
-                builder.build().map(|store| Arc::new(store) as _).map_err(|error| unusable(root, error))
-            }
-            #[cfg(feature = "azure")]
-            "az" | "abfs" | "abfss" => {
-                let mut builder =
-                    object_store::azure::MicrosoftAzureBuilder::new().with_url(root).with_retry(self.retry());
-                for (key, value) in self.of_vendor("azure_") {
-                    if let Some(key) = parse_key(key, "azure_", object_store::azure::AzureConfigKey::Client) {
-                        builder = builder.with_config(key, value);
-                    }
-                }
-                builder.build().map(|store| Arc::new(store) as _).map_err(|error| unusable(root, error))
-            }
-            _ => Err(Error::input(
-                root,
-                format!("{scheme}:// is not read by this build; use a path, file://, s3://, gs:// or az://"),
-            )),
+        #[cfg(feature = "cloud")]
+        if let Some(store) = super::clouds::open(scheme, root, &self.settings, self.patience) {
+            return store;
         }
+        Err(Error::input(
+            root,
+            format!("{scheme}:// is not read by this build; use a path, file://, s3://, gs:// or az://"),
+        ))
     }
-}
-
-/// Parses a key of a vendor, or a key of the HTTP client after the vendor's prefix (`AWS_READ_TIMEOUT`), which the
-/// crate itself accepts for a few keys only.
-fn parse_key<K: std::str::FromStr>(key: &str, prefix: &str, client: impl Fn(ClientConfigKey) -> K) -> Option<K> {
-    key.parse().ok().or_else(|| key.strip_prefix(prefix)?.parse().ok().map(client))
-}
-
-fn unusable(root: &str, error: object_store::Error) -> Error {
-    Error::storage(root, format!("cannot be reached with these settings: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "aws")]
     #[test]
     fn a_bucket_is_opened_once_whatever_the_number_of_objects() {
         let stores = Stores::with_settings([("AWS_SKIP_SIGNATURE", "true"), ("PATH", "/bin")]);
@@ -135,6 +86,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&one, &stores.client("s3", "s3://other").unwrap()));
     }
 
+    #[cfg(all(feature = "aws", feature = "gcp", feature = "azure"))]
     #[test]
     fn all_three_vendors_open_without_a_network() {
         let stores = Stores::with_settings([

@@ -12,19 +12,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::union_find::UnionFind;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::overlap::prune::PageSet;
 
 /// The links of all pages.
 #[derive(Debug)]
 pub struct Graph {
     starts: Vec<u32>,
-    targets: Vec<Rank>,
+    targets: Vec<Page>,
 }
 
 impl Graph {
     /// The graph of these links, in any order; fewer than 2^32. `backwards` turns each round.
-    pub fn new(pages: usize, links: &[[Rank; 2]], backwards: bool) -> Graph {
+    pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> Graph {
         let (from, to) = if backwards { (1, 0) } else { (0, 1) };
         let mut starts = vec![0u32; pages + 1];
         links.iter().for_each(|link| starts[link[from] as usize + 1] += 1);
@@ -46,14 +46,14 @@ impl Graph {
         self.starts.len() - 1
     }
 
-    fn targets(&self, page: Rank) -> &[Rank] {
+    fn targets(&self, page: Page) -> &[Page] {
         &self.targets[self.starts[page as usize] as usize..self.starts[page as usize + 1] as usize]
     }
 
     /// The pages that can be reached from some: a crawl that follows links.
-    pub fn reached(&self, from: impl Iterator<Item = Rank>) -> PageSet {
+    pub fn reached(&self, from: impl Iterator<Item = Page>) -> PageSet {
         let mut reached = PageSet::new(self.pages(), |_| false);
-        let mut waiting: Vec<Rank> = from.collect();
+        let mut waiting: Vec<Page> = from.collect();
         waiting.iter().for_each(|&page| reached.insert(page));
         while let Some(page) = waiting.pop() {
             for &target in self.targets(page) {
@@ -74,8 +74,8 @@ impl Graph {
         let (mut order, mut low) = (vec![UNSEEN; pages], vec![0u32; pages]);
         let mut component = vec![UNSEEN; pages];
         let (mut seen, mut components) = (0, 0);
-        let (mut open, mut path): (Vec<Rank>, Vec<(Rank, u32)>) = (Vec::new(), Vec::new());
-        for root in 0..pages as Rank {
+        let (mut open, mut path): (Vec<Page>, Vec<(Page, u32)>) = (Vec::new(), Vec::new());
+        for root in 0..pages as Page {
             if order[root as usize] != UNSEEN {
                 continue;
             }
@@ -116,7 +116,7 @@ impl Graph {
     }
 
     /// The pages of the largest strongly connected component, ascending.
-    pub fn core(&self) -> Vec<Rank> {
+    pub fn core(&self) -> Vec<Page> {
         let component = self.components();
         let mut sizes = vec![0u32; component.len()];
         component.iter().for_each(|&number| sizes[number as usize] += 1);
@@ -129,7 +129,7 @@ impl Graph {
 /// Where a page lies in the bow tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum BowTiePlace {
     /// In the largest strongly connected component.
     Core,
     /// The core can be reached from it.
@@ -144,16 +144,16 @@ pub enum Place {
     Disconnected,
 }
 
-impl Place {
+impl BowTiePlace {
     /// Its word in tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            Place::Core => "core",
-            Place::In => "in",
-            Place::Out => "out",
-            Place::Tube => "tube",
-            Place::Tendril => "tendril",
-            Place::Disconnected => "disconnected",
+            BowTiePlace::Core => "core",
+            BowTiePlace::In => "in",
+            BowTiePlace::Out => "out",
+            BowTiePlace::Tube => "tube",
+            BowTiePlace::Tendril => "tendril",
+            BowTiePlace::Disconnected => "disconnected",
         }
     }
 }
@@ -162,7 +162,7 @@ impl Place {
 ///
 /// # Cost
 /// Six passes over the links.
-pub fn bow_tie(links: &[[Rank; 2]], forwards: &Graph, backwards: &Graph, core: &[Rank]) -> Vec<Place> {
+pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<BowTiePlace> {
     let pages = forwards.pages();
     let is_core = {
         let mut set = PageSet::new(pages, |_| false);
@@ -171,19 +171,19 @@ pub fn bow_tie(links: &[[Rank; 2]], forwards: &Graph, backwards: &Graph, core: &
     };
     let from_core = forwards.reached(core.iter().copied());
     let to_core = backwards.reached(core.iter().copied());
-    let all = || 0..pages as Rank;
+    let all = || 0..pages as Page;
     let from_in = forwards.reached(all().filter(|&page| to_core.contains(page) && !is_core.contains(page)));
     let to_out = backwards.reached(all().filter(|&page| from_core.contains(page) && !is_core.contains(page)));
     let mut sets = UnionFind::new(pages);
     links.iter().for_each(|link| _ = sets.union(link[0], link[1]));
     let hangs_together = core.first().map(|&page| sets.find(page));
-    let mut place = |page: Rank| match page {
-        _ if is_core.contains(page) => Place::Core,
-        _ if to_core.contains(page) => Place::In,
-        _ if from_core.contains(page) => Place::Out,
-        _ if from_in.contains(page) && to_out.contains(page) => Place::Tube,
-        _ if Some(sets.find(page)) == hangs_together => Place::Tendril,
-        _ => Place::Disconnected,
+    let mut place = |page: Page| match page {
+        _ if is_core.contains(page) => BowTiePlace::Core,
+        _ if to_core.contains(page) => BowTiePlace::In,
+        _ if from_core.contains(page) => BowTiePlace::Out,
+        _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
+        _ if Some(sets.find(page)) == hangs_together => BowTiePlace::Tendril,
+        _ => BowTiePlace::Disconnected,
     };
     all().map(&mut place).collect()
 }
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn a_bow_tie_with_all_its_places() {
         let links = [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]]
-            .map(|[a, b]| [a, b as Rank]);
+            .map(|[a, b]| [a, b as Page]);
         let (forwards, backwards) = (Graph::new(10, &links, false), Graph::new(10, &links, true));
         let core = forwards.core();
         assert_eq!(core, [0, 1, 2]);
-        use Place::*;
+        use BowTiePlace::*;
         let want = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
         assert_eq!(bow_tie(&links, &forwards, &backwards, &core), want);
         let reached = forwards.reached([1].into_iter());
@@ -213,12 +213,12 @@ mod tests {
     fn a_crawl_without_links_has_a_core_of_its_first_page() {
         let graph = Graph::new(3, &[], false);
         assert_eq!(graph.core(), [0]);
-        assert_eq!(Graph::new(0, &[], false).core(), [] as [Rank; 0]);
+        assert_eq!(Graph::new(0, &[], false).core(), [] as [Page; 0]);
     }
 
     #[test]
     fn a_long_chain_needs_no_deep_stack() {
-        let links: Vec<[Rank; 2]> =
+        let links: Vec<[Page; 2]> =
             (0..200_000).map(|page| [page, (page + 1) % 200_001]).chain([[200_000, 0]]).collect();
         assert_eq!(Graph::new(200_001, &links, false).core().len(), 200_001);
     }
@@ -228,7 +228,7 @@ mod tests {
         fn the_core_is_the_largest_set_of_pages_that_reach_each_other(
             links in prop::collection::vec((0u32..12, 0u32..12), 0..30)
         ) {
-            let links: Vec<[Rank; 2]> = links.into_iter().map(|(a, b)| [a, b]).collect();
+            let links: Vec<[Page; 2]> = links.into_iter().map(|(a, b)| [a, b]).collect();
             let forwards = Graph::new(12, &links, false);
             let mut reach = [[false; 12]; 12];
             (0..12).for_each(|page| reach[page][page] = true);
@@ -242,7 +242,7 @@ mod tests {
                     }
                 }
             }
-            let around = |a: usize| (0..12).filter(|&b| reach[a][b] && reach[b][a]).map(|b| b as Rank).collect::<Vec<_>>();
+            let around = |a: usize| (0..12).filter(|&b| reach[a][b] && reach[b][a]).map(|b| b as Page).collect::<Vec<_>>();
             let most = (0..12).map(|a| around(a).len()).max().unwrap();
             let core = around((0..12).find(|&a| around(a).len() == most).unwrap());
             prop_assert_eq!(&forwards.core(), &core);
@@ -250,9 +250,9 @@ mod tests {
             for page in 0..12 {
                 let (from, to) = (reach[core[0] as usize][page], reach[page][core[0] as usize]);
                 let place = places[page];
-                prop_assert_eq!(place == Place::Core, from && to);
-                prop_assert_eq!(place == Place::Out, from && !to);
-                prop_assert_eq!(place == Place::In, to && !from);
+                prop_assert_eq!(place == BowTiePlace::Core, from && to);
+                prop_assert_eq!(place == BowTiePlace::Out, from && !to);
+                prop_assert_eq!(place == BowTiePlace::In, to && !from);
             }
         }
     }

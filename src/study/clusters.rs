@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::matches::Match;
 use crate::clusters::union_find::UnionFind;
-use crate::ids::Rank;
+use crate::ids::Page;
 
 /// What is known after a step: a point of \[PBZ06\] Figure 5.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Step {
 pub struct Clusters {
     /// For every page the first document of its cluster; itself for a unique document, and for what is no document of the
     /// collection.
-    pub labels: Vec<Rank>,
+    pub labels: Vec<Page>,
     /// What is known after each step.
     pub growth: Vec<Step>,
 }
@@ -55,14 +55,14 @@ struct Alike {
     joined: u32,
 }
 
-/// Finds the clusters of the pages that are documents `of` a collection, in the order of their ranks, as `steps` steps do.
+/// Finds the clusters of the pages that are documents `of` a collection, ascending, as `steps` steps do.
 ///
 /// `same[page]` is the smallest page of its multiset; `matches` are between such pages.
 ///
 /// # Cost
 /// A few passes over the pages; 24 bytes a page.
-pub fn clusters(same: &[Rank], matches: &[Match], of: impl Fn(Rank) -> bool, steps: u32) -> Clusters {
-    let pages = || (0..same.len() as Rank).filter(|&page| of(page));
+pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, steps: u32) -> Clusters {
+    let pages = || (0..same.len() as Page).filter(|&page| of(page));
     let count = pages().count() as u64;
     let mut alike = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same.len()];
     let mut growth = vec![Step::default(); steps as usize];
@@ -75,7 +75,7 @@ pub fn clusters(same: &[Rank], matches: &[Match], of: impl Fn(Rank) -> bool, ste
         alike.size += 1;
     }
     // Matches that a step finds, by step.
-    let mut joins: Vec<(u32, Rank, Rank)> = Vec::new();
+    let mut joins: Vec<(u32, Page, Page)> = Vec::new();
     for &Match { document, within } in matches {
         let at = alike[within as usize].first;
         let looked_for = &mut alike[document as usize];
@@ -111,7 +111,7 @@ pub fn clusters(same: &[Rank], matches: &[Match], of: impl Fn(Rank) -> bool, ste
         *step = sum;
     }
     drop(alike);
-    let mut labels: Vec<Rank> = (0..same.len() as Rank).collect();
+    let mut labels: Vec<Page> = (0..same.len() as Page).collect();
     let mut first = vec![NONE; same.len()];
     for page in pages() {
         let first = &mut first[sets.find(same[page as usize]) as usize];
@@ -144,15 +144,15 @@ mod tests {
                 mark(&mut marks);
                 marks
             };
-            let mut first: BTreeMap<Vec<u64>, Rank> = BTreeMap::new();
-            let same: Vec<Rank> =
-                texts.iter().zip(0..).map(|((text, _), rank)| *first.entry(marks(text)).or_insert(rank)).collect();
-            let mut centres: Vec<(Rank, Vec<u64>)> = first.into_iter().map(|(marks, rank)| (rank, marks)).collect();
+            let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
+            let same: Vec<Page> =
+                texts.iter().zip(0..).map(|((text, _), page)| *first.entry(marks(text)).or_insert(page)).collect();
+            let mut centres: Vec<(Page, Vec<u64>)> = first.into_iter().map(|(marks, page)| (page, marks)).collect();
             centres.sort_unstable();
-            let of = |page: Rank| texts[page as usize].1 > 0;
+            let of = |page: Page| texts[page as usize].1 > 0;
             let got = clusters(&same, &matches(&centres), of, steps);
 
-            let pages: Vec<Rank> = (0..texts.len() as Rank).filter(|&page| of(page)).collect();
+            let pages: Vec<Page> = (0..texts.len() as Page).filter(|&page| of(page)).collect();
             let documents: Vec<Vec<u64>> = pages.iter().map(|&page| texts[page as usize].0.clone()).collect();
             let want = by_steps(&documents, steps);
             if !pages.is_empty() {

@@ -13,22 +13,22 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::paragraphs::is_repeat;
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Page, splitmix64};
 
 /// A document whose shingle paragraphs are all found in another one of as many. Orders by document, then the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Match {
     /// d: the document of C.
-    pub document: Rank,
+    pub document: Page,
     /// e: the document that the hash table holds.
-    pub within: Rank,
+    pub within: Page,
 }
 
 /// Appends a document with repeated paragraphs to a list, as [`Repeating::new`] reads it; nothing for another one.
 ///
-/// `marks` are ascending. The list has, for each document: its rank, its marks, how many of these are even, and those.
-pub fn push_repeating(document: Rank, marks: &[FPrint], list: &mut Vec<u64>) {
+/// `marks` are ascending. The list has, for each document: its page, its marks, how many of these are even, and those.
+pub fn push_repeating(document: Page, marks: &[FPrint], list: &mut Vec<u64>) {
     let paragraphs = marks.iter().filter(|&&mark| !is_repeat(mark));
     let different = paragraphs.clone().count();
     if different < marks.len() {
@@ -40,7 +40,7 @@ pub fn push_repeating(document: Rank, marks: &[FPrint], list: &mut Vec<u64>) {
 /// A document with repeated paragraphs.
 #[derive(Debug)]
 struct Document {
-    rank: Rank,
+    page: Page,
     /// Its shingle paragraphs, each as often as it stands there.
     all: usize,
     /// The different ones, ascending.
@@ -70,12 +70,12 @@ impl Repeating {
     /// The documents of a list, in any order.
     pub fn new(mut list: &[u64]) -> Repeating {
         let mut documents = Vec::new();
-        while let [rank, all, different, rest @ ..] = list {
+        while let [page, all, different, rest @ ..] = list {
             let (paragraphs, rest) = rest.split_at(*different as usize);
-            documents.push(Document { rank: *rank as Rank, all: *all as usize, paragraphs: paragraphs.to_vec() });
+            documents.push(Document { page: *page as Page, all: *all as usize, paragraphs: paragraphs.to_vec() });
             list = rest;
         }
-        documents.sort_unstable_by_key(|document| document.rank);
+        documents.sort_unstable_by_key(|document| document.page);
         let of =
             |document: &Document| document.paragraphs.iter().map(|&mark| key(mark, document.all)).collect::<Vec<_>>();
         let mut keys: Vec<u64> = documents.iter().flat_map(of).collect();
@@ -122,29 +122,29 @@ impl Repeating {
     }
 
     /// The matches within a document.
-    pub fn within(&self, probes: &Probes, within: Rank, marks: &[FPrint], mut found: impl FnMut(Match)) {
+    pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut found: impl FnMut(Match)) {
         for number in self.numbers(marks) {
             let first = probes.0.partition_point(|&(probe, _)| (probe as usize) < number);
             for (_, at) in probes.0[first..].iter().take_while(|(probe, _)| *probe as usize == number) {
-                let Document { rank, all, paragraphs } = &self.documents[*at as usize];
-                if *rank != within && *all == marks.len() && paragraphs.iter().all(|p| marks.binary_search(p).is_ok()) {
-                    found(Match { document: *rank, within });
+                let Document { page, all, paragraphs } = &self.documents[*at as usize];
+                if *page != within && *all == marks.len() && paragraphs.iter().all(|p| marks.binary_search(p).is_ok()) {
+                    found(Match { document: *page, within });
                 }
             }
         }
     }
 }
 
-/// All matches among documents of different multisets, given as (rank, marks), ascending: what the wiring must equal.
-pub fn matches(documents: &[(Rank, Vec<FPrint>)]) -> Vec<Match> {
+/// All matches among documents of different multisets, given as (page, marks), ascending: what the wiring must equal.
+pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<Match> {
     let mut list = Vec::new();
-    documents.iter().for_each(|(rank, marks)| push_repeating(*rank, marks, &mut list));
+    documents.iter().for_each(|(page, marks)| push_repeating(*page, marks, &mut list));
     let repeating = Repeating::new(&list);
     let mut counts = vec![0; repeating.keys()];
     documents.iter().for_each(|(_, marks)| repeating.count(marks, &mut counts));
     let probes = repeating.probes(&counts);
     let mut found = Vec::new();
-    documents.iter().for_each(|(rank, marks)| repeating.within(&probes, *rank, marks, |one| found.push(one)));
+    documents.iter().for_each(|(page, marks)| repeating.within(&probes, *page, marks, |one| found.push(one)));
     found.sort_unstable();
     found
 }
@@ -171,7 +171,7 @@ mod tests {
                 if seen.insert(sorted) {
                     let mut marks: Vec<FPrint> = text.iter().map(|&name| splitmix64(name)).collect();
                     mark(&mut marks);
-                    documents.push((documents.len() as Rank * 3, marks, text.clone()));
+                    documents.push((documents.len() as Page * 3, marks, text.clone()));
                 }
             }
             let mut want = Vec::new();
@@ -182,7 +182,7 @@ mod tests {
                     }
                 }
             }
-            let documents: Vec<_> = documents.into_iter().map(|(rank, marks, _)| (rank, marks)).collect();
+            let documents: Vec<_> = documents.into_iter().map(|(page, marks, _)| (page, marks)).collect();
             prop_assert_eq!(matches(&documents), want);
         }
     }

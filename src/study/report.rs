@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::clusters::{Clusters, Step, clusters};
 use super::estimate::{Estimate, PERCENTS, estimate};
 use super::matches::Match;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::overlap::prune::PageSet;
 
 /// The least percentages of Table 3.
@@ -102,9 +102,9 @@ pub struct Tables {
 }
 
 /// What pages are, and which documents of them are alike.
-pub struct Found<'a> {
+pub struct Findings<'a> {
     /// For every page the smallest of its multiset; itself for a page that is no document.
-    pub same: &'a [Rank],
+    pub same: &'a [Page],
     /// Matches between such pages.
     pub matches: &'a [Match],
     /// Pages that are documents.
@@ -128,17 +128,17 @@ fn of_all(all: u64, connected: u64) -> InConnected {
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
-pub fn tables(found: &Found<'_>) -> (Tables, Clusters) {
-    let Found { same, matches, documents, reached, steps } = *found;
-    let is = |page: Rank| documents.contains(page);
-    let part = |of: &dyn Fn(Rank) -> bool| part(same, matches, of, steps);
+pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
+    let Findings { same, matches, documents, reached, steps } = *found;
+    let is = |page: Page| documents.contains(page);
+    let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
     let (complete, all) = part(&is);
     let (connected, _) = part(&|page| is(page) && reached.contains(page));
     let (disconnected, _) = part(&|page| is(page) && !reached.contains(page));
 
     let mut sizes = vec![0u32; same.len()];
     let mut in_connected = PageSet::new(same.len(), |_| false);
-    for page in (0..same.len() as Rank).filter(|&page| is(page)) {
+    for page in (0..same.len() as Page).filter(|&page| is(page)) {
         let cluster = all.labels[page as usize];
         sizes[cluster as usize] += 1;
         if reached.contains(page) {
@@ -165,7 +165,7 @@ pub fn tables(found: &Found<'_>) -> (Tables, Clusters) {
     (tables, all)
 }
 
-fn part(same: &[Rank], matches: &[Match], of: &dyn Fn(Rank) -> bool, steps: u32) -> (Part, Clusters) {
+fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32) -> (Part, Clusters) {
     let found = clusters(same, matches, of, steps);
     let by_multiset = clusters(same, &[], of, 1).growth[0];
     let mut sizes = vec![0u64; same.len()];
@@ -192,7 +192,7 @@ fn part(same: &[Rank], matches: &[Match], of: &dyn Fn(Rank) -> bool, steps: u32)
 
 /// A column of Table 3, and the documents that have another one so near; `labels[page]` is the smallest page that pairs of
 /// at least `percent_shared` join a page to.
-pub fn near(labels: &[Rank], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
+pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
     let mut sizes = vec![0u64; labels.len()];
     let pages = (0..).zip(labels).filter(|(page, _)| documents.contains(*page));
     pages.for_each(|(_, &label)| sizes[label as usize] += 1);
@@ -216,7 +216,7 @@ mod tests {
     fn pages_that_are_no_documents_count_nowhere() {
         let same = [0, 0, 2, 2, 4];
         let documents = PageSet::new(5, |page| page < 3);
-        let found = Found { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
+        let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
         let (tables, clusters) = tables(&found);
         assert_eq!(clusters.labels, [0, 0, 2, 3, 4]);
         let all = &tables.complete;

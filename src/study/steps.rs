@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::clusters::{Clusters, Step, step_of};
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 
 /// Finds the clusters of documents, given by their shingle paragraphs in any order, in `steps` steps.
 ///
@@ -50,6 +50,6 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
         });
         start = end;
     }
-    let labels: Vec<Rank> = sets.labels();
+    let labels: Vec<Page> = sets.labels();
     Clusters { labels, growth }
 }

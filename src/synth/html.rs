@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::outline::{Outline, View};
-use super::plan::{Copy, Host, Kind, Place};
+use super::plan::{Copy, CopyKind, Host, PlannedPage};
 use super::random::{Stream, key};
 use super::text::Writer;
 use super::warc::date;
@@ -17,11 +17,11 @@ impl Synth {
     pub(super) fn html(&self, number: u64, opened: &mut Option<Opened>) -> String {
         let seed = self.plan.seed;
         match self.plan.place(number) {
-            Place::Copy { copy, at } => {
+            PlannedPage::Copy { copy, at } => {
                 let Opened { view, .. } = self.open(copy, opened);
                 self.manual_page(&self.plan.copies[copy as usize], view, view.held()[at as usize], number)
             }
-            Place::Single { host, at } => {
+            PlannedPage::Single { host, at } => {
                 let text = key(seed, &[30, u64::from(host), at]);
                 self.site_page(host, text, |html, writer| {
                     writer.text(html, text, 0);
@@ -42,24 +42,24 @@ impl Synth {
                     html.push_str("</p>\n");
                 })
             }
-            Place::Near { group, at } => {
+            PlannedPage::Near { group, at } => {
                 let text = key(seed, &[31, group]);
                 self.site_page(self.near_host(group, at), text, |html, writer| writer.text(html, text, at as u32))
             }
-            Place::NotFound(_) => {
+            PlannedPage::NotFound(_) => {
                 "<html><head><title>404 Not Found</title></head><body>\n<h1>Not Found</h1>\n<p>The requested \
                                    page was not found on this server.</p>\n</body></html>\n"
                     .to_owned()
             }
-            Place::Empty(_) => "<html><head></head><body></body></html>\n".to_owned(),
-            Place::Hub(host) => self.hub(host),
+            PlannedPage::Empty(_) => "<html><head></head><body></body></html>\n".to_owned(),
+            PlannedPage::Hub(host) => self.hub(host),
         }
     }
 
     fn manual_page(&self, copy: &Copy, view: &View, page: u32, number: u64) -> String {
         let outline = view.outline;
         let writer = self.language.about(outline.key, outline.page_key(page));
-        let dressed = copy.kind == Kind::Dressed;
+        let dressed = copy.kind == CopyKind::Dressed;
         let name = self.manual_title(copy.manual);
         let version = self.version(copy.manual, copy.age);
         let mut html = String::with_capacity(8 << 10);
@@ -237,9 +237,9 @@ impl Synth {
     }
 
     /// Path of a page below the base of its copy.
-    pub(super) fn file(&self, outline: Outline, page: u32, kind: Kind) -> String {
+    pub(super) fn file(&self, outline: Outline, page: u32, kind: CopyKind) -> String {
         let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
-        let suffix = if kind == Kind::Renamed { "htm" } else { "html" };
+        let suffix = if kind == CopyKind::Renamed { "htm" } else { "html" };
         match page {
             0 => format!("contents.{suffix}"),
             _ if outline.is_section(page) => format!("{}/{}.{suffix}", stem(outline.parent(page)), stem(page)),
@@ -282,7 +282,7 @@ impl Synth {
                     [Stream::new(key(self.plan.seed, &[36, u64::from(mirror)])).below(4) as usize];
                 format!("http://{host}/{folder}/{manual}/")
             }
-            _ if copy.kind == Kind::Primary => format!("http://{host}/"),
+            _ if copy.kind == CopyKind::Primary => format!("http://{host}/"),
             _ => format!("http://{host}/old/{}/", self.version(copy.manual, copy.age)),
         }
     }

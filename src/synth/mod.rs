@@ -30,7 +30,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use outline::View;
-use plan::{Host, Kind, Place, Plan};
+use plan::{CopyKind, Host, Plan, PlannedPage};
 use random::key;
 use text::Language;
 
@@ -195,7 +195,7 @@ impl Synth {
             (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
         };
         let (url, target, version, page) = match place {
-            Place::Copy { copy, at } => {
+            PlannedPage::Copy { copy, at } => {
                 let Opened { view, .. } = self.open(copy, opened);
                 let page = view.held()[at as usize];
                 let copy = &self.plan.copies[copy as usize];
@@ -203,21 +203,23 @@ impl Synth {
                     self.base(copy) + &self.file(view.outline, page, copy.kind),
                     self.manual_name(copy.manual),
                     self.version(copy.manual, copy.age),
-                    self.file(view.outline, page, Kind::Primary),
+                    self.file(view.outline, page, CopyKind::Primary),
                 )
             }
-            Place::Near { group, at } => {
+            PlannedPage::Near { group, at } => {
                 (self.near_url(group, at), format!("near-{group}"), at.to_string(), "text".to_owned())
             }
-            Place::Single { host, at } => of_no_target(Host::Single(host), self.single_path(host, at)),
-            Place::NotFound(n) => of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html")),
-            Place::Empty(n) => of_no_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html")),
-            Place::Hub(host) => of_no_target(host, String::new()),
+            PlannedPage::Single { host, at } => of_no_target(Host::Single(host), self.single_path(host, at)),
+            PlannedPage::NotFound(n) => {
+                of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html"))
+            }
+            PlannedPage::Empty(n) => of_no_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html")),
+            PlannedPage::Hub(host) => of_no_target(host, String::new()),
         };
         let variant = match place {
-            Place::Copy { copy, .. } => self.plan.copies[copy as usize].kind.as_str(),
-            Place::Near { .. } => "near",
-            Place::Hub(_) => "hub",
+            PlannedPage::Copy { copy, .. } => self.plan.copies[copy as usize].kind.as_str(),
+            PlannedPage::Near { .. } => "near",
+            PlannedPage::Hub(_) => "hub",
             _ => "single",
         };
         SynthPage { url, fetch_time: 1_700_000_000 + number as i64, html: Vec::new(), target, version, page, variant }

@@ -18,7 +18,7 @@ const FEWEST_PAGES: u64 = 100;
 
 /// Relation of a copy to its manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CopyKind {
     Primary,
     Version,
     Exact,
@@ -27,19 +27,26 @@ pub(super) enum Kind {
     Partial,
 }
 
-impl Kind {
+impl CopyKind {
     /// Kinds of the copies after the primary one, in turn; manuals begin at different places.
-    const TURNS: [Kind; 6] = [Kind::Version, Kind::Exact, Kind::Dressed, Kind::Version, Kind::Renamed, Kind::Partial];
+    const TURNS: [CopyKind; 6] = [
+        CopyKind::Version,
+        CopyKind::Exact,
+        CopyKind::Dressed,
+        CopyKind::Version,
+        CopyKind::Renamed,
+        CopyKind::Partial,
+    ];
 
     /// The word in the truth table.
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Primary => "primary",
-            Kind::Version => "version",
-            Kind::Exact => "exact",
-            Kind::Dressed => "dressed",
-            Kind::Renamed => "renamed",
-            Kind::Partial => "partial",
+            CopyKind::Primary => "primary",
+            CopyKind::Version => "version",
+            CopyKind::Exact => "exact",
+            CopyKind::Dressed => "dressed",
+            CopyKind::Renamed => "renamed",
+            CopyKind::Partial => "partial",
         }
     }
 }
@@ -59,7 +66,7 @@ pub(super) enum Host {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copy {
     pub(super) manual: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: CopyKind,
     pub(super) host: Host,
     /// Number of versions between this one and the newest.
     pub(super) age: u32,
@@ -71,7 +78,7 @@ pub(super) struct Copy {
 
 /// Meaning of a page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PlannedPage {
     /// The page `at` of those a copy holds.
     Copy {
         copy: u32,
@@ -169,12 +176,12 @@ impl Plan {
         let mut on = Vec::new();
         for n in 0..self.copies_a_manual {
             let kind = match n.checked_sub(1) {
-                None => Kind::Primary,
-                Some(turn) => Kind::TURNS[(turn + manual) as usize % Kind::TURNS.len()],
+                None => CopyKind::Primary,
+                Some(turn) => CopyKind::TURNS[(turn + manual) as usize % CopyKind::TURNS.len()],
             };
-            versions += u32::from(kind == Kind::Version);
-            let age = if kind == Kind::Version { versions } else { 0 };
-            let host = if n == 0 || kind == Kind::Version && stream.chance(20) {
+            versions += u32::from(kind == CopyKind::Version);
+            let age = if kind == CopyKind::Version { versions } else { 0 };
+            let host = if n == 0 || kind == CopyKind::Version && stream.chance(20) {
                 Host::Primary(manual)
             } else {
                 let mut mirror = stream.skewed(u64::from(self.mirrors)) as u32;
@@ -186,7 +193,7 @@ impl Plan {
                 Host::Mirror(mirror)
             };
             let all = outline.pages(age);
-            let held = if kind == Kind::Partial { all * (30 + stream.below(51) as u32) / 100 } else { all };
+            let held = if kind == CopyKind::Partial { all * (30 + stream.below(51) as u32) / 100 } else { all };
             self.copies.push(Copy { manual, kind, host, age, first: self.copied(), held });
         }
     }
@@ -222,7 +229,7 @@ impl Plan {
     ///
     /// # Panics
     /// If there is no such page.
-    pub(super) fn place(&self, number: u64) -> Place {
+    pub(super) fn place(&self, number: u64) -> PlannedPage {
         assert!(number < self.len(), "a crawl of {} pages has no page {number}", self.len());
         let mut at = number;
         let mut part = 0;
@@ -236,16 +243,16 @@ impl Plan {
         match part {
             0 => {
                 let copy = self.copies.partition_point(|copy| copy.first <= at) - 1;
-                Place::Copy { copy: copy as u32, at: (at - self.copies[copy].first) as u32 }
+                PlannedPage::Copy { copy: copy as u32, at: (at - self.copies[copy].first) as u32 }
             }
             1 => {
                 let host = self.single_host_of(at);
-                Place::Single { host, at: at - self.singles_before(host) }
+                PlannedPage::Single { host, at: at - self.singles_before(host) }
             }
-            2 => Place::Near { group: at / NEAR_GROUP, at: at % NEAR_GROUP },
-            3 => Place::NotFound(at),
-            4 => Place::Empty(at),
-            _ => Place::Hub(self.host(at)),
+            2 => PlannedPage::Near { group: at / NEAR_GROUP, at: at % NEAR_GROUP },
+            3 => PlannedPage::NotFound(at),
+            4 => PlannedPage::Empty(at),
+            _ => PlannedPage::Hub(self.host(at)),
         }
     }
 
@@ -357,29 +364,33 @@ mod tests {
     #[test]
     fn places_go_through_all_parts_without_a_gap() {
         let plan = plan(3_000, 4, None, None).unwrap();
-        let places: Vec<Place> = (0..plan.len()).map(|number| plan.place(number)).collect();
-        assert_eq!(places[0], Place::Copy { copy: 0, at: 0 });
+        let places: Vec<PlannedPage> = (0..plan.len()).map(|number| plan.place(number)).collect();
+        assert_eq!(places[0], PlannedPage::Copy { copy: 0, at: 0 });
         for (n, copy) in plan.copies.iter().enumerate() {
-            let count =
-                places.iter().filter(|place| matches!(place, Place::Copy { copy, .. } if *copy == n as u32)).count();
+            let count = places
+                .iter()
+                .filter(|place| matches!(place, PlannedPage::Copy { copy, .. } if *copy == n as u32))
+                .count();
             assert_eq!(count, copy.held as usize);
         }
         for single in 0..plan.single_hosts {
-            let count =
-                places.iter().filter(|place| matches!(place, Place::Single { host, .. } if *host == single)).count();
+            let count = places
+                .iter()
+                .filter(|place| matches!(place, PlannedPage::Single { host, .. } if *host == single))
+                .count();
             assert_eq!(count as u64, plan.singles_on(single));
         }
-        assert!(places.contains(&Place::Hub(Host::Mirror(0))) && places.contains(&Place::NotFound(0)));
+        assert!(places.contains(&PlannedPage::Hub(Host::Mirror(0))) && places.contains(&PlannedPage::NotFound(0)));
     }
 
     #[test]
     fn every_kind_of_copy_occurs_when_there_are_manuals_enough() {
         let plan = plan(10_000, 1, None, None).unwrap();
-        for kind in Kind::TURNS.into_iter().chain([Kind::Primary]) {
+        for kind in CopyKind::TURNS.into_iter().chain([CopyKind::Primary]) {
             assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");
         }
         let old_at_home =
-            plan.copies.iter().filter(|copy| copy.kind == Kind::Version && matches!(copy.host, Host::Primary(_)));
+            plan.copies.iter().filter(|copy| copy.kind == CopyKind::Version && matches!(copy.host, Host::Primary(_)));
         assert!(old_at_home.count() > 0);
     }
 

@@ -13,6 +13,7 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::nearby::nearby_pages;
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
+use webtwin::ids::{ClusterId, HostId};
 use webtwin::job::Limits;
 use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
 use webtwin::overlap::{FPrintDocId, sort_based};
@@ -24,14 +25,14 @@ use webtwin::pages::url::CanonicalUrl;
 #[derive(Default)]
 struct Web {
     names: Vec<char>,
-    sites: Vec<u32>,
+    sites: Vec<HostId>,
     links: BTreeSet<(u32, u32)>,
 }
 
 impl Web {
     /// Adds a web site; a link "pq" leads from the site's first page p to its first page q.
     fn site(mut self, pages: &str, links: &str) -> Web {
-        let (first, site) = (self.names.len(), self.sites.last().map_or(0, |site| site + 1));
+        let (first, site) = (self.names.len(), self.sites.last().map_or(HostId(0), |site| HostId(site.0 + 1)));
         self.names.extend(pages.chars());
         self.sites.resize(self.names.len(), site);
         let page = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as u32;
@@ -49,10 +50,10 @@ impl Web {
     }
 
     /// The trivial cluster of every page.
-    fn labels(&self) -> Vec<u32> {
+    fn labels(&self) -> Vec<ClusterId> {
         let label = |at: usize| {
             let similar = |other: &char| other.is_lowercase() && *other == self.names[at];
-            self.names.iter().position(similar).unwrap_or(at) as u32
+            ClusterId(self.names.iter().position(similar).unwrap_or(at) as u32)
         };
         (0..self.names.len()).map(label).collect()
     }
@@ -63,7 +64,7 @@ impl Web {
 
     /// `LinkSummary` with letters for the clusters: (Ri, Rj, a, b, s, d).
     fn link_summary(&self, settings: &Clusters) -> Vec<(char, char, [u32; 4])> {
-        let name = |cluster: u32| self.names[cluster as usize];
+        let name = |cluster: ClusterId| self.names[cluster];
         self.rows(settings).iter().map(|r| (name(r.src_cluster), name(r.dst_cluster), [r.a, r.b, r.s, r.d])).collect()
     }
 
@@ -71,13 +72,13 @@ impl Web {
         let labels = self.labels();
         let pages = sizes(&labels);
         let mut links = cluster_links(&labels, &self.sites, &self.all_links(), settings.single_site);
-        link_summary(&mut links, |cluster| pages[cluster as usize])
+        link_summary(&mut links, |cluster| pages[cluster])
     }
 
     /// The edges of the TCG, with letters for the clusters.
     fn tcg(&self, settings: &Clusters) -> Vec<String> {
         let merging = |row: &LinkSummary| {
-            let name = |cluster: u32| self.names[cluster as usize];
+            let name = |cluster: ClusterId| self.names[cluster];
             may_merge(row, settings.merge).then(|| format!("{}{}", name(row.src_cluster), name(row.dst_cluster)))
         };
         self.rows(settings).iter().filter_map(merging).collect()
@@ -193,14 +194,14 @@ fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
 }
 
 /// The trivial clusters of pages that are similar when they share `min_shared` chunks.
-fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<u32>) {
+fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<ClusterId>) {
     let job = resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap();
-    let hosts: Vec<u32> = (0..pages.len() as u32).collect();
+    let hosts: Vec<HostId> = (0..pages.len() as u32).map(HostId).collect();
     let pairs = sort_based::similar_pairs(&fprint_docid(pages), &hosts, &[], &job.overlap);
     let pairs: Vec<(u32, u32)> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
     let mut sets = UnionFind::new(pages.len());
     pairs.iter().for_each(|&(a, b)| _ = sets.union(a, b));
-    (pairs, sets.labels())
+    (pairs, sets.labels().into_iter().map(ClusterId).collect())
 }
 
 #[test]
@@ -210,12 +211,13 @@ fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_colle
     let (q, r): (&[u64], &[u64]) = (&[21, 22], &[31, 32]);
     let (pairs, labels) = trivial_clusters(&[p, q, r, p1, q, r, p2, q, r], 2);
     assert!(pairs.contains(&(0, 3)) && pairs.contains(&(3, 6)) && !pairs.contains(&(0, 6)));
-    assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2].map(ClusterId));
     let links = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)];
-    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2], &links, &FREE);
+    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2].map(HostId), &links, &FREE);
     assert_eq!(found.len(), 1);
     let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
-    assert_eq!(members, [[(0, 0), (1, 1), (2, 2)], [(0, 3), (1, 4), (2, 5)], [(0, 6), (1, 7), (2, 8)]]);
+    let copy = |pages: [u32; 3]| [0, 1, 2].map(|at| (ClusterId(at as u32), pages[at]));
+    assert_eq!(members, [copy([0, 1, 2]), copy([3, 4, 5]), copy([6, 7, 8])]);
 }
 
 proptest! {
@@ -361,7 +363,7 @@ fn section_3_1_s_and_d_count_pages_not_links() {
 
 #[test]
 fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
-    let row = |a, b, s, d| LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+    let row = |a, b, s, d| LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
     assert!(may_merge(&row(3, 3, 3, 3), MergeCondition::Exact));
     for other in [row(3, 3, 2, 2), row(3, 2, 2, 2), row(2, 3, 2, 2), row(3, 3, 3, 2), row(3, 3, 2, 3)] {
         assert!(!may_merge(&other, MergeCondition::Exact), "{other:?}");
@@ -466,7 +468,7 @@ fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
 proptest! {
     #[test]
     fn section_4_the_extended_condition_is_the_weaker_one(a in 1u32..5, b in 1u32..5, s in 1u32..5, d in 1u32..5) {
-        let row = LinkSummary { src_cluster: 0, dst_cluster: 1, a, b, s, d };
+        let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
         prop_assert_eq!(may_merge(&row, MergeCondition::Extended), a == s && s >= d && d == b);
         prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));
     }
@@ -496,7 +498,14 @@ fn section_5_1_only_collections_at_a_single_web_site_are_considered() {
 
 #[test]
 fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_others() {
-    let copy = |page| PageCopy { exact: 1, cluster: 0, page, links_from_elsewhere: 0, links_to_host: 0, url_length: 9 };
+    let copy = |page| PageCopy {
+        exact: 1,
+        cluster: ClusterId(0),
+        page,
+        links_from_elsewhere: 0,
+        links_to_host: 0,
+        url_length: 9,
+    };
     let copies: Vec<PageCopy> = (0..10).map(copy).collect();
     let stays = keeper(&copies, |_| None).page;
     assert_eq!(copies.iter().filter(|copy| copy.page != stays).count(), 9);

@@ -14,7 +14,7 @@ use webtwin::study::clusters::{Step, clusters};
 use webtwin::study::estimate::{PERCENTS, estimate};
 use webtwin::study::matches::matches;
 use webtwin::study::paragraphs::{Paragraphs, mark};
-use webtwin::study::report::{Found, NEAR, Part, near, nearness, percent, tables};
+use webtwin::study::report::{Findings, NEAR, Part, near, nearness, percent, tables};
 use webtwin::study::steps::by_steps;
 
 fn paragraphs(change: impl Fn(&mut Study)) -> Paragraphs {
@@ -192,7 +192,7 @@ fn section_4_1_tables_5_and_6_and_the_useful_documents_of_the_connected_subcolle
 fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&(page as u32)));
-    tables(&Found { same: labels, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
+    tables(&Findings { same: labels, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
 }
 
 #[test]

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::chunks::{Recipe, whole};
+use webtwin::ids::{ClusterId, HostId};
 use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
-use webtwin::overlap::servers::{Kind, ServerPage, kind, pairs_of_cluster};
+use webtwin::overlap::servers::{ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
 /// The paper's definition of similar pages: F >= T and nothing else.
@@ -27,7 +28,7 @@ fn fprint_docid(documents: &[Vec<u64>]) -> Vec<FPrintDocId> {
 }
 
 fn overlap(documents: &[Vec<u64>], copies: &[u32], min_shared: u32) -> Vec<(u32, u32, u32)> {
-    let hosts: Vec<u32> = (0..documents.len() as u32).collect();
+    let hosts: Vec<HostId> = (0..documents.len() as u32).map(HostId).collect();
     let found = sort_based::similar_pairs(&fprint_docid(documents), &hosts, copies, &paper(min_shared));
     found.iter().map(|&SimilarPair { a, b, value }| (a, b, value)).collect()
 }
@@ -43,8 +44,9 @@ fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
 #[test]
 fn section_1_a_server_is_the_union_of_its_documents() {
     // Server 0 carries the pages of a manual and nothing else, 1 the same among other manuals, 2 one page of it.
-    let page =
-        |cluster: u32, host: u32| ServerPage::new(cluster, host, u64::from(cluster + 100 * host), u64::from(cluster));
+    let page = |cluster: u32, host: u32| {
+        ServerPage::new(ClusterId(cluster), HostId(host), u64::from(cluster + 100 * host), u64::from(cluster))
+    };
     let clusters: Vec<Vec<ServerPage>> = (0..10)
         .map(|at| (0..3).filter(|&host| host < 2 || at == 0).map(|host| page(at, host)).collect())
         .chain((10..40).map(|at| vec![page(at, 1)]))
@@ -52,14 +54,14 @@ fn section_1_a_server_is_the_union_of_its_documents() {
     let mut shared = BTreeMap::new();
     for cluster in &clusters {
         pairs_of_cluster(cluster, 500, |pair| {
-            let sum = shared.entry((pair.a, pair.b)).or_insert((0, 0));
+            let sum = shared.entry((pair.a.0, pair.b.0)).or_insert((0, 0));
             *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
         });
     }
     assert_eq!(shared, BTreeMap::from([((0, 1), (10, 0)), ((0, 2), (1, 0)), ((1, 2), (1, 0))]));
     let settings = Servers { min_shared: 5, nearly_all: 0.9, max_hosts: 500 };
-    let pair = |a, b, shared| webtwin::overlap::servers::ServerPair { a, b, shared, same_path: 0 };
-    assert_eq!(kind(&pair(0, 1, 10), 10, 40, &settings), Some(Kind::Mirror));
+    let pair = |a, b, shared| ServerPair { a: HostId(a), b: HostId(b), shared, same_path: 0 };
+    assert_eq!(kind(&pair(0, 1, 10), 10, 40, &settings), Some(ServerPairKind::Mirror));
     assert_eq!(kind(&pair(0, 2, 1), 10, 1, &settings), None, "F >= T holds for servers, too");
 }
 
@@ -221,7 +223,7 @@ fn section_3_four_lines_with_t_15_and_two_lines_with_t_25() {
             recipe.fingerprint(text, &mut fprints);
             fprints
         });
-        sort_based::similar_pairs(&fprint_docid(&documents), &[0, 1], &[], &job.overlap).len() == 1
+        sort_based::similar_pairs(&fprint_docid(&documents), &[0, 1].map(HostId), &[], &job.overlap).len() == 1
     };
     // 60 lines in common are 15 chunks of four, or 30 of two; 56 are 14 or 28; 48 are 12 or 24.
     for (common, four, two) in [(60, true, true), (56, false, true), (48, false, false)] {

@@ -4,7 +4,7 @@ use webtwin::text::Feature;
 
 /// A page of a made-up crawl, known by the numbers of its chunks.
 #[derive(Debug, Clone)]
-pub(crate) struct Page {
+pub(crate) struct MadePage {
     pub(crate) url: String,
     pub(crate) time: i64,
     pub(crate) fprints: Vec<u64>,
@@ -13,18 +13,18 @@ pub(crate) struct Page {
     pub(crate) links: Vec<String>,
 }
 
-impl Page {
+impl MadePage {
     /// An empty page, fetched at time 0.
-    pub(crate) fn at(url: String) -> Page {
-        Page { url, time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
+    pub(crate) fn at(url: String) -> MadePage {
+        MadePage { url, time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
     }
 
-    pub(crate) fn chunks(self, fprints: impl IntoIterator<Item = u64>) -> Page {
-        Page { fprints: fprints.into_iter().collect(), ..self }
+    pub(crate) fn chunks(self, fprints: impl IntoIterator<Item = u64>) -> MadePage {
+        MadePage { fprints: fprints.into_iter().collect(), ..self }
     }
 
-    pub(crate) fn links(self, urls: impl IntoIterator<Item = String>) -> Page {
-        Page { links: urls.into_iter().collect(), ..self }
+    pub(crate) fn links(self, urls: impl IntoIterator<Item = String>) -> MadePage {
+        MadePage { links: urls.into_iter().collect(), ..self }
     }
 
     /// Its features: one for each chunk, the weightier the larger the chunk's number.
@@ -44,7 +44,7 @@ impl Page {
 }
 
 /// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
-pub(crate) fn shelf(pages: &[Page], me: usize, peers: usize) -> WorkerPages {
+pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
     let mut shelf = WorkerPages::default();
     for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
         let mut fprints = page.fprints.clone();

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::{JobArgs, WorkerArgs, run::execute};
 use crate::error::Result;
-use crate::job::Kind;
+use crate::job::JobKind;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -62,7 +62,7 @@ pub(super) fn run(command: Command) -> Result<()> {
         Command::Query(args) => query::run(args),
         Command::Build(args) => {
             let mut job = args.job.resolve()?;
-            job.kind = Kind::Fingerprints;
+            job.kind = JobKind::Fingerprints;
             if !args.from.is_empty() {
                 job.fingerprints.from = args.from;
             }
@@ -73,7 +73,7 @@ pub(super) fn run(command: Command) -> Result<()> {
             // Held against the same range as in a job file.
             given.sets.extend(args.k.map(|k| format!("hamming.k={k}")));
             let mut job = given.resolve()?;
-            job.kind = Kind::Hamming;
+            job.kind = JobKind::Hamming;
             if let Some(fingerprints) = args.fingerprints {
                 job.batch.fingerprints = fingerprints;
             }

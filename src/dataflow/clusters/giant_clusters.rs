@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::clusters::weakest_links::{Cut, EXACT, Edge, thin, weakest};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::sinks::report::SHOWN;
-use crate::engine::Net;
+use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{DocId, HostId, Rank};
+use crate::ids::{ClusterId, DocId, HostId, Number, Page};
 use crate::overlap::SimilarPair;
 
 /// Fewest pages of a giant trivial cluster.
@@ -57,21 +57,21 @@ pub struct Weak {
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
     [similar_pairs, hamming_pairs, signature_pairs]: [&[SimilarPair]; 3],
 ) -> Result<Vec<Giant>> {
-    let mut clusters: Vec<Rank> =
-        (0..sizes.len() as Rank).filter(|&cluster| sizes[cluster as usize] >= GIANT).collect();
-    clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster as usize]), cluster));
+    let all = (0..sizes.len()).map(ClusterId::from_index);
+    let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
+    clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster]), cluster));
     clusters.truncate(SHOWN);
     if clusters.is_empty() {
         return Ok(Vec::new());
     }
-    let place: BTreeMap<Rank, usize> = clusters.iter().copied().zip(0..).collect();
+    let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
-    let pages: usize = clusters.iter().map(|&cluster| sizes[cluster as usize] as usize).sum();
+    let pages: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
     let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
     let pairs = exact_pairs
         .iter()
@@ -90,8 +90,8 @@ pub fn giants(
         }
     }
     thin(&mut edges);
-    let peers = net.peers();
-    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| place[&edge.cluster] % peers)?;
+    let dealt = RoundRobin::new(net.peers());
+    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
     let cut = |cut: Cut| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
     let mine: Vec<_> = edges
@@ -114,23 +114,23 @@ pub fn giants(
         hosts.iter().map(|hosts| hosts.len() as u32).collect::<Vec<u32>>()
     })?;
     let named = all.iter().flat_map(|(cluster, bridges, split)| {
-        bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([*cluster])
+        bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([cluster.smallest()])
     });
-    let named: BTreeSet<Rank> = named.collect();
+    let named: BTreeSet<Page> = named.collect();
     let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
-    let mine: Vec<(Rank, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
-    let urls: BTreeMap<Rank, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
-    let weak = |&(a, b, strength, cuts_off): &(Rank, Rank, u32, u32)| Weak {
+    let mine: Vec<(Page, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
+    let urls: BTreeMap<Page, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+    let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| Weak {
         a: urls[&a].clone(),
         b: urls[&b].clone(),
         strength,
         cuts_off,
     };
-    let giant = |(cluster, bridges, split): &(Rank, Vec<_>, Option<_>)| Giant {
-        pages: sizes[*cluster as usize],
+    let giant = |(cluster, bridges, split): &(ClusterId, Vec<_>, Option<_>)| Giant {
+        pages: sizes[*cluster],
         hosts: hosts[place[cluster]],
-        doc_id: crawl.directory.doc_ids[*cluster as usize],
-        url: urls[cluster].clone(),
+        doc_id: crawl.directory.doc_ids[*cluster],
+        url: urls[&cluster.smallest()].clone(),
         bridges: bridges.iter().map(weak).collect(),
         splits: split.as_ref().map(weak),
     };

@@ -8,6 +8,8 @@
 //! link and edge of clusters that merge, or what the room for them allows; 20 to 36 more for those of one share, which has
 //! some megabytes of links or is one component.
 
+use std::sync::Arc;
+
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
 use crate::dataflow::shuffle::components::components;
@@ -16,12 +18,9 @@ use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{ClusterId, ComponentId, Number, Page};
 use crate::job::Clusters;
 use crate::overlap::prune::PageSet;
-
-/// No component.
-const NONE: Rank = Rank::MAX;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
@@ -34,17 +33,20 @@ const NONE: Rank = Rank::MAX;
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    labels: &[Rank],
-    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
-    edges: Vec<(Rank, Rank)>,
+    labels: &[ClusterId],
+    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Page, Page)>, &[u32]),
+    edges: Vec<(ClusterId, ClusterId)>,
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
-    let component = components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
+    let component: Arc<Vec<ComponentId>> =
+        components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
     let component_of = net.once(|| of_pages(&component, labels))?;
     drop(component);
-    let component_of = |page: Rank| component_of[page as usize];
-    let key = |page: Rank| splitmix64(u64::from(component_of(page)));
+    let component_of = |page: Page| component_of[page as usize];
+    let of_page = |row: &[Page; 2]| component_of(row[0]);
+    // A cluster is in the component of its pages.
+    let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let room = room.parted(3);
     let [all] = net.sum("links", [links.len() as u64])?;
@@ -52,20 +54,22 @@ pub fn similar_clusters(
     let rows = directory
         .owned(net.index())
         .zip(from_elsewhere)
-        .filter(|(page, _)| component_of(*page) != NONE)
+        .filter(|(page, _)| component_of(*page) != ComponentId::NONE)
         .map(|(page, &links)| [page, links]);
-    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, |row| key(row[0]), &room)?;
+    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, of_page, &room)?;
     let rows = links.filter(|&(src, dst)| {
         let component = component_of(src);
-        component != NONE && component_of(dst) == component
+        component != ComponentId::NONE && component_of(dst) == component
     });
-    let rows = rows.map(<[Rank; 2]>::from);
-    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, |row| key(row[0]), &room)?;
-    let rows = edges.into_iter().map(<[Rank; 2]>::from);
-    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, |row| key(row[0]), &room)?;
+    let rows = rows.map(<[Page; 2]>::from);
+    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, of_page, &room)?;
+    let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
+    let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
+    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;
 
     let mut found = Vec::new();
-    let (mut some, mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut some, mut some_edges, mut here) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut links, mut edges) = (Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
         pages.take(share, &mut some)?;
@@ -79,7 +83,7 @@ pub fn similar_clusters(
         }));
         here.sort_unstable();
         by_component(&mut inside, share, component_of, &mut some, &mut links)?;
-        by_component(&mut between, share, component_of, &mut some, &mut edges)?;
+        by_component(&mut between, share, of_cluster, &mut some_edges, &mut edges)?;
         let (mut next_link, mut next_edge) = (0, 0);
         for pages in here.chunk_by(|x, y| x.component == y.component) {
             let links = rows_of(&links, pages[0].component, &mut next_link);
@@ -91,37 +95,42 @@ pub fn similar_clusters(
     Ok(found)
 }
 
-/// The component of every page whose cluster is in one with others, else [`NONE`].
-fn of_pages(component: &[Rank], labels: &[Rank]) -> Vec<Rank> {
+/// The component of every page whose cluster is in one with others, else [`ComponentId::NONE`].
+fn of_pages(component: &[ComponentId], labels: &[ClusterId]) -> Vec<ComponentId> {
+    // Clusters that are in a component with others, by their smallest pages.
     let mut merges = PageSet::new(component.len(), |_| false);
-    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster as Rank != least) {
-        merges.insert(cluster as Rank);
-        merges.insert(least);
+    for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
+        merges.insert(ClusterId::from_index(cluster).smallest());
+        merges.insert(ClusterId::from_index(least.index()).smallest());
     }
-    labels.iter().map(|&cluster| if merges.contains(cluster) { component[cluster as usize] } else { NONE }).collect()
+    let component_of = |&cluster: &ClusterId| match merges.contains(cluster.smallest()) {
+        true => component[cluster],
+        false => ComponentId::NONE,
+    };
+    labels.iter().map(component_of).collect()
 }
 
-/// The rows of a share with the component of their first page, ascending and each once.
-fn by_component(
-    rows: &mut HashPartitions<[u32; 2]>,
+/// The rows of a share with the component of their first page or cluster, ascending and each once.
+fn by_component<T: Number>(
+    rows: &mut HashPartitions<[T; 2]>,
     share: usize,
-    component_of: impl Fn(Rank) -> Rank,
-    some: &mut Vec<[u32; 2]>,
-    into: &mut Vec<[Rank; 3]>,
+    component_of: impl Fn(T) -> ComponentId,
+    some: &mut Vec<[T; 2]>,
+    into: &mut Vec<(ComponentId, T, T)>,
 ) -> Result<()> {
     rows.take(share, some)?;
     into.clear();
-    into.extend(some.iter().map(|&[from, to]| [component_of(from), from, to]));
+    into.extend(some.iter().map(|&[from, to]| (component_of(from), from, to)));
     into.sort_unstable();
     into.dedup();
     Ok(())
 }
 
 /// The rows of one component, from `next` on, where components are asked for in ascending order.
-fn rows_of(rows: &[[Rank; 3]], component: Rank, next: &mut usize) -> Vec<(Rank, Rank)> {
-    let skipped = rows[*next..].iter().take_while(|row| row[0] < component).count();
-    let own = rows[*next + skipped..].iter().take_while(|row| row[0] == component);
-    let own: Vec<(Rank, Rank)> = own.map(|row| (row[1], row[2])).collect();
+fn rows_of<T: Number>(rows: &[(ComponentId, T, T)], component: ComponentId, next: &mut usize) -> Vec<(T, T)> {
+    let skipped = rows[*next..].iter().take_while(|row| row.0 < component).count();
+    let own = rows[*next + skipped..].iter().take_while(|row| row.0 == component);
+    let own: Vec<(T, T)> = own.map(|row| (row.1, row.2)).collect();
     *next += skipped + own.len();
     own
 }

@@ -10,18 +10,18 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{ClusterId, HostId, Number, Page};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
 /// One exchange, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Rank, Rank)>> {
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Page, Page)>> {
     let directory = crawl.directory.clone();
     let redirects = Redirects::gather(net, shelf, &directory)?;
     let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut([Rank; 2])| {
+    let source = |send: &mut dyn FnMut([Page; 2])| {
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
             let targets = shelf.links.get(slot);
@@ -39,13 +39,13 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
         }
         Ok(false)
     };
-    let mut links: Vec<(Rank, Rank)> = Vec::new();
+    let mut links: Vec<(Page, Page)> = Vec::new();
     let directory = crawl.directory.clone();
     net.exchange_from(
         "LINK",
         source,
         move |link| directory.owner(link[0]),
-        |rows: &[[Rank; 2]]| {
+        |rows: &[[Page; 2]]| {
             links.extend(rows.iter().map(|&[src, dst]| (src, dst)));
             Ok(())
         },
@@ -60,7 +60,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
 /// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
 pub fn from_elsewhere(
     net: &mut Net<'_>,
-    links: impl Iterator<Item = (Rank, Rank)>,
+    links: impl Iterator<Item = (Page, Page)>,
     directory: &Directory,
 ) -> Result<Vec<u32>> {
     let hosts = &directory.hosts;
@@ -70,7 +70,7 @@ pub fn from_elsewhere(
         "links from elsewhere",
         rows,
         |dst| directory.owner(*dst),
-        |targets: &[Rank]| {
+        |targets: &[Page]| {
             targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
             Ok(())
         },
@@ -82,12 +82,12 @@ pub fn from_elsewhere(
 pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
-    for ((rank, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
-        *mine.entry(hosts[*rank as usize]).or_default() += links;
+    for ((page, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
+        *mine.entry(hosts[*page as usize]).or_default() += links;
     }
-    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host, links]).collect())?;
+    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once(|| {
-        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| *host as usize + 1)];
+        let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| host.index() + 1)];
         rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
         sums
     })
@@ -107,9 +107,9 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
 /// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
 pub fn summary(
     net: &mut Net<'_>,
-    links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+    links: impl ExactSizeIterator<Item = (Page, Page)>,
     hosts: &[HostId],
-    (labels, sizes): (&[Rank], &[u32]),
+    (labels, sizes): (&[ClusterId], &[u32]),
     single_site: bool,
     room: &MemoryBudget,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]),
@@ -117,12 +117,11 @@ pub fn summary(
     let count = links.len() as u64;
     let rows = links.filter(|&(src, dst)| {
         let (ri, rj) = (labels[src as usize], labels[dst as usize]);
-        let counts = ri != rj && sizes[ri as usize] > 1 && (sizes[rj as usize] > 1 || !single_site);
+        let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
         counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
     });
-    let clusters =
-        |&[src, dst]: &[Rank; 2]| splitmix64(u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]));
-    let rows = rows.map(<[Rank; 2]>::from);
+    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]);
+    let rows = rows.map(<[Page; 2]>::from);
     let mut shares = HashPartitions::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());
     for number in 0..shares.count() {
@@ -133,7 +132,7 @@ pub fn summary(
             let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
-        let rows = link_summary(&mut between, |cluster| sizes[cluster as usize]);
+        let rows = link_summary(&mut between, |cluster| sizes[cluster]);
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
         rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
     }

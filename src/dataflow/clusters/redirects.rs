@@ -12,7 +12,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{DocId, Rank, splitmix64};
+use crate::ids::{DocId, Page, splitmix64};
 
 /// Redirects that are followed one after another; a longer chain leads nowhere, and so does a loop.
 const LONGEST_CHAIN: usize = 10;
@@ -43,7 +43,7 @@ impl Redirects {
         if net.sum("redirects", [(redirects.len() + leads.len()) as u64])? == [0] {
             return Ok(Redirects::default());
         }
-        let of_records = redirects.iter().filter(|row| directory.rank(row.from).is_none()).map(|row| Row {
+        let of_records = redirects.iter().filter(|row| directory.page(row.from).is_none()).map(|row| Row {
             from: row.from,
             to: row.to,
             time: row.fetch_time,
@@ -51,8 +51,8 @@ impl Redirects {
             offset: row.offset,
         });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
-            let rank = shelf.ranks[slot as usize];
-            let from = *directory.doc_ids.get(rank as usize)?;
+            let page = shelf.pages[slot as usize];
+            let from = *directory.doc_ids.get(page as usize)?;
             Some(Row { from, to, time: 0, source: 0, offset: 0 })
         });
         let peers = net.peers() as u64;
@@ -70,11 +70,11 @@ impl Redirects {
     }
 
     /// Yields the pages of the crawl that a link to `target` counts for: itself, and those it leads to.
-    pub fn pages(&self, target: DocId, directory: &Directory, mut each: impl FnMut(Rank)) {
+    pub fn pages(&self, target: DocId, directory: &Directory, mut each: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {
-            if let Some(rank) = directory.rank(url) {
-                each(rank);
+            if let Some(page) = directory.page(url) {
+                each(page);
             }
             match self.next(url) {
                 Some(next) if next != target => url = next,

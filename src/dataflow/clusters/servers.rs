@@ -17,16 +17,16 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{ClusterId, HostId, Number};
 use crate::job::Servers;
-use crate::overlap::servers::{Kind, ServerPage, ServerPair, Surplus, kind, pairs_of_cluster, surplus};
+use crate::overlap::servers::{ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus};
 use crate::storage::table::{Column, Table};
 
 /// What was found of servers and of the reasons for copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ServerCounts {
     /// Servers: hosts that are no aliases of each other.
     pub servers: u64,
     /// Pairs of hosts that are aliases.
@@ -46,7 +46,7 @@ pub struct ServerOverlap {
     /// Parts of the `server_pairs` table.
     pub parts: Vec<Part>,
     /// Counts, the same on every worker.
-    pub counts: Counts,
+    pub counts: ServerCounts,
 }
 
 /// A row of the `server_pairs` table. Orders by host ids.
@@ -60,32 +60,31 @@ struct ServerPairRow {
     same_path: u32,
     pages_a: u32,
     pages_b: u32,
-    kind: Kind,
+    kind: ServerPairKind,
 }
 
 /// Pairs the servers of all pages, and finds which hosts are one.
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[ClusterId],
     sizes: &[u32],
     settings: &Servers,
     partitions: Partitions,
 ) -> Result<ServerOverlap> {
-    let (hosts, peers) = (&crawl.directory.hosts, net.peers() as u64);
-    let count = hosts.iter().max().map_or(0, |&host| host as usize + 1);
+    let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
+    let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
     let mut mine = vec![0u32; count];
     let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
-    with_text().for_each(|(rank, _)| mine[hosts[*rank as usize] as usize] += 1);
+    with_text().for_each(|(page, _)| mine[hosts[*page as usize]] += 1);
     let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
 
-    let rows = with_text().filter_map(|(rank, page)| {
-        let (cluster, host) = (labels[*rank as usize], hosts[*rank as usize]);
-        let row = || ServerPage::new(cluster, host, xxh3_64(path(&page.url).as_bytes()), page.exact);
-        (sizes[cluster as usize] > 1).then(row)
+    let rows = with_text().filter_map(|(page, capture)| {
+        let (cluster, host) = (labels[*page as usize], hosts[*page as usize]);
+        let row = || ServerPage::new(cluster, host, xxh3_64(path(&capture.url).as_bytes()), capture.exact);
+        (sizes[cluster] > 1).then(row)
     });
-    let to = |row: &ServerPage| (splitmix64(u64::from(row.cluster)) % peers) as usize;
-    let mut pages = net.exchange_all("pages of clusters", rows, to)?;
+    let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
     pages.sort_unstable();
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
@@ -95,37 +94,40 @@ pub fn overlap(
         cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
         Ok(cluster.is_some())
     };
-    let to = |pair: &ServerPair| (splitmix64(u64::from(pair.a) << 32 | u64::from(pair.b)) % peers) as usize;
-    net.exchange_from("pairs of servers", source, to, |pairs| {
-        for pair in pairs {
-            let sum = shared.entry((pair.a, pair.b)).or_default();
-            *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
-        }
-        Ok(())
-    })?;
-    let mut pairs: Vec<(ServerPair, Kind)> = Vec::new();
+    net.exchange_from(
+        "pairs of servers",
+        source,
+        |pair| owners.owner(pair.key()),
+        |pairs: &[ServerPair]| {
+            for pair in pairs {
+                let sum = shared.entry((pair.a, pair.b)).or_default();
+                *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+            }
+            Ok(())
+        },
+    )?;
+    let mut pairs: Vec<(ServerPair, ServerPairKind)> = Vec::new();
     for ((a, b), (shared, same_path)) in shared {
         let pair = ServerPair { a, b, shared, same_path };
-        let kind = kind(&pair, pages_of[a as usize], pages_of[b as usize], settings);
+        let kind = kind(&pair, pages_of[a], pages_of[b], settings);
         pairs.extend(kind.map(|kind| (pair, kind)));
     }
 
-    let aliases = pairs.iter().filter(|(_, kind)| *kind == Kind::Alias).map(|(pair, _)| (pair.a, pair.b));
+    let aliases = pairs.iter().filter(|(_, kind)| *kind == ServerPairKind::Alias).map(|(pair, _)| (pair.a, pair.b));
     let server = components(net, "server aliases", count, aliases)?;
-    let mut counts = Counts::default();
+    let mut counts = ServerCounts::default();
     for (_, kind) in &pairs {
         match kind {
-            Kind::Alias => counts.alias_pairs += 1,
-            Kind::Mirror => counts.mirror_pairs += 1,
-            Kind::Part => counts.part_pairs += 1,
+            ServerPairKind::Alias => counts.alias_pairs += 1,
+            ServerPairKind::Mirror => counts.mirror_pairs += 1,
+            ServerPairKind::Part => counts.part_pairs += 1,
         }
     }
-    let reasons =
-        pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host as usize]));
+    let reasons = pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host]));
     counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
     drop(pages);
-    let servers = server.iter().enumerate().filter(|&(host, &least)| host as HostId == least).count() as u64;
-    let counts = net.reduce("counts of servers", Counts { servers, ..counts }, |x, y| Counts {
+    let servers = server.iter().enumerate().filter(|&(host, &least)| HostId::from_index(host) == least).count() as u64;
+    let counts = net.reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
         alias_pairs: x.alias_pairs + y.alias_pairs,
         mirror_pairs: x.mirror_pairs + y.mirror_pairs,
@@ -146,20 +148,19 @@ fn path(url: &str) -> &str {
 fn named(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    pairs: Vec<(ServerPair, Kind)>,
+    pairs: Vec<(ServerPair, ServerPairKind)>,
     pages_of: &[u32],
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
-    let peers = net.peers();
-    let owner = |id: HostId| id as usize % peers;
+    let dealt = RoundRobin::new(net.peers());
     let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
-    for (rank, page) in &crawl.pages {
-        names.entry(crawl.directory.hosts[*rank as usize]).or_insert_with(|| host(&page.url));
+    for (page, capture) in &crawl.pages {
+        names.entry(crawl.directory.hosts[*page as usize]).or_insert_with(|| host(&capture.url));
     }
-    let rows = names.into_iter().map(|(id, name)| (owner(id), (id, name.to_string())));
+    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
-    let row = |(pair, kind): (ServerPair, Kind)| {
+    let row = |(pair, kind): (ServerPair, ServerPairKind)| {
         let row = ServerPairRow {
             a: u64::from(pair.a),
             b: u64::from(pair.b),
@@ -167,20 +168,20 @@ fn named(
             host_b: String::new(),
             shared: pair.shared,
             same_path: pair.same_path,
-            pages_a: pages_of[pair.a as usize],
-            pages_b: pages_of[pair.b as usize],
+            pages_a: pages_of[pair.a],
+            pages_b: pages_of[pair.b],
             kind,
         };
-        (owner(pair.a), row)
+        (dealt.owner(pair.a.index()), row)
     };
     let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
-        row.host_a = names[&(row.a as HostId)].clone();
-        (owner(row.b as HostId), row)
+        row.host_a = names[&HostId(row.a as u32)].clone();
+        (dealt.owner(row.b as usize), row)
     });
     let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
-        row.host_b = names[&(row.b as HostId)].clone();
+        row.host_b = names[&HostId(row.b as u32)].clone();
         (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
-        (partitions.owner(partitions.of(row.a)), row)
+        (partitions.owner(row.a), row)
     });
     let mut rows = net.exchange_rows("server pairs", rows)?;
     rows.sort_unstable();

@@ -22,16 +22,16 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{ClusterId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
 
 /// What every process knows of the pages.
 struct Web<'a> {
     directory: &'a Directory,
     /// Trivial cluster of every page.
-    labels: &'a [Rank],
+    labels: &'a [ClusterId],
     /// Pages of every trivial cluster.
     cluster_sizes: &'a [u32],
 }
@@ -39,9 +39,9 @@ struct Web<'a> {
 /// Pieces, by name.
 struct Pieces {
     /// Piece of every page.
-    of: Arc<Vec<Rank>>,
+    of: Arc<Vec<PieceId>>,
     /// Similar cluster of every piece.
-    similar_cluster: Arc<Vec<Rank>>,
+    similar_cluster: Arc<Vec<SimilarClusterId>>,
 }
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
@@ -52,29 +52,31 @@ struct Pieces {
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
-pub fn similar_clusters<I: ExactSizeIterator<Item = (Rank, Rank)>>(
+pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     net: &mut Net<'_>,
     directory: &Directory,
-    (labels, cluster_sizes): (&[Rank], &[u32]),
-    merging: Vec<(Rank, Rank)>,
+    (labels, cluster_sizes): (&[ClusterId], &[u32]),
+    merging: Vec<(Page, Page)>,
     (links, from_elsewhere): (impl Fn() -> I, &[u32]),
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
+    // A piece is joined with its pages by way of the smallest.
+    let smallest = |(page, piece): (Page, PieceId)| (page, piece.smallest());
     let web = Web { directory, labels, cluster_sizes };
     let merging = merging.into_iter();
     let grown =
         web.on_each_host(net, "links that merge", merging, room, |links| grow_pieces(links, |page| web.cluster(page)))?;
-    let of = components(net, "pieces", directory.len(), grown.into_iter())?;
+    let of = components(net, "pieces", directory.len(), grown.into_iter().map(smallest))?;
     let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
 
     let joined = web.on_each_host(net, "links within hosts", links(), room, |links| {
         join_pieces(links, |page| {
             let piece = pieces.of[page as usize];
-            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece as usize], web.cluster(page)))
+            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece], web.cluster(page)))
         })
     })?;
-    let of = components(net, "joined pieces", directory.len(), joined.into_iter())?;
+    let of = components(net, "joined pieces", directory.len(), joined.into_iter().map(smallest))?;
     let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
 
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
@@ -86,31 +88,31 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Rank, Rank)>>(
 }
 
 impl Web<'_> {
-    fn cluster(&self, page: Rank) -> Rank {
+    fn cluster(&self, page: Page) -> ClusterId {
         self.labels[page as usize]
     }
 
-    fn has_copies(&self, page: Rank) -> bool {
-        self.cluster_sizes[self.cluster(page) as usize] > 1
+    fn has_copies(&self, page: Page) -> bool {
+        self.cluster_sizes[self.cluster(page)] > 1
     }
 
-    fn on_one_host(&self, (src, dst): (Rank, Rank)) -> bool {
+    fn on_one_host(&self, (src, dst): (Page, Page)) -> bool {
         self.directory.hosts[src as usize] == self.directory.hosts[dst as usize]
     }
 
     /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
-    fn on_each_host(
+    fn on_each_host<Group>(
         &self,
         net: &mut Net<'_>,
         name: &str,
-        links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+        links: impl ExactSizeIterator<Item = (Page, Page)>,
         room: &MemoryBudget,
-        mut each: impl FnMut(&[(Rank, Rank)]) -> Vec<(Rank, Rank)>,
-    ) -> Result<Vec<(Rank, Rank)>> {
+        mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Group)>,
+    ) -> Result<Vec<(Page, Group)>> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
-        let rows = links.filter(|&link| self.on_one_host(link)).map(<[Rank; 2]>::from);
-        let key = |row: &[Rank; 2]| splitmix64(u64::from(hosts[row[0] as usize]));
+        let rows = links.filter(|&link| self.on_one_host(link)).map(<[Page; 2]>::from);
+        let key = |row: &[Page; 2]| hosts[row[0] as usize];
         let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
         let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..shares.count() {
@@ -128,17 +130,16 @@ impl Web<'_> {
     }
 
     /// The similar cluster of every piece: each worker looks for the larger copies of the pieces whose first page it owns.
-    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[Rank]) -> Result<Arc<Vec<Rank>>> {
+    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[PieceId]) -> Result<Arc<Vec<SimilarClusterId>>> {
         let sizes = net.once(|| sizes(piece_of))?;
-        let size = |piece: Rank| sizes[piece as usize] as usize;
-        let with_copies = || (0..self.labels.len() as Rank).filter(|&page| self.has_copies(page));
-        let piece = |page: Rank| piece_of[page as usize];
+        let size = |piece: PieceId| sizes[piece] as usize;
+        let with_copies = || (0..self.labels.len() as Page).filter(|&page| self.has_copies(page));
+        let piece = |page: Page| piece_of[page as usize];
         let pages = with_copies().map(|page| (self.cluster(page), piece(page)));
         let largest = net.once(|| largest_pieces(self.labels.len(), pages, size))?;
         let me = net.index();
-        let mine = with_copies().filter(|&page| self.directory.owner(piece(page)) == me);
-        let mut rows: Vec<(Rank, Rank)> =
-            mine.map(|page| (piece(page), largest[self.cluster(page) as usize])).collect();
+        let mine = with_copies().filter(|&page| self.directory.owner(piece(page).smallest()) == me);
+        let mut rows: Vec<(PieceId, PieceId)> = mine.map(|page| (piece(page), largest[self.cluster(page)])).collect();
         rows.sort_unstable();
         let mut pointed_to = Vec::new();
         let copies = rows.chunk_by(|x, y| x.0 == y.0).filter_map(|of_piece| {
@@ -155,20 +156,20 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &Pieces,
-        (links, from_elsewhere): (impl ExactSizeIterator<Item = (Rank, Rank)>, &[u32]),
+        (links, from_elsewhere): (impl ExactSizeIterator<Item = (Page, Page)>, &[u32]),
         settings: &Clusters,
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
-        let piece = |page: Rank| pieces.of[page as usize];
-        let similar_cluster = |page: Rank| pieces.similar_cluster[piece(page) as usize];
+        let piece = |page: Page| pieces.of[page as usize];
+        let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
         let many = net.once(|| {
             let mut many = vec![false; pieces.of.len()];
-            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, &of)| piece as Rank != of);
-            copies.for_each(|(_, &of)| many[of as usize] = true);
+            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, of)| piece != of.index());
+            copies.for_each(|(_, &of)| many[of] = true);
             many
         })?;
-        let mirrored = |page: Rank| self.has_copies(page) && many[similar_cluster(page) as usize];
-        let key = |row: &[u32; 2]| splitmix64(u64::from(similar_cluster(row[0])));
+        let mirrored = |page: Page| self.has_copies(page) && many[similar_cluster(page)];
+        let key = |row: &[u32; 2]| similar_cluster(row[0]);
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;
         let bits = bucket_bits(all / net.peers() as u64 * 8);
@@ -176,7 +177,7 @@ impl Web<'_> {
         let rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
         let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
         let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
-        let rows = rows.map(<[Rank; 2]>::from);
+        let rows = rows.map(<[Page; 2]>::from);
         let mut within = HashPartitions::with_bits(net, "links of pieces", bits, rows, key, &room)?;
 
         let mut found = Vec::new();
@@ -201,7 +202,7 @@ impl Web<'_> {
             let mut next = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let of = pages[0].similar_cluster;
-                let own: Vec<(Rank, Rank)> =
+                let own: Vec<(Page, Page)> =
                     links[next..].iter().take_while(|link| link.0 == of).map(|link| link.1).collect();
                 next += own.len();
                 found.extend(verified(pages, &own, settings));
@@ -216,11 +217,11 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         found: &mut [SimilarCluster],
-        links: impl ExactSizeIterator<Item = (Rank, Rank)>,
+        links: impl ExactSizeIterator<Item = (Page, Page)>,
         attach: Attach,
         room: &MemoryBudget,
     ) -> Result<()> {
-        let rows: Vec<[Rank; 2]> = found
+        let rows: Vec<[Page; 2]> = found
             .iter()
             .flat_map(|cluster| &cluster.collections)
             .flat_map(|collection| {
@@ -230,16 +231,16 @@ impl Web<'_> {
             .collect();
         let rows = net.share("pages of collections", rows)?;
         let collection = net.once(|| {
-            let mut collection = vec![Rank::MAX; self.labels.len()];
+            let mut collection = vec![Page::MAX; self.labels.len()];
             rows.iter().for_each(|&[page, of]| collection[page as usize] = of);
             collection
         })?;
         drop(rows);
-        let of = |page: Rank| Some(collection[page as usize]).filter(|&of| of != Rank::MAX);
+        let of = |page: Page| Some(collection[page as usize]).filter(|&of| of != Page::MAX);
         let near =
             self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
-        let mut collections: HashMap<Rank, &mut PageCollection> = found
+        let mut collections: HashMap<Page, &mut PageCollection> = found
             .iter_mut()
             .flat_map(|cluster| &mut cluster.collections)
             .map(|collection| (collection.first_page(), collection))

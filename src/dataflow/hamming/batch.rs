@@ -23,7 +23,7 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::Map;
 use timely::dataflow::operators::{Exchange, Probe};
 
-use super::Work;
+use super::HammingWork;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
 use super::tally::Tally;
@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 #[derive(Clone)]
 struct Batch {
     job: Job,
-    work: Arc<Work>,
+    work: Arc<HammingWork>,
     at: Position,
     pieces: Arc<Vec<Piece>>,
     queries: Arc<OnceLock<Queries>>,
@@ -52,7 +52,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<Batch> {
+    fn new(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<Batch> {
         let rows = piece_rows(work.set.manifest.count, net.peers());
         let pieces = net.once(|| work.set.pieces(rows))?;
         let (queries, tally) = (net.once(OnceLock::new)?, net.once(|| Tally::new(job))?);
@@ -78,7 +78,7 @@ pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] when F or Q is damaged; [`crate::error::Error::MemoryLimit`] when Q does not fit in memory; [`crate::error::Error::Storage`].
-pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Output) -> Result<Counted> {
+pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Counted> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     net.dataflow(|scope, failures| {
@@ -99,7 +99,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Out
 ///
 /// # Errors
 /// As [`pairs`].
-pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<(Vec<Near>, Counted)> {
+pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<Near>, Counted)> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     let found: Rc<RefCell<Vec<Near>>> = Rc::default();

@@ -10,7 +10,7 @@
 //! range that a worker writes.
 
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
-use crate::engine::Net;
+use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, chunk};
 use crate::hamming::rows::{FingerprintRow, sort};
@@ -43,7 +43,8 @@ pub(super) struct Made {
 #[derive(Clone, Copy)]
 struct Space {
     f: u32,
-    peers: usize,
+    /// Who sorts which bucket.
+    dealt: RoundRobin,
 }
 
 impl Space {
@@ -66,11 +67,6 @@ impl Space {
     fn buckets(self) -> usize {
         1 << BUCKET_BITS.min(self.f)
     }
-
-    /// Worker that sorts a bucket.
-    fn sorter(self, bucket: usize) -> usize {
-        bucket % self.peers
-    }
 }
 
 /// Writes the rows that `source` gives, which is called again while it returns true, in chunks that `attempt` stages; each row once.
@@ -85,21 +81,21 @@ pub(super) fn write(
     source: impl FnMut(&mut dyn FnMut(FingerprintRow)) -> Result<bool>,
     attempt: &Attempt,
 ) -> Result<Vec<Chunk>> {
-    let space = Space { f: made.f, peers: net.peers() };
+    let space = Space { f: made.f, dealt: RoundRobin::new(net.peers()) };
     let room = room(net, MemoryEstimate::default(), job)?;
     let allowed = match room.memory_bytes {
         0 => u64::MAX,
         bytes => bytes / 2 / net.workers_per_process() as u64,
     };
-    let own = space.buckets().div_ceil(space.peers);
+    let own = space.dealt.most(space.buckets());
     let open_bytes = (own * BLOCK_BYTES) as u64;
     let mut buckets = Buckets::new(own, allowed.saturating_sub(open_bytes), &room.disk(net));
     let mut counts = vec![0u64; space.counts()];
-    let to = |row: &FingerprintRow| space.sorter(space.bucket(row.fingerprint));
+    let to = |row: &FingerprintRow| space.dealt.owner(space.bucket(row.fingerprint));
     net.exchange_from("fingerprints", source, to, |rows| {
         rows.iter().try_for_each(|row| {
             counts[space.counted(row.fingerprint)] += 1;
-            buckets.push(space.bucket(row.fingerprint) / space.peers, *row)
+            buckets.push(space.dealt.index(space.bucket(row.fingerprint)), *row)
         })
     })?;
 
@@ -114,11 +110,11 @@ pub(super) fn write(
 
     let mut sorted = Sorted { space, buckets, next: net.index(), rows: Vec::new(), at: 0, scratch: Vec::new() };
     let mut chunks: Vec<Chunk> = Vec::new();
-    for first in (0..rows_of.len()).step_by(space.peers) {
+    for first in (0..rows_of.len()).step_by(net.peers()) {
         let range_of = |row: &FingerprintRow| ranges[space.counted(row.fingerprint)] as usize;
         let mut range = Range::new(space, &counts, &ranges, first + net.index());
-        let source =
-            |send: &mut dyn FnMut(FingerprintRow)| sorted.send(|row| range_of(row) < first + space.peers, send);
+        let end = first + net.peers();
+        let source = |send: &mut dyn FnMut(FingerprintRow)| sorted.send(|row| range_of(row) < end, send);
         net.exchange_from(
             "sorted fingerprints",
             source,
@@ -184,10 +180,10 @@ impl Sorted {
             if self.next >= self.space.buckets() {
                 return Ok(false);
             }
-            self.buckets.take(self.next / self.space.peers, &mut self.rows)?;
+            self.buckets.take(self.space.dealt.index(self.next), &mut self.rows)?;
             sort(&mut self.rows, &mut self.scratch);
             self.rows.dedup();
-            (self.at, self.next) = (0, self.next + self.space.peers);
+            (self.at, self.next) = (0, self.next + self.space.dealt.peers());
         }
         let next = &self.rows[self.at..self.rows.len().min(self.at + BATCH)];
         let wanted = next.iter().take_while(|row| is_wanted(row)).map(|row| send(*row)).count();

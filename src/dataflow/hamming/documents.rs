@@ -11,7 +11,7 @@ use timely::ExchangeData;
 use timely::dataflow::channels::pact::Exchange as To;
 use timely::dataflow::operators::generic::Operator;
 
-use super::Work;
+use super::HammingWork;
 use super::merge::{BATCH, NearPair};
 use super::tally::Tally;
 use crate::engine::{Failures, Fallible, Rows};
@@ -32,7 +32,7 @@ struct NearDocument {
 /// The pairs of documents that near runs stand for, once they are counted, if they are to be made.
 pub(super) fn near_documents<'s>(
     near: Rows<'s, NearRuns>,
-    work: &Arc<Work>,
+    work: &Arc<HammingWork>,
     tally: &Arc<Tally>,
     failures: &Failures,
 ) -> Rows<'s, NearPair> {
@@ -73,7 +73,7 @@ pub(super) fn near_documents<'s>(
 fn with_documents<'s, R: ExchangeData + Copy, O: Clone + 'static>(
     rows: Rows<'s, R>,
     name: &str,
-    work: &Arc<Work>,
+    work: &Arc<HammingWork>,
     run: fn(&R) -> Run,
     mut prepare: impl FnMut(&mut Vec<R>) + 'static,
     expand: impl Fn(&R, DocId) -> Option<O> + 'static,
@@ -132,7 +132,7 @@ struct Documents {
 
 impl Documents {
     /// Documents of a run; `all` are this one and those that follow, ascending, of which those in its chunk are read with it.
-    fn of<I: Iterator<Item = Run>>(&mut self, work: &Work, run: Run, all: impl Fn() -> I) -> Result<&[DocId]> {
+    fn of<I: Iterator<Item = Run>>(&mut self, work: &HammingWork, run: Run, all: impl Fn() -> I) -> Result<&[DocId]> {
         let (from, until) = (u64::from(run.first), u64::from(run.first + run.copies));
         if self.ids.is_empty() || until > self.first + self.ids.len() as u64 {
             let chunk = work.set.chunk_at(from);

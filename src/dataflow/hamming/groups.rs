@@ -7,23 +7,30 @@
 //! Groups are of fingerprints: a document that stands on several rows of F may stand in several groups, which it does not
 //! connect. A group of one document is none.
 
-use super::Work;
+use std::sync::Arc;
+
+use super::HammingWork;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
 use crate::dataflow::shuffle::components::components;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::hamming::rows::NearRuns;
-use crate::ids::{DocId, splitmix64};
+use crate::ids::DocId;
 
 /// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
 ///
 /// The rounds of the union-find. Memory: 24 bytes a document that is near a query.
-pub(super) fn of_queries(net: &mut Net<'_>, work: &Work, queries: &Queries, near: &[Near]) -> Result<Vec<Member>> {
+pub(super) fn of_queries(
+    net: &mut Net<'_>,
+    work: &HammingWork,
+    queries: &Queries,
+    near: &[Near],
+) -> Result<Vec<Member>> {
     let queries = &queries.postings;
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
-    let labels = components(net, "groups", queries.fingerprints().len(), edges)?;
+    let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges)?;
     // Components are named by their smallest fingerprint; people know documents.
     let names = net.once(|| {
         let mut names = vec![DocId::MAX; labels.len()];
@@ -54,17 +61,16 @@ pub(super) fn of_queries(net: &mut Net<'_>, work: &Work, queries: &Queries, near
 ///
 /// The rounds of the union-find, and two exchanges. Memory: 4 bytes a row of F in each process, and 24 a document that is near
 /// another.
-pub(super) fn of_set(net: &mut Net<'_>, work: &Work, near: &[NearRuns]) -> Result<Vec<Member>> {
+pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
     let rows = work.set.manifest.count as usize;
-    let labels = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
-    let peers = net.peers();
+    let labels: Arc<Vec<u32>> = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
+    let dealt = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
-    let reader = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0])) % peers;
-    let mut runs = net.exchange_all("runs in groups", runs, reader)?;
+    let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
+    let mut runs = net.exchange_all("runs in groups", runs, |run| dealt.owner(chunk(run)))?;
     runs.sort_unstable();
     runs.dedup();
     let mut of_labels: Vec<[u64; 2]> = Vec::new();
-    let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
     for runs in runs.chunk_by(|x, y| chunk(x) == chunk(y)) {
         net.check()?;
         let (first, last) = (u64::from(runs[0][0]), runs[runs.len() - 1]);
@@ -74,8 +80,8 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &Work, near: &[NearRuns]) -> Resul
             of_labels.extend(of_run.iter().map(|&document| [u64::from(labels[place as usize]), document]));
         }
     }
-    let mut of_labels =
-        net.exchange_all("members by label", of_labels, |row| (splitmix64(row[0]) % peers as u64) as usize)?;
+    let owners = HashOwners::new(net);
+    let mut of_labels = net.exchange_all("members by label", of_labels, |row| owners.owner(row[0]))?;
     of_labels.sort_unstable();
     of_labels.dedup();
     let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);

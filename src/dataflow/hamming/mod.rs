@@ -39,7 +39,7 @@ use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
 
 /// What a run joins, as one process sees it.
-pub struct Work {
+pub struct HammingWork {
     /// F.
     pub set: FingerprintSet,
     /// Q, which may have no rows; none when F is joined with itself.
@@ -50,13 +50,13 @@ pub struct Work {
     pub progress: Arc<Progress>,
 }
 
-impl Work {
+impl HammingWork {
     /// Finds F and Q of a job.
     ///
     /// # Errors
     /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none, or
     /// when all fingerprints are within k bits of each other.
-    pub fn find(job: &Job) -> Result<Work> {
+    pub fn find(job: &Job) -> Result<HammingWork> {
         if job.batch.fingerprints.is_empty() {
             return Err(Error::Usage(
                 "no fingerprint file: give batch.fingerprints, the folder that `webtwin hamming build` made".into(),
@@ -78,7 +78,13 @@ impl Work {
             _ => {}
         }
         let progress = Arc::new(Progress::new(set.manifest.count));
-        Ok(Work { set, queries, queries_read: WorkQueue::default(), pieces_read: WorkQueue::default(), progress })
+        Ok(HammingWork {
+            set,
+            queries,
+            queries_read: WorkQueue::default(),
+            pieces_read: WorkQueue::default(),
+            progress,
+        })
     }
 }
 
@@ -108,7 +114,7 @@ pub struct Summary {
 ///
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no result.
-pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, folder: &Location) -> Result<Summary> {
+pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
     same_set(net, work)?;
     let mut summary =
@@ -132,7 +138,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, folder: &Location) ->
 fn join(
     net: &mut Net<'_>,
     job: &Job,
-    work: &Arc<Work>,
+    work: &Arc<HammingWork>,
     attempt: &Attempt,
     summary: &mut Summary,
     laps: &mut Laps,
@@ -211,7 +217,7 @@ fn finish(
 }
 
 /// Fails unless all processes see the same F and Q.
-fn same_set(net: &mut Net<'_>, work: &Work) -> Result<()> {
+fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
     let mine = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::Work;
+use super::HammingWork;
 use super::merge::NearPair;
 use crate::dataflow::shuffle::memory_estimate::refuse_beyond_bound;
 use crate::engine::Net;
@@ -136,7 +136,7 @@ impl Queries {
 
 /// A worker that scans pieces, with its buffers.
 pub(super) struct Mapper {
-    work: Arc<Work>,
+    work: Arc<HammingWork>,
     scratch: Scratch,
     joiner: Joiner,
     fingerprints: Vec<SimHash>,
@@ -145,7 +145,7 @@ pub(super) struct Mapper {
 
 impl Mapper {
     /// A worker for distances up to `k`.
-    pub fn new(work: &Arc<Work>, k: u32) -> Mapper {
+    pub fn new(work: &Arc<HammingWork>, k: u32) -> Mapper {
         let (scratch, joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
         Mapper { work: Arc::clone(work), scratch, joiner, fingerprints: Vec::new(), ends: Vec::new() }
     }
@@ -196,7 +196,7 @@ impl Pairs {
     ///
     /// # Errors
     /// [`crate::error::Error::Input`] when doc ids are damaged.
-    pub fn new(work: &Work, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
+    pub fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
         let rows = |near: &Near| near.row as usize..(near.row + near.copies) as usize;
         let mut documents = Vec::new();
         if near.len() > Pairs::FEW {
@@ -253,7 +253,7 @@ impl Iterator for Pairs {
 /// [`crate::error::Error::Input`] when doc ids are damaged.
 pub(super) fn with_documents(
     net: &Net<'_>,
-    work: &Work,
+    work: &HammingWork,
     near: &[Near],
     mut take: impl FnMut(&[Near], &[DocId]),
 ) -> Result<()> {

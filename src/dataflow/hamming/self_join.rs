@@ -25,7 +25,7 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::{Map, ToStream};
 use timely::dataflow::operators::{Concat, Exchange, Probe};
 
-use super::Work;
+use super::HammingWork;
 use super::documents::near_documents;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::piece_rows;
@@ -73,7 +73,7 @@ impl Passes {
 ///
 /// # Errors
 /// [`Error::Input`] when F is damaged; [`Error::TooManyRows`] for more than 2^32 rows, [`Error::MemoryLimit`] when they do not fit in memory.
-pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Output) -> Result<Arc<Tally>> {
+pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Arc<Tally>> {
     let passes = begin(net, job, work)?;
     let tally = net.once(|| Tally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
@@ -90,7 +90,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<Work>, output: &Out
 ///
 /// # Errors
 /// As [`pairs`].
-pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<Work>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
+pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
     let passes = begin(net, job, work)?;
     let tally = net.once(|| Tally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
@@ -119,7 +119,7 @@ pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Resu
 }
 
 /// Refuses what cannot be joined.
-fn begin(net: &mut Net<'_>, job: &Job, work: &Work) -> Result<Passes> {
+fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     let rows = work.set.manifest.count;
     if u32::try_from(rows).is_err() {
         let what = "fingerprints of F are to be joined with themselves".into();
@@ -135,7 +135,7 @@ fn begin(net: &mut Net<'_>, job: &Job, work: &Work) -> Result<Passes> {
 /// The runs of the pieces of F that this worker takes.
 fn read_f<'s>(
     scope: Scope<'s, u64>,
-    work: &Arc<Work>,
+    work: &Arc<HammingWork>,
     piece_rows: u64,
     (process, processes): (usize, usize),
 ) -> Rows<'s, Fallible<Run>> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
+use super::HammingWork;
 use super::Summary;
-use super::Work;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ impl Tally {
     ///
     /// # Errors
     /// [`Error::TooManyPairs`] or [`Error::MemoryLimit`], with the number, on all workers.
-    pub fn finish(&self, net: &mut Net<'_>, job: &Job, work: &Work, summary: &mut Summary) -> Result<()> {
+    pub fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
         let mine = {
             let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             (counted.near, counted.by_distance.clone())

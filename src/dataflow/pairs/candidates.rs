@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::pairs::overlap_join::Work;
+use crate::dataflow::pairs::overlap_join::OverlapWork;
 use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{Page, splitmix64};
 use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
-use crate::overlap::count_pairs::pair_key;
+use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::planner::{self, Load};
 use crate::overlap::runs::Runs;
 use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, RunLog};
@@ -30,8 +30,8 @@ pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u6
             }
         }
     }
-    let peers = net.peers() as u64;
-    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| (splitmix64(pair) % peers) as usize)?;
+    let owners = HashOwners::new(net);
+    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| owners.owner(pair))?;
     let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
     let [heavy, pairs] = net.sum("heavy pairs", [heavy, pairs.len() as u64])?;
     Ok(heavy / u64::max(pairs, 1))
@@ -67,7 +67,7 @@ pub(crate) fn heavy_buckets(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageStripes {
     shift: u32,
-    peers: u32,
+    dealt: RoundRobin,
     count: usize,
 }
 
@@ -77,24 +77,32 @@ impl PageStripes {
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
         let wanted = peers << bucket_bits(load.pairs / load.workers * 8).min(most);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
-        PageStripes { shift, peers: peers as u32, count: (pages >> shift) / peers + 1 }
+        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
     #[inline]
-    pub(crate) fn worker(&self, pair: u64) -> usize {
-        ((pair >> 32 >> self.shift) as u32 % self.peers) as usize
+    fn stripe(&self, smaller: Page) -> usize {
+        (smaller >> self.shift) as usize
     }
 
     #[inline]
-    fn bucket(&self, pair: u64) -> usize {
-        ((pair >> 32 >> self.shift) as u32 / self.peers) as usize
+    fn bucket(&self, smaller: Page) -> usize {
+        self.dealt.index(self.stripe(smaller))
     }
 
     /// Pages of a worker's bucket.
-    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Rank> {
-        let stripe = bucket * self.peers as usize + worker;
-        let start = |stripe: usize| (stripe << self.shift).min(pages) as Rank;
+    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Page> {
+        let stripe = self.dealt.number(worker, bucket);
+        let start = |stripe: usize| (stripe << self.shift).min(pages) as Page;
         start(stripe)..start(stripe + 1)
+    }
+}
+
+/// The pairs of a page with larger ones belong to the owner of its stripe.
+impl Owners<Page> for PageStripes {
+    #[inline]
+    fn owner(&self, smaller: Page) -> usize {
+        self.dealt.owner(self.stripe(smaller))
     }
 }
 
@@ -106,7 +114,7 @@ pub(crate) fn by_pair(
     stripes: PageStripes,
     allowance: &WorkerBudget,
     disk: &Disk,
-    work: &mut Work,
+    work: &mut OverlapWork,
 ) -> Result<Buckets<u64>> {
     let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
@@ -148,8 +156,8 @@ pub(crate) fn by_pair(
     net.exchange_from(
         "pairs",
         source,
-        |&pair| stripes.worker(pair),
-        |rows: &[u64]| rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(pair), pair)),
+        |&pair| stripes.owner(smaller(pair)),
+        |rows: &[u64]| rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(smaller(pair)), pair)),
     )?;
     work.sent = total;
     Ok(pairs)

@@ -1,12 +1,12 @@
 //! `FPrint-DocID` rows in any order become runs on a tape, and runs that cannot make a similar pair are pruned: steps 1 to 3 of
 //! [`crate::dataflow::pairs::overlap_join`].
 
-use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::Pages;
 use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::prune::{PageSet, SharedChunks};
@@ -18,7 +18,7 @@ use crate::storage::spill::{Buckets, Disk, RunLog};
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     row_bytes: u64,
-    mut source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
+    mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     allowance: &WorkerBudget,
     disk: &Disk,
 ) -> Result<Buckets<R>> {
@@ -28,7 +28,7 @@ pub(crate) fn laid_down<R: Row>(
     net.exchange_from(
         "FPrint-DocID",
         |send: &mut dyn FnMut(R)| source(&mut |fprint, doc| send(R::new(fprint, doc))),
-        |row| shares.worker(row.key()),
+        |row| shares.owner(row.key()),
         |rows| rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row)),
     )?;
     Ok(table)
@@ -40,7 +40,7 @@ pub(crate) struct RunBuilder {
     pub(crate) shared: SharedChunks,
     /// Chunks that count of each page, where they matter.
     pub(crate) chunks: Vec<u32>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: OverlapCounts,
 }
 
 /// Sees to it that the memory suffices for a bucket, which is larger than others where one chunk is on very many pages.

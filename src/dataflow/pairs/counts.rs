@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was counted on the way, this worker's share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct OverlapCounts {
     /// Rows of `FPrint-DocID`.
     pub tuples: u64,
     /// Distinct chunks.
@@ -27,11 +27,11 @@ pub struct Counts {
     pub guarded: u64,
 }
 
-impl std::ops::Add<&Counts> for Counts {
-    type Output = Counts;
+impl std::ops::Add<&OverlapCounts> for OverlapCounts {
+    type Output = OverlapCounts;
 
-    fn add(self, other: &Counts) -> Counts {
-        Counts {
+    fn add(self, other: &OverlapCounts) -> OverlapCounts {
+        OverlapCounts {
             tuples: self.tuples + other.tuples,
             chunks: self.chunks + other.chunks,
             template_chunks: self.template_chunks + other.template_chunks,

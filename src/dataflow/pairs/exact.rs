@@ -3,9 +3,9 @@
 //! One exchange: whole-document fingerprints to their owner.
 
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{FPrint, Page};
 use crate::overlap::SimilarPair;
 
 /// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
@@ -14,23 +14,28 @@ use crate::overlap::SimilarPair;
 struct Whole {
     fprint_high: u32,
     fprint_low: u32,
-    page: Rank,
+    page: Page,
+}
+
+impl Whole {
+    fn fprint(&self) -> FPrint {
+        u64::from(self.fprint_high) << 32 | u64::from(self.fprint_low)
+    }
 }
 
 /// Finds the centres and returns (centre, copy) for every other copy, ascending.
 ///
 /// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint.
 pub fn fold(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<Vec<SimilarPair>> {
-    let peers = net.peers() as u64;
     let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
         let fprint = shelf.exact[slot];
         Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
     });
-    let to = |row: &Whole| (splitmix64(u64::from(row.fprint_high) << 32 | u64::from(row.fprint_low)) % peers) as usize;
-    let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, to)?;
+    let owners = HashOwners::new(net);
+    let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, |row| owners.owner(row.fprint()))?;
     owned.sort_unstable();
     let mut pairs = Vec::new();
-    for run in owned.chunk_by(|x, y| (x.fprint_high, x.fprint_low) == (y.fprint_high, y.fprint_low)) {
+    for run in owned.chunk_by(|x, y| x.fprint() == y.fprint()) {
         pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
     }
     pairs.sort_unstable();

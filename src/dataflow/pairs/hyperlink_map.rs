@@ -7,9 +7,9 @@
 //! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
 
 use crate::dataflow::shuffle::directory::Directory;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Signatures;
 use crate::signatures::hyperlink_map::{part, step};
 use crate::signatures::number;
@@ -18,7 +18,7 @@ use crate::signatures::number;
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Asked {
-    child: Rank,
+    child: Page,
     /// Which of the asking worker's children it is.
     at: u32,
     worker: u32,
@@ -41,21 +41,21 @@ pub fn hyperlink_map(
     directory: &Directory,
     rp: &[u64],
     signed: &[bool],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     settings: &Signatures,
 ) -> Result<Vec<u64>> {
     let dims = settings.dims as usize;
-    let mut children: Vec<Rank> = links.iter().map(|link| link.1).collect();
+    let mut children: Vec<Page> = links.iter().map(|link| link.1).collect();
     children.sort_unstable();
     children.dedup();
-    let place = |child: Rank| children.partition_point(|&other| other < child) as u32;
+    let place = |child: Page| children.partition_point(|&other| other < child) as u32;
     let places: Vec<u32> = links.iter().map(|link| place(link.1)).collect();
 
     let me = net.index() as u32;
     let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
     let asked = net.exchange_all("children", asked, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing.
-    let of_child = |child: Rank| directory.place(child) * dims..(directory.place(child) + 1) * dims;
+    let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
     let asked: Vec<Asked> =
         asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use crate::clusters::union_find::sizes;
-pub use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank, splitmix64};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
-use crate::overlap::count_pairs::pair_key;
+use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
@@ -36,9 +36,9 @@ pub fn similar_pairs(
     shelf: &WorkerPages,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     job: &Job,
-) -> Result<(Vec<SimilarPair>, Counts)> {
+) -> Result<(Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let copies = net.share("copies", exact_pairs.iter().map(|pair| pair.b).collect())?;
     let is_copy: Arc<PageSet> = net.once(|| {
@@ -52,11 +52,11 @@ pub fn similar_pairs(
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
-        for (slot, rank) in slots.by_ref() {
+        for (slot, page) in slots.by_ref() {
             let fprints = shelf.fprints.get(slot);
-            fprints.iter().for_each(|&fprint| send(fprint, rank));
+            fprints.iter().for_each(|&fprint| send(fprint, page));
             sent += fprints.len();
             if sent >= 1 << 15 {
                 return Ok(true);
@@ -79,7 +79,7 @@ pub fn similar_pairs(
         Guard::MutualBest => {
             let chunks = &all.chunks;
             let resemblance = |pair: &SimilarPair| (pair.value, chunks[pair.a as usize].max(chunks[pair.b as usize]));
-            keep_mutual_best(net, &mut pairs, hosts, |page| all.owner(page), resemblance)?;
+            keep_mutual_best(net, &mut pairs, hosts, &all, resemblance)?;
         }
         Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
         Guard::Neighbours => part_neighbours(net, &mut pairs, &all, exact_pairs, links, crawl, job.overlap.doubt)?,
@@ -98,7 +98,7 @@ pub fn similar_pairs(
 fn anchor(net: &mut Net<'_>, pairs: &mut Vec<SimilarPair>, all: &AllPairs, pages: usize) -> Result<()> {
     let mut by_larger = net.exchange_all("pairs by larger page", std::mem::take(pairs), |pair| all.owner(pair.b))?;
     by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
-    let mut larger_pages: Vec<Rank> = by_larger.iter().map(|pair| pair.b).collect();
+    let mut larger_pages: Vec<Page> = by_larger.iter().map(|pair| pair.b).collect();
     larger_pages.dedup();
     // Whoever is not the larger page of a pair is a centre from the start.
     let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
@@ -130,7 +130,7 @@ pub(crate) fn keep_mutual_best(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
     hosts: &[HostId],
-    owner: impl Fn(Rank) -> usize,
+    owners: &impl Owners<Page>,
     resemblance: impl Fn(&SimilarPair) -> (u32, u32),
 ) -> Result<()> {
     let rows = pairs.iter().flat_map(|pair| {
@@ -143,7 +143,7 @@ pub(crate) fn keep_mutual_best(
             larger,
         })
     });
-    let mut matches = net.exchange_all("matches", rows, |row: &Match| owner(row.from))?;
+    let mut matches = net.exchange_all("matches", rows, |row: &Match| owners.owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -153,7 +153,7 @@ pub(crate) fn keep_mutual_best(
             best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
         },
     );
-    let mut votes = net.exchange_all("votes", best, |key| owner((key >> 32) as Rank))?;
+    let mut votes = net.exchange_all("votes", best, |key| owners.owner(smaller(*key)))?;
     votes.sort_unstable();
     let both = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);
@@ -176,17 +176,17 @@ fn part_neighbours(
     pairs: &mut Vec<SimilarPair>,
     all: &AllPairs,
     exact_pairs: &[SimilarPair],
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     crawl: &Crawl,
     doubt: u32,
 ) -> Result<()> {
     let (chunks, hosts) = (&all.chunks, &crawl.directory.hosts);
     let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
-    let labels = components(net, "components of similar pages", hosts.len(), edges)?;
+    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
-    let component = |page: Rank| labels[page as usize];
-    let peers = net.peers() as u64;
-    let to = |page: Rank| (splitmix64(u64::from(component(page))) % peers) as usize;
+    let component = |page: Page| labels[page as usize];
+    let owners = HashOwners::new(net);
+    let to = |page: Page| owners.owner(component(page));
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;

@@ -14,14 +14,14 @@ use std::time::Instant;
 
 use crate::dataflow::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
 use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
-use crate::dataflow::pairs::counts::Counts;
+use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
 use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Rank};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::{Guard, Overlap};
-use crate::overlap::count_pairs::{self, count, pair_key};
+use crate::overlap::count_pairs::{self, count};
 use crate::overlap::planner::{self, Load, Method};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
@@ -43,9 +43,9 @@ pub struct Pages<'a> {
 
 /// What one worker did, and how all counted.
 #[derive(Debug, Clone, Default)]
-pub struct Work {
+pub struct OverlapWork {
     /// Rows and pairs, this worker's.
-    pub counts: Counts,
+    pub counts: OverlapCounts,
     /// Rows left after pruning, this worker's.
     pub core_rows: u64,
     /// Pages left after pruning, of all.
@@ -69,16 +69,16 @@ pub struct Work {
 /// What is known when all pairs have been handed on.
 pub struct AllPairs {
     /// What was done.
-    pub work: Work,
+    pub work: OverlapWork,
     /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
     pub chunks: Arc<Vec<u32>>,
     stripes: PageStripes,
 }
 
-impl AllPairs {
-    /// Worker that has the pairs whose smaller page is `a`.
-    pub fn owner(&self, a: Rank) -> usize {
-        self.stripes.worker(pair_key(a, a))
+/// A pair is with the owner of its smaller page.
+impl Owners<Page> for AllPairs {
+    fn owner(&self, smaller: Page) -> usize {
+        self.stripes.owner(smaller)
     }
 }
 
@@ -102,7 +102,7 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 pub fn similar_pairs<R: Row>(
     net: &mut Net<'_>,
     rows: u64,
-    source: impl FnMut(&mut dyn FnMut(FPrint, Rank)) -> Result<bool>,
+    source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &MemoryBudget,
@@ -112,7 +112,7 @@ pub fn similar_pairs<R: Row>(
     let [rows] = net.sum("rows to come", [rows])?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
     let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks)?;
-    let mut work = Work::default();
+    let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 
     let disk = room.disk(net);
@@ -123,7 +123,7 @@ pub fn similar_pairs<R: Row>(
         tape: RunLog::new(allowance.tape, &disk),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
-        counts: Counts::default(),
+        counts: OverlapCounts::default(),
     };
     group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
     work.spilled_bytes += table.spilled_bytes();
@@ -208,7 +208,7 @@ pub fn similar_pairs<R: Row>(
 struct Clock(Instant);
 
 impl Clock {
-    fn stage(&mut self, work: &mut Work, name: &'static str) {
+    fn stage(&mut self, work: &mut OverlapWork, name: &'static str) {
         work.seconds.push((name, self.0.elapsed().as_secs_f64()));
         self.0 = Instant::now();
     }

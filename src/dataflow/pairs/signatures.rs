@@ -15,9 +15,9 @@ use crate::dataflow::pairs::overlap::keep_mutual_best;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::{Guard, Job, Signatures};
 use crate::overlap::SimilarPair;
 use crate::signatures::collide::{Points, Slabs, collisions};
@@ -30,7 +30,7 @@ const SAMPLE: usize = 1 << 12;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SignatureCounts {
     /// Pages that have signatures.
     pub signatures: u64,
     /// Those of them that are not the copy of another.
@@ -48,7 +48,7 @@ pub struct SignaturePairs {
     /// billionths.
     pub pairs: Vec<SimilarPair>,
     /// What was counted.
-    pub counts: Counts,
+    pub counts: SignatureCounts,
     /// Parts of the `signatures` table, ascending, with the owner of the page.
     pub parts: Vec<Part>,
 }
@@ -62,7 +62,7 @@ pub struct SignaturePairs {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &[(Rank, Rank)],
+    links: &[(Page, Page)],
     exact_pairs: &[SimilarPair],
     job: &Job,
 ) -> Result<SignaturePairs> {
@@ -78,31 +78,31 @@ pub fn similar_pairs(
         net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;
     copies.sort_unstable();
 
-    let (mut points, mut ranks) = (Points::new(2 * dims), Vec::new());
+    let (mut points, mut pages) = (Points::new(2 * dims), Vec::new());
     let mut point = Vec::new();
     let mut signatures = 0;
-    for (at, (rank, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, page))| !page.projected.is_empty()) {
+    for (at, (page, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, capture))| !capture.projected.is_empty()) {
         signatures += 1;
-        if copies.binary_search(rank).is_err() {
+        if copies.binary_search(page).is_err() {
             let own = at * dims..(at + 1) * dims;
             point.clear();
             point.extend(rp[own.clone()].iter().chain(&hm[own]));
             points.push(&point);
-            ranks.push(*rank);
+            pages.push(*page);
         }
     }
-    let joined = ranks.len() as u64;
-    let (pairs, collisions) = collide(net, points, ranks, settings)?;
+    let joined = pages.len() as u64;
+    let (pairs, collisions) = collide(net, points, pages, settings)?;
     let mut pairs = net.exchange_all("signature pairs", pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
     if settings.guard == Guard::MutualBest {
         // Of a thousand million parts that two pages may share, they lack as many as they are apart.
         let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
-        keep_mutual_best(net, &mut pairs, &directory.hosts, |rank| directory.owner(rank), resemblance)?;
+        keep_mutual_best(net, &mut pairs, &directory.hosts, &*directory, resemblance)?;
     }
     let [signatures, joined, collisions, left] =
         net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
-    let counts = Counts { signatures, joined, collisions, guarded: collisions - left };
+    let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
     let mut parts = parts_of_table(crawl, &rp, &hm, dims);
     if counts.signatures == 0 && net.index() == 0 {
         parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));
@@ -129,11 +129,11 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
     Ok(rp)
 }
 
-/// Pairs of points that collide, with the ranks of their pages, at the workers that found them; and how many they are.
+/// Pairs of points that collide, with their pages, at the workers that found them; and how many they are.
 fn collide(
     net: &mut Net<'_>,
     points: Points,
-    ranks: Vec<Rank>,
+    pages: Vec<Page>,
     settings: &Signatures,
 ) -> Result<(Vec<SimilarPair>, u64)> {
     let dims = settings.dims as usize;
@@ -146,18 +146,18 @@ fn collide(
     net.all_gather("sample of signatures", mine)?.iter().flatten().for_each(|point| sample.push(point));
     let slabs = Slabs::new(&sample, &tolerance, peers);
 
-    let rows = ranks.iter().zip(0..).flat_map(|(&rank, at)| {
+    let rows = pages.iter().zip(0..).flat_map(|(&page, at)| {
         let point = points.get(at);
         let to = slabs.visited(point).chain([slabs.home(point)]);
-        to.map(move |worker| (worker, (rank, point.to_vec())))
+        to.map(move |worker| (worker, (page, point.to_vec())))
     });
-    let mut rows: Vec<(Rank, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
-    drop((points, ranks));
-    rows.sort_unstable_by_key(|(rank, point)| (slabs.home(point) != me, *rank));
+    let mut rows: Vec<(Page, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
+    drop((points, pages));
+    rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != me, *page));
     let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
     let mut here = Points::new(2 * dims);
     rows.iter().for_each(|(_, point)| here.push(point));
-    let ranks: Vec<Rank> = rows.into_iter().map(|row| row.0).collect();
+    let pages: Vec<Page> = rows.into_iter().map(|row| row.0).collect();
 
     let (mut pairs, mut count) = (Vec::new(), 0);
     collisions(&here, home, &tolerance, |block| {
@@ -165,7 +165,7 @@ fn collide(
         if count <= settings.max_pairs {
             block.each(|x, y| {
                 let value = distance(&here.get(x)[..dims], &here.get(y)[..dims]) / (ONE / u64::from(BILLIONTHS));
-                let (x, y) = (ranks[x as usize], ranks[y as usize]);
+                let (x, y) = (pages[x as usize], pages[y as usize]);
                 pairs.push(SimilarPair { a: x.min(y), b: x.max(y), value: value as u32 });
             });
         }

@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::hamming::self_join::close_pairs;
 use crate::dataflow::reading::captures::Crawl;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
 use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{HostId, Page};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct SimhashCounts {
     /// Pages that have a simhash and are not the copy of another.
     pub simhashes: u64,
     /// Distinct ones among these.
@@ -44,8 +44,8 @@ struct View {
     /// Number of the group that is seen.
     to: u32,
     distance: u32,
-    host: u32,
-    page: Rank,
+    host: HostId,
+    page: Page,
 }
 
 /// A page of a near group that a group speaks for.
@@ -56,7 +56,7 @@ struct SpokenFor {
     x: u32,
     y: u32,
     distance: u32,
-    page: Rank,
+    page: Page,
 }
 
 /// Which worker has the group of a number.
@@ -65,7 +65,7 @@ struct Numbers {
     firsts: Vec<u32>,
 }
 
-impl Numbers {
+impl Owners<u32> for Numbers {
     fn owner(&self, number: u32) -> usize {
         self.firsts.partition_point(|first| *first <= number) - 1
     }
@@ -81,15 +81,15 @@ pub fn similar_pairs(
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
     settings: &Hamming,
-) -> Result<(Vec<SimilarPair>, Counts)> {
-    let (peers, directory) = (net.peers() as u64, &crawl.directory);
+) -> Result<(Vec<SimilarPair>, SimhashCounts)> {
+    let directory = &crawl.directory;
     let copies = exact_pairs.iter().map(|pair| pair.b);
-    let mut copies: Vec<Rank> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
+    let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
-    let centres = crawl.pages.iter().filter(|(rank, _)| copies.binary_search(rank).is_err());
-    let rows = centres.filter_map(|(rank, page)| Some(SimhashDocId::new(page.simhash?, *rank)));
-    let to = |row: &SimhashDocId| (splitmix64(row.simhash()) % peers) as usize;
-    let mut rows = net.exchange_all("simhashes of centres", rows, to)?;
+    let centres = crawl.pages.iter().filter(|(page, _)| copies.binary_search(page).is_err());
+    let rows = centres.filter_map(|(page, capture)| Some(SimhashDocId::new(capture.simhash?, *page)));
+    let owners = HashOwners::new(net);
+    let mut rows = net.exchange_all("simhashes of centres", rows, |row| owners.owner(row.simhash()))?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);
@@ -111,7 +111,7 @@ pub fn similar_pairs(
     let mine = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
     let [simhashes, near, similar, in_groups] = net.sum("near simhashes", mine)?;
     let distinct = u64::from(numbers.firsts[net.peers()]);
-    Ok((pairs, Counts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
+    Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
 }
 
 /// Numbers the groups of all workers, those of worker 0 first.
@@ -136,7 +136,7 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
     let asked = net.exchange_all("near simhashes", asked, |row| numbers.owner(row[1]))?;
     let first = numbers.firsts[net.index()];
     let seen = asked.iter().flat_map(|&[from, to, distance]| {
-        let smallest = [Face { host: 0, page: groups.smallest(to - first) }];
+        let smallest = [Face { host: HostId(0), page: groups.smallest(to - first) }];
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
         faces.into_iter().map(move |Face { host, page }| View { from, to, distance, host, page })
     });

@@ -1,6 +1,6 @@
-//! Newest capture wins: every canonical URL becomes one page with a rank.
+//! Newest capture wins: every canonical URL becomes one page with a number.
 //!
-//! Two exchanges: captures to the owner of their doc id, ranks of those that are kept back to the shelf; then the directory
+//! Two exchanges: captures to the owner of their doc id, numbers of those that are kept back to the shelf; then the directory
 //! is shared.
 
 use std::cmp::Reverse;
@@ -8,32 +8,32 @@ use std::sync::Arc;
 
 use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, WorkerPages};
 use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{HostId, Number, Page};
 use crate::pages::record::Reason;
 
 /// The pages of the run, settled.
 #[derive(Debug)]
 pub struct Crawl {
-    /// All pages by rank.
+    /// All pages by number.
     pub directory: Arc<Directory>,
-    /// Rows of the pages that this worker owns, ascending by rank.
-    pub pages: Vec<(Rank, Capture)>,
+    /// Rows of the pages that this worker owns, ascending by page.
+    pub pages: Vec<(Page, Capture)>,
     /// Records that were read twice, because a work item began inside another's record.
     pub overlapping: u64,
 }
 
 impl Crawl {
     /// The row of a page that this worker owns.
-    pub fn page(&self, rank: Rank) -> &Capture {
-        let at = self.pages.partition_point(|(other, _)| *other < rank);
+    pub fn page(&self, page: Page) -> &Capture {
+        let at = self.pages.partition_point(|(other, _)| *other < page);
         &self.pages[at].1
     }
 
     /// The same, to be changed.
-    pub fn page_mut(&mut self, rank: Rank) -> &mut Capture {
-        let at = self.pages.partition_point(|(other, _)| *other < rank);
+    pub fn page_mut(&mut self, page: Page) -> &mut Capture {
+        let at = self.pages.partition_point(|(other, _)| *other < page);
         &mut self.pages[at].1
     }
 }
@@ -45,7 +45,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
     let rows = std::mem::take(&mut shelf.captures);
-    let owner = |capture: &Capture| partitions.owner(partitions.of(capture.doc_id));
+    let owner = |capture: &Capture| partitions.owner(capture.doc_id);
     let mut captures = net.exchange_rows("captures", rows.into_iter().map(move |row| (owner(&row), row)))?;
     captures.sort_unstable_by(|x, y| order(x).cmp(&order(y)));
 
@@ -70,23 +70,23 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut counts = vec![0u32; partitions.count()];
     pages.iter().for_each(|page| counts[partitions.of(page.doc_id)] += 1);
     let all = net.all_gather("pages a partition", counts)?;
-    let mut next: Vec<Rank> = vec![0; partitions.count()];
+    let mut next: Vec<Page> = vec![0; partitions.count()];
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
-    let pages: Vec<(Rank, Capture)> = pages
+    let pages: Vec<(Page, Capture)> = pages
         .into_iter()
-        .map(|page| {
-            let rank = &mut next[partitions.of(page.doc_id)];
-            *rank += 1;
-            (*rank - 1, page)
+        .map(|capture| {
+            let next = &mut next[partitions.of(capture.doc_id)];
+            *next += 1;
+            (*next - 1, capture)
         })
         .collect();
 
-    shelf.ranks = vec![NOT_KEPT; shelf.exact.len()];
-    let kept = pages.iter().map(|(rank, page)| [page.worker, page.slot, *rank]);
-    for [_, slot, rank] in net.exchange_all("ranks", kept, |reply| reply[0] as usize)? {
-        shelf.ranks[slot as usize] = rank;
+    shelf.pages = vec![NOT_KEPT; shelf.exact.len()];
+    let kept = pages.iter().map(|(page, capture)| [capture.worker, capture.slot, *page]);
+    for [_, slot, page] in net.exchange_all("pages of slots", kept, |reply| reply[0] as usize)? {
+        shelf.pages[slot as usize] = page;
     }
     let directory = directory(net, &pages, partitions)?;
     Ok(Crawl { directory, pages, overlapping })
@@ -97,13 +97,13 @@ fn order(capture: &Capture) -> (u64, &str, Reverse<i64>, u32, u64) {
     (capture.doc_id, &capture.url, Reverse(capture.fetch_time), capture.source, capture.offset)
 }
 
-fn directory(net: &mut Net<'_>, pages: &[(Rank, Capture)], partitions: Partitions) -> Result<Arc<Directory>> {
-    let host_key = |page: &Capture| xxhash_rust::xxh3::xxh3_64(host(&page.url).as_bytes());
-    let mut mine: Vec<u64> = pages.iter().map(|(_, page)| host_key(page)).collect();
+fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partitions) -> Result<Arc<Directory>> {
+    let host_key = |capture: &Capture| xxhash_rust::xxh3::xxh3_64(host(&capture.url).as_bytes());
+    let mut mine: Vec<u64> = pages.iter().map(|(_, capture)| host_key(capture)).collect();
     mine.sort_unstable();
     mine.dedup();
-    let peers = net.peers() as u64;
-    let mut owned = net.exchange_all("hosts", mine, |key| (splitmix64(*key) % peers) as usize)?;
+    let owners = HashOwners::new(net);
+    let mut owned = net.exchange_all("hosts", mine, |key| owners.owner(*key))?;
     owned.sort_unstable();
     owned.dedup();
     let hosts = net.share("all hosts", owned)?;
@@ -112,9 +112,11 @@ fn directory(net: &mut Net<'_>, pages: &[(Rank, Capture)], partitions: Partition
         hosts.sort_unstable();
         hosts
     })?;
-    let number = |page: &Capture| hosts.partition_point(|&key| key < host_key(page)) as u32;
-    let entries =
-        pages.iter().map(|(rank, page)| Entry { doc_id: page.doc_id, rank: *rank, host: number(page) }).collect();
+    let number = |capture: &Capture| HostId::from_index(hosts.partition_point(|&key| key < host_key(capture)));
+    let entries = pages
+        .iter()
+        .map(|(page, capture)| Entry { doc_id: capture.doc_id, page: *page, host: number(capture) })
+        .collect();
     let entries = net.share("directory rows", entries)?;
     net.once(|| Directory::new(&entries, partitions))
 }

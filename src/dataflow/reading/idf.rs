@@ -12,10 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::hamming::simhash::Sums;
-use crate::ids::splitmix64;
 use crate::text::{Feature, inverse_document_frequency};
 
 /// A hash is its own hash.
@@ -47,7 +46,7 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
 
     let mut weighted = Vec::new();
     let directory = crawl.directory.clone();
-    let rows = shelf.kept().filter_map(|(slot, rank)| {
+    let rows = shelf.kept().filter_map(|(slot, page)| {
         let (hashes, weights) = shelf.features.get(slot);
         weighted.clear();
         weighted.extend(hashes.iter().zip(weights).map(|(&hash, &weight)| {
@@ -57,10 +56,10 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
         let mut sums = Sums::default();
         sums.add_weighted(&weighted);
         let simhash = sums.simhash(bits);
-        (!hashes.is_empty()).then_some([rank, (simhash >> 32) as u32, simhash as u32])
+        (!hashes.is_empty()).then_some([page, (simhash >> 32) as u32, simhash as u32])
     });
-    for [rank, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
-        crawl.page_mut(rank).simhash = Some(u64::from(high) << 32 | u64::from(low));
+    for [page, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
+        crawl.page_mut(page).simhash = Some(u64::from(high) << 32 | u64::from(low));
     }
     shelf.features.clear();
     Ok(())
@@ -72,10 +71,10 @@ fn document_frequencies(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<std::s
     for (slot, _) in shelf.kept() {
         shelf.features.get(slot).0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
     }
-    let peers = net.peers() as u64;
+    let owners = HashOwners::new(net);
     let rows = mine.into_iter().map(|(hash, pages)| [(hash >> 32) as u32, hash as u32, pages]);
     let hash = |row: &[u32; 3]| u64::from(row[0]) << 32 | u64::from(row[1]);
-    let mut owned = net.exchange_all("document frequencies", rows, |row| (splitmix64(hash(row)) % peers) as usize)?;
+    let mut owned = net.exchange_all("document frequencies", rows, |row| owners.owner(hash(row)))?;
     owned.sort_unstable();
     let sums =
         owned.chunk_by(|x, y| hash(x) == hash(y)).map(|run| [run[0][0], run[0][1], run.iter().map(|row| row[2]).sum()]);

@@ -20,7 +20,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, Kind, Links, Measure, Simhash};
+use crate::job::{Job, JobKind, Links, Measure, Simhash};
 use crate::pages::html::Extractor;
 use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
@@ -134,7 +134,7 @@ struct Reader {
 
 impl Reader {
     fn new(job: &Job, worker: u32) -> Reader {
-        let study = job.kind == Kind::Study;
+        let study = job.kind == JobKind::Study;
         Reader {
             shelf: WorkerPages::default(),
             extractor: Extractor::following(&job.input.limits, &job.links),

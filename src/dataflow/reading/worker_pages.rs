@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
-use crate::ids::{DocId, FPrint, Rank, SimHash};
+use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
@@ -200,7 +200,7 @@ impl FeatureLists {
 }
 
 /// A page that lost to another capture of its URL.
-pub const NOT_KEPT: Rank = Rank::MAX;
+pub const NOT_KEPT: Page = Page::MAX;
 
 /// What one worker has read. Slots number its pages in the order of reading.
 #[derive(Debug, Default)]
@@ -215,8 +215,8 @@ pub struct WorkerPages {
     pub features: FeatureLists,
     /// Doc ids of the link targets of each slot.
     pub links: Lists,
-    /// Rank of each slot once captures are settled, or [`NOT_KEPT`].
-    pub ranks: Vec<Rank>,
+    /// Page in each slot once captures are settled, or [`NOT_KEPT`].
+    pub pages: Vec<Page>,
     /// Slots of pages that lead to another URL, ascending, with its doc id.
     pub leads: Vec<(u32, DocId)>,
     /// Redirects, until links are resolved.
@@ -232,8 +232,8 @@ pub struct WorkerPages {
 }
 
 impl WorkerPages {
-    /// Slots of the pages that are kept, with their ranks.
-    pub fn kept(&self) -> impl Iterator<Item = (usize, Rank)> + '_ {
-        self.ranks.iter().copied().enumerate().filter(|&(_, rank)| rank != NOT_KEPT)
+    /// Slots of the pages that are kept, with their numbers.
+    pub fn kept(&self) -> impl Iterator<Item = (usize, Page)> + '_ {
+        self.pages.iter().copied().enumerate().filter(|&(_, page)| page != NOT_KEPT)
     }
 }

@@ -12,16 +12,17 @@ use std::sync::Arc;
 use crate::clusters::union_find::SharedSets;
 use crate::engine::Net;
 use crate::error::Result;
+use crate::ids::Number;
 
-/// For every one of `members` the smallest member of its component; `edges` are this worker's share.
-pub fn components(
+/// For every one of `members` its component, by the smallest member; `edges` are this worker's share.
+pub fn components<Member: Number, Label: Number>(
     net: &mut Net<'_>,
     name: &'static str,
     members: usize,
-    edges: impl Iterator<Item = (u32, u32)>,
-) -> Result<Arc<Vec<u32>>> {
+    edges: impl Iterator<Item = (Member, Member)>,
+) -> Result<Arc<Vec<Label>>> {
     let sets = net.once(|| SharedSets::new(members))?;
-    edges.for_each(|(x, y)| sets.union(x, y));
+    edges.for_each(|(x, y)| sets.union(x.number(), y.number()));
     net.all_gather(name, ())?;
     let (process, workers) = (net.process(), net.workers_per_process());
     let leads = net.index().is_multiple_of(workers);
@@ -37,5 +38,5 @@ pub fn components(
         net.exchange(name, forest, |_| to, join)?;
         distance *= 2;
     }
-    net.share(name, if net.index() == 0 { sets.labels() } else { Vec::new() })
+    net.share(name, if net.index() == 0 { bytemuck::cast_vec(sets.labels()) } else { Vec::new() })
 }

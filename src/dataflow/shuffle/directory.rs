@@ -3,19 +3,20 @@
 //! The number of partitions comes from the job, never from the number of workers; partition p belongs to worker p mod
 //! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
 
-use crate::ids::{DocId, HostId, Rank};
+use crate::engine::{Owners, RoundRobin};
+use crate::ids::{DocId, HostId, Page};
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
 pub struct Partitions {
     bits: u32,
-    peers: usize,
+    dealt: RoundRobin,
 }
 
 impl Partitions {
     /// `partitions` is a power of two.
     pub fn new(partitions: u32, peers: usize) -> Partitions {
-        Partitions { bits: partitions.trailing_zeros(), peers }
+        Partitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
     }
 
     /// How many there are.
@@ -27,10 +28,12 @@ impl Partitions {
     pub fn of(&self, key: u64) -> usize {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
+}
 
-    /// Worker that owns a partition.
-    pub fn owner(&self, partition: usize) -> usize {
-        partition % self.peers
+/// A well mixed key belongs to the owner of its partition.
+impl Owners<u64> for Partitions {
+    fn owner(&self, key: u64) -> usize {
+        self.dealt.owner(self.of(key))
     }
 }
 
@@ -40,53 +43,53 @@ impl Partitions {
 pub struct Entry {
     /// Its doc id.
     pub doc_id: DocId,
-    /// Its rank.
-    pub rank: Rank,
+    /// Its number.
+    pub page: Page,
     /// Its host.
     pub host: HostId,
 }
 
-/// All pages of the run by rank, 12 bytes a page, held once by each process.
+/// All pages of the run by number, 12 bytes a page, held once by each process.
 #[derive(Debug)]
 pub struct Directory {
     /// Doc ids, ascending.
     pub doc_ids: Vec<DocId>,
     /// Hosts.
     pub hosts: Vec<HostId>,
-    /// First rank of each partition, and the number of pages at the end.
-    starts: Vec<Rank>,
+    /// First page of each partition, and the number of pages at the end.
+    starts: Vec<Page>,
     /// For each partition, the pages that its owner has in earlier ones.
-    before: Vec<Rank>,
+    before: Vec<Page>,
     partitions: Partitions,
 }
 
 impl Directory {
     /// Builds the directory from the entries of all pages, in any order.
     pub fn new(entries: &[Entry], partitions: Partitions) -> Directory {
-        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![0; entries.len()]);
+        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![HostId(0); entries.len()]);
         for entry in entries {
-            doc_ids[entry.rank as usize] = entry.doc_id;
-            hosts[entry.rank as usize] = entry.host;
+            doc_ids[entry.page as usize] = entry.doc_id;
+            hosts[entry.page as usize] = entry.host;
         }
         Directory::of(doc_ids, hosts, partitions)
     }
 
-    /// The directory of pages that are known by rank and host only, as where they are made up: doc ids are spread evenly.
+    /// The directory of pages that are known by number and host only, as where they are made up: doc ids are spread evenly.
     pub fn even(hosts: Vec<HostId>, partitions: Partitions) -> Directory {
         let step = u64::MAX / hosts.len().max(1) as u64;
-        let doc_ids = (0..hosts.len() as u64).map(|rank| rank * step).collect();
+        let doc_ids = (0..hosts.len() as u64).map(|page| page * step).collect();
         Directory::of(doc_ids, hosts, partitions)
     }
 
     fn of(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: Partitions) -> Directory {
-        let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Rank;
-        let starts: Vec<Rank> = (0..=partitions.count()).map(start).collect();
-        let mut owned = vec![0; partitions.peers];
+        let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Page;
+        let starts: Vec<Page> = (0..=partitions.count()).map(start).collect();
+        let mut owned = vec![0; partitions.dealt.peers()];
         let before = starts
             .windows(2)
             .enumerate()
             .map(|(p, starts)| {
-                let owned = &mut owned[partitions.owner(p)];
+                let owned = &mut owned[partitions.dealt.owner(p)];
                 *owned += starts[1] - starts[0];
                 *owned - (starts[1] - starts[0])
             })
@@ -105,36 +108,31 @@ impl Directory {
     }
 
     /// Partition of a page.
-    pub fn partition(&self, rank: Rank) -> usize {
-        self.partitions.of(self.doc_ids[rank as usize])
-    }
-
-    /// Worker that owns a page's row.
-    pub fn owner(&self, rank: Rank) -> usize {
-        self.partitions.owner(self.partition(rank))
+    pub fn partition(&self, page: Page) -> usize {
+        self.partitions.of(self.doc_ids[page as usize])
     }
 
     /// Pages that a worker owns, ascending.
-    pub fn owned(&self, worker: usize) -> impl Iterator<Item = Rank> + '_ {
-        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.owner(p) == worker);
+    pub fn owned(&self, worker: usize) -> impl Iterator<Item = Page> + '_ {
+        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
         mine.flat_map(|p| self.starts[p]..self.starts[p + 1])
     }
 
     /// Place of a page among those of its owner.
-    pub fn place(&self, rank: Rank) -> usize {
-        let partition = self.partition(rank);
-        (self.before[partition] + rank - self.starts[partition]) as usize
+    pub fn place(&self, page: Page) -> usize {
+        let partition = self.partition(page);
+        (self.before[partition] + page - self.starts[partition]) as usize
     }
 
-    /// First rank of a partition.
-    pub fn start(&self, partition: usize) -> Rank {
+    /// First page of a partition.
+    pub fn start(&self, partition: usize) -> Page {
         self.starts[partition]
     }
 
-    /// Rank of a page in the crawl, or `None` for one that is not.
+    /// The page of a doc id, or `None` for one that is not.
     ///
     /// Doc ids are hashes, so the place is guessed from the value (interpolation) and mended from there: about three steps.
-    pub fn rank(&self, doc_id: DocId) -> Option<Rank> {
+    pub fn page(&self, doc_id: DocId) -> Option<Page> {
         let partition = self.partitions.of(doc_id);
         let (mut low, mut high) = (self.starts[partition] as usize, self.starts[partition + 1] as usize);
         let shift = 64 - self.partitions.bits;
@@ -143,7 +141,7 @@ impl Directory {
         let mut step = 8;
         while low < high {
             match self.doc_ids[guess].cmp(&doc_id) {
-                std::cmp::Ordering::Equal => return Some(guess as Rank),
+                std::cmp::Ordering::Equal => return Some(guess as Page),
                 std::cmp::Ordering::Less => {
                     low = guess + 1;
                     guess = if low + step < high { low + step } else { low + (high - low) / 2 };
@@ -159,6 +157,13 @@ impl Directory {
     }
 }
 
+/// A page's row belongs to the owner of its doc id.
+impl Owners<Page> for Directory {
+    fn owner(&self, page: Page) -> usize {
+        self.partitions.owner(self.doc_ids[page as usize])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -168,24 +173,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rank_is_found_for_every_page_and_for_no_other(
+        fn a_page_is_found_for_its_doc_id_and_for_no_other(
             keys in prop::collection::btree_set(0u64..500, 0..300), bits in 0u32..6, skewed: bool
         ) {
             let id = |key: u64| if skewed { key } else { splitmix64(key) };
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
             let entries: Vec<_> =
-                ids.iter().enumerate().rev().map(|(rank, &doc_id)| Entry { doc_id, rank: rank as Rank, host: 0 }).collect();
+                ids.iter().enumerate().rev().map(|(page, &doc_id)| Entry { doc_id, page: page as Page, host: HostId(0) }).collect();
             let directory = Directory::new(&entries, Partitions::new(1 << bits, 3));
             for key in 0..500 {
-                let want = ids.binary_search(&id(key)).ok().map(|rank| rank as Rank);
-                prop_assert_eq!(directory.rank(id(key)), want);
+                let want = ids.binary_search(&id(key)).ok().map(|page| page as Page);
+                prop_assert_eq!(directory.page(id(key)), want);
             }
-            prop_assert!((0..ids.len() as Rank).all(|rank| directory.start(directory.partition(rank)) <= rank));
+            prop_assert!((0..ids.len() as Page).all(|page| directory.start(directory.partition(page)) <= page));
             for worker in 0..3 {
-                let owned: Vec<Rank> = directory.owned(worker).collect();
-                prop_assert!(owned.is_sorted() && owned.iter().all(|&rank| directory.owner(rank) == worker));
-                prop_assert!(owned.iter().enumerate().all(|(place, &rank)| directory.place(rank) == place));
+                let owned: Vec<Page> = directory.owned(worker).collect();
+                prop_assert!(owned.is_sorted() && owned.iter().all(|&page| directory.owner(page) == worker));
+                prop_assert!(owned.iter().enumerate().all(|(place, &page)| directory.place(page) == place));
             }
             prop_assert_eq!((0..3).map(|worker| directory.owned(worker).count()).sum::<usize>(), ids.len());
         }

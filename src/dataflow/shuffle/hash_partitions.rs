@@ -5,6 +5,7 @@ use bytemuck::Pod;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
+use crate::ids::splitmix64;
 use crate::overlap::rows::Shares;
 use crate::storage::spill::Buckets;
 
@@ -16,17 +17,17 @@ pub struct HashPartitions<T> {
 impl<T: Pod + Send> HashPartitions<T> {
     /// Sends rows to the owners of their keys, who lay them down in shares.
     ///
-    /// `count` is about how many there are here; `key` gives well mixed numbers. One exchange.
+    /// `count` is about how many there are here. One exchange.
     ///
     /// # Errors
     /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
     /// take what `room` has no memory for; or when the run has ended.
-    pub fn laid_down(
+    pub fn laid_down<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
         count: u64,
         rows: impl IntoIterator<Item = T>,
-        key: impl Fn(&T) -> u64,
+        key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
         let [all] = net.sum(name, [count])?;
@@ -38,20 +39,21 @@ impl<T: Pod + Send> HashPartitions<T> {
     ///
     /// # Errors
     /// As [`HashPartitions::laid_down`].
-    pub fn with_bits(
+    pub fn with_bits<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
         bits: u32,
         rows: impl IntoIterator<Item = T>,
-        key: impl Fn(&T) -> u64,
+        key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
         let shares = Shares::new(net.peers(), bits);
+        let key = |row: &T| splitmix64(key(row).into());
         let mut buckets = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
         net.exchange(
             name,
             rows,
-            |row| shares.worker(key(row)),
+            |row| shares.owner(key(row)),
             |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(key(row)), *row)),
         )?;
         Ok(HashPartitions { buckets })

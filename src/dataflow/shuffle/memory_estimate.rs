@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::free_bytes;
 
-/// Bytes of a page's row, its strings, ranks and directory entry.
+/// Bytes of a page's row, its strings, number and directory entry.
 const A_PAGE: u64 = 360;
 
 /// Bytes of counts a page while pairs are found, by one worker.

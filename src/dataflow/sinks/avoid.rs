@@ -11,19 +11,19 @@ use crate::applications::keep::{PageCopy, Why, keeper, kept_collection, why};
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::engine::Net;
+use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, Rank, splitmix64};
+use crate::ids::{ClusterId, DocId, Page};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Verdict {
     /// Its trivial cluster.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The page.
-    pub page: Rank,
+    pub page: Page,
     /// The page that stays.
-    pub keep: Rank,
+    pub keep: Page,
     /// Why it may be skipped; `None` for the page that stays.
     pub why: Option<Why>,
 }
@@ -32,7 +32,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Avoid {
     /// The page to skip.
-    pub page: Rank,
+    pub page: Page,
     /// Doc id of the page that stays.
     pub keep_doc_id: DocId,
     /// Its URL.
@@ -45,8 +45,8 @@ pub struct Avoid {
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Placed {
-    cluster: Rank,
-    page: Rank,
+    cluster: ClusterId,
+    page: Page,
     kept: u32,
 }
 
@@ -54,7 +54,7 @@ struct Placed {
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[Rank],
+    labels: &[ClusterId],
     sizes: &[u32],
     from_elsewhere: &[u32],
     links_to_host: &[u32],
@@ -63,16 +63,16 @@ pub fn verdicts(
     let directory = crawl.directory.clone();
     let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
         let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
-        (sizes[cluster as usize] > 1).then_some(PageCopy {
+        (sizes[cluster] > 1).then_some(PageCopy {
             exact: capture.exact,
             cluster,
             page: *page,
             links_from_elsewhere,
-            links_to_host: links_to_host[host as usize],
+            links_to_host: links_to_host[host],
             url_length: capture.url.chars().count() as u64,
         })
     });
-    let mut copies = net.exchange_all("copies", rows, |copy| directory.owner(copy.cluster))?;
+    let mut copies = net.exchange_all("copies", rows, |copy| directory.owner(copy.cluster.smallest()))?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
 
     let rows = similar_clusters.iter().flat_map(|similar| {
@@ -82,10 +82,10 @@ pub fn verdicts(
             collection.members.iter().map(move |&(cluster, page)| Placed { cluster, page, kept })
         })
     });
-    let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster))?;
-    let placed: BTreeMap<Rank, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
+    let placed = net.exchange_all("placed pages", rows, |row: &Placed| directory.owner(row.cluster.smallest()))?;
+    let placed: BTreeMap<Page, bool> = placed.iter().map(|row| (row.page, row.kept == 1)).collect();
 
-    let placed = |page: Rank| placed.get(&page).copied();
+    let placed = |page: Page| placed.get(&page).copied();
     let mut verdicts = Vec::with_capacity(copies.len());
     for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
         let keep = keeper(copies, placed);
@@ -105,7 +105,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
     let rows = verdicts
         .iter()
         .filter_map(|&Verdict { page, keep, why, .. }| Some((directory.owner(keep), (keep, page, why?))));
-    let asked: Vec<(Rank, Rank, Why)> = net.exchange_rows("pages to skip", rows)?;
+    let asked: Vec<(Page, Page, Why)> = net.exchange_rows("pages to skip", rows)?;
     let rows = asked.into_iter().map(|(keep, page, why)| {
         let kept = &crawl.page(keep).url;
         let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why };
@@ -118,13 +118,13 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
 
 /// URL prefixes that cover the pages to skip and no other; all of them at worker 0, ascending, none elsewhere.
 pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
-    let peers = net.peers() as u64;
+    let owners = HashOwners::new(net);
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows = crawl.pages.iter().map(|(rank, page)| {
-        let avoid = to_skip.next_if_eq(rank).is_some();
-        let host = crawl.directory.hosts[*rank as usize];
-        let visited = Visited { url: page.url.clone(), avoid, bytes: page.body_bytes };
-        ((splitmix64(u64::from(host)) % peers) as usize, visited)
+    let rows = crawl.pages.iter().map(|(page, capture)| {
+        let avoid = to_skip.next_if_eq(page).is_some();
+        let host = crawl.directory.hosts[*page as usize];
+        let visited = Visited { url: capture.url.clone(), avoid, bytes: capture.body_bytes };
+        (owners.owner(host), visited)
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;
     visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));

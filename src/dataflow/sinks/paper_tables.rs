@@ -10,11 +10,11 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::sinks::avoid::Avoid;
 use crate::dataflow::sinks::tables::Part;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::FPrint;
 use crate::overlap::FPrintDocId;
-use crate::pages::url::registered_domain;
+use crate::pages::public_suffix::registered_domain;
 use crate::storage::table::{Column, Table};
 
 /// A row of the `hosts` table. Orders by host id.
@@ -32,20 +32,20 @@ struct HostRow {
 pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Partitions) -> Result<Vec<Part>> {
     let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
     let mut skipped = avoid.iter().map(|row| row.page).peekable();
-    for (rank, page) in &crawl.pages {
-        let name = host(&page.url);
+    for (page, capture) in &crawl.pages {
+        let name = host(&capture.url);
         let row = rows.entry(name).or_insert_with(|| HostRow {
             host_id: xxh3_64(name.as_bytes()),
             host: name.to_string(),
             ..HostRow::default()
         });
-        let skip = u64::from(skipped.next_if_eq(rank).is_some());
+        let skip = u64::from(skipped.next_if_eq(page).is_some());
         row.pages += 1;
-        row.body_bytes += page.body_bytes;
+        row.body_bytes += capture.body_bytes;
         row.skip_pages += skip;
-        row.skip_bytes += skip * page.body_bytes;
+        row.skip_bytes += skip * capture.body_bytes;
     }
-    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(partitions.of(row.host_id)), row)).collect();
+    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(row.host_id), row)).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
     for row in net.exchange_rows("hosts by name", rows)? {
         let sum = all.entry((row.host_id, row.host.clone())).or_default();
@@ -83,11 +83,12 @@ pub fn fprint_docid(
     partitions: Partitions,
     bits: u32,
 ) -> Result<Vec<Part>> {
-    let partition = |fprint: FPrint| partitions.of(fprint << (64 - bits));
+    let leading = |fprint: FPrint| fprint << (64 - bits);
+    let partition = |fprint: FPrint| partitions.of(leading(fprint));
     let rows = shelf
         .kept()
-        .flat_map(|(slot, rank)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, rank)));
-    let to = |row: &FPrintDocId| partitions.owner(partition(row.fprint()));
+        .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)));
+    let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
     let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
     rows.sort_unstable_by_key(FPrintDocId::key);
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));

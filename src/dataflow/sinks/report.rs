@@ -6,23 +6,23 @@ use crate::applications::keep::kept_collection;
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{DocId, HostId, Rank};
+use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CollectionRow {
     /// Smallest page of the similar cluster.
-    pub similar_cluster: Rank,
+    pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
-    pub collection: Rank,
+    pub collection: Page,
     /// Collections in the similar cluster.
     pub cardinality: u32,
     /// Pages in the collection, those attached to it among them.
     pub size: u32,
     /// Its root page.
-    pub root: Rank,
+    pub root: Page,
     /// URL of the root.
     pub root_url: String,
     /// Whether it is the collection that is kept of its cluster.
@@ -34,17 +34,17 @@ pub struct CollectionRow {
 #[repr(C)]
 pub struct MemberRow {
     /// Smallest page of the similar cluster.
-    pub similar_cluster: Rank,
+    pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
-    pub collection: Rank,
+    pub collection: Page,
     /// Trivial cluster of the page; [`ATTACHED`] for a page that was attached.
-    pub cluster: Rank,
+    pub cluster: ClusterId,
     /// The page.
-    pub page: Rank,
+    pub page: Page,
 }
 
 /// Stands for the trivial cluster of a page that belongs to a collection without a counterpart.
-pub const ATTACHED: Rank = Rank::MAX;
+pub const ATTACHED: ClusterId = ClusterId::NONE;
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
@@ -83,12 +83,12 @@ pub fn rows(
     }
     let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
         row.root_url = crawl.page(row.root).url.clone();
-        (directory.owner(row.similar_cluster), row)
+        (directory.owner(row.similar_cluster.smallest()), row)
     });
     let mut collections = net.exchange_rows("collections", named)?;
     collections.sort_unstable();
 
-    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster))?;
+    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster.smallest()))?;
     owned.sort_unstable();
     Ok((collections, owned))
 }
@@ -145,12 +145,12 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server
 }
 
 /// Hosts that some pages stand on, and servers; `server` has for every host the smallest of its server.
-pub fn hosts_and_servers(pages: impl Iterator<Item = Rank>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
+pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
     let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page as usize]).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let count = hosts.len() as u32;
-    hosts.iter_mut().for_each(|host| *host = server[*host as usize]);
+    hosts.iter_mut().for_each(|host| *host = server[*host]);
     hosts.sort_unstable();
     hosts.dedup();
     (count, hosts.len() as u32)

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::applications::keep::Why;
 use crate::dataflow::clusters::giant_clusters::Giant;
-use crate::dataflow::clusters::servers;
-use crate::dataflow::pairs::{overlap, signatures, simhash_pairs};
+use crate::dataflow::clusters::servers::ServerCounts;
+use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::signatures::SignatureCounts;
+use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
 use crate::dataflow::sinks::report::Largest;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -67,17 +69,17 @@ pub struct Summary {
     /// Replication by trivial cluster.
     pub replication_similar: Vec<Bar>,
     /// Chunks and pairs on the way to similar pages.
-    pub overlap: overlap::Counts,
+    pub overlap: OverlapCounts,
     /// Simhashes and pairs, where similar pages are found by these.
-    pub hamming: simhash_pairs::Counts,
+    pub hamming: SimhashCounts,
     /// Signatures and pairs, where similar pages are found by these.
-    pub signatures: signatures::Counts,
+    pub signatures: SignatureCounts,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.
     pub trivial_clusters: u64,
     /// Servers, how they overlap, and why pages have copies.
-    pub servers: servers::Counts,
+    pub servers: ServerCounts,
     /// Similar clusters of two collections or more.
     pub similar_clusters: u64,
     /// Their collections.

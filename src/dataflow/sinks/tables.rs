@@ -8,7 +8,7 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
 use crate::dataflow::sinks::report::ATTACHED;
-use crate::ids::Rank;
+use crate::ids::{ClusterId, Page};
 use crate::pages::url::{CanonicalUrl, surt};
 use crate::storage::table::{Column, Table};
 
@@ -35,19 +35,19 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     let mut parts = Vec::new();
     split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
     split("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows), &mut parts);
-    let mut pairs: Vec<(Rank, Rank, &str, u32)> = Vec::new();
+    let mut pairs: Vec<(Page, Page, &str, u32)> = Vec::new();
     pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
     pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
     pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
     pairs.extend(found.signature_pairs.iter().map(|pair| (pair.a, pair.b, "signatures", pair.value)));
     pairs.sort_unstable();
     split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
-    split("clusters", crawl, &found.verdicts, |row| row.cluster, |rows| clusters(crawl, rows), &mut parts);
+    split("clusters", crawl, &found.verdicts, |row| row.cluster.smallest(), |rows| clusters(crawl, rows), &mut parts);
     split(
         "link_summary",
         crawl,
         &found.link_summary,
-        |row| row.src_cluster,
+        |row| row.src_cluster.smallest(),
         |rows| link_summary(crawl, rows),
         &mut parts,
     );
@@ -55,11 +55,18 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
         "collections",
         crawl,
         &found.collections,
-        |row| row.similar_cluster,
+        |row| row.similar_cluster.smallest(),
         |rows| collections(crawl, rows),
         &mut parts,
     );
-    split("members", crawl, &found.members, |row| row.similar_cluster, |rows| members(crawl, rows), &mut parts);
+    split(
+        "members",
+        crawl,
+        &found.members,
+        |row| row.similar_cluster.smallest(),
+        |rows| members(crawl, rows),
+        &mut parts,
+    );
     let revisits: Vec<Revisit<'_>> = found.crawl.pages.iter().filter_map(Revisit::of).collect();
     split("revisits", crawl, &revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources), &mut parts);
     split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
@@ -98,7 +105,7 @@ pub(crate) fn split<R>(
     name: &'static str,
     crawl: &Crawl,
     rows: &[R],
-    key: impl Fn(&R) -> Rank,
+    key: impl Fn(&R) -> Page,
     table: impl Fn(&[R]) -> Table,
     parts: &mut Vec<Part>,
 ) {
@@ -108,8 +115,8 @@ pub(crate) fn split<R>(
     }
 }
 
-fn ids<R>(crawl: &Crawl, rows: &[R], rank: impl Fn(&R) -> Rank) -> Column {
-    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[rank(row) as usize]).collect())
+fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
+    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[page(row) as usize]).collect())
 }
 
 fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
@@ -124,7 +131,7 @@ fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-fn pages(crawl: &Crawl, rows: &[(Rank, Capture)], sources: &[String]) -> Table {
+fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
@@ -147,13 +154,13 @@ fn pages(crawl: &Crawl, rows: &[(Rank, Capture)], sources: &[String]) -> Table {
 
 /// A page whose record is a revisit.
 struct Revisit<'c> {
-    page: Rank,
+    page: Page,
     url: &'c str,
     original: &'c Place,
 }
 
 impl<'c> Revisit<'c> {
-    fn of((page, capture): &'c (Rank, Capture)) -> Option<Revisit<'c>> {
+    fn of((page, capture): &'c (Page, Capture)) -> Option<Revisit<'c>> {
         Some(Revisit { page: *page, url: &capture.url, original: capture.original.as_deref()? })
     }
 }
@@ -174,11 +181,11 @@ fn surt_key(url: &str) -> String {
     CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
 }
 
-fn links(crawl: &Crawl, rows: &[(Rank, Rank)]) -> Table {
+fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
     Table::new([("src", ids(crawl, rows, |row| row.0)), ("dst", ids(crawl, rows, |row| row.1))])
 }
 
-fn pair_table(crawl: &Crawl, rows: &[(Rank, Rank, &str, u32)]) -> Table {
+fn pair_table(crawl: &Crawl, rows: &[(Page, Page, &str, u32)]) -> Table {
     Table::new([
         ("a", ids(crawl, rows, |row| row.0)),
         ("b", ids(crawl, rows, |row| row.1)),
@@ -189,7 +196,7 @@ fn pair_table(crawl: &Crawl, rows: &[(Rank, Rank, &str, u32)]) -> Table {
 
 fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> Table {
     Table::new([
-        ("cluster", ids(crawl, rows, |row| row.cluster)),
+        ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
         ("role", texts(rows, |row| row.why.map_or("keep", |why| why.as_str()).to_string())),
     ])
@@ -197,8 +204,8 @@ fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> T
 
 fn link_summary(crawl: &Crawl, rows: &[crate::clusters::link_summary::LinkSummary]) -> Table {
     Table::new([
-        ("src_cluster", ids(crawl, rows, |row| row.src_cluster)),
-        ("dst_cluster", ids(crawl, rows, |row| row.dst_cluster)),
+        ("src_cluster", ids(crawl, rows, |row| row.src_cluster.smallest())),
+        ("dst_cluster", ids(crawl, rows, |row| row.dst_cluster.smallest())),
         ("a", u32s(rows, |row| row.a)),
         ("b", u32s(rows, |row| row.b)),
         ("s", u32s(rows, |row| row.s)),
@@ -208,7 +215,7 @@ fn link_summary(crawl: &Crawl, rows: &[crate::clusters::link_summary::LinkSummar
 
 fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::CollectionRow]) -> Table {
     Table::new([
-        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster)),
+        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(crawl, rows, |row| row.collection)),
         ("cardinality", u32s(rows, |row| row.cardinality)),
         ("size", u32s(rows, |row| row.size)),
@@ -220,9 +227,9 @@ fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::Collection
 }
 
 fn members(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::MemberRow]) -> Table {
-    let doc_id = |cluster| (cluster != ATTACHED).then(|| crawl.directory.doc_ids[cluster as usize]);
+    let doc_id = |cluster: ClusterId| (cluster != ATTACHED).then(|| crawl.directory.doc_ids[cluster]);
     Table::new([
-        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster)),
+        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(crawl, rows, |row| row.collection)),
         ("cluster", Column::OptionalU64(rows.iter().map(|row| doc_id(row.cluster)).collect())),
         ("doc_id", ids(crawl, rows, |row| row.page)),

@@ -6,7 +6,7 @@ use crate::applications::exports::exports;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
-use crate::engine::Net;
+use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
@@ -81,8 +81,8 @@ pub(crate) fn rejected(
     sources: &[String],
     partitions: usize,
 ) -> Result<Vec<Part>> {
-    let peers = net.peers();
-    let owner = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions) % peers;
+    let dealt = RoundRobin::new(net.peers());
+    let owner = |row: &Rejection| dealt.owner(rejected_partition(row.source, sources.len(), partitions));
     let rows = rejections.into_iter().map(|row| (owner(&row), row));
     let mut rejected = net.exchange_rows("rejected", rows)?;
     rejected.sort_unstable();

@@ -10,7 +10,7 @@ use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Job;
 use crate::overlap::prune::PageSet;
 use crate::study::clusters::Clusters;
@@ -21,7 +21,7 @@ pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
     /// For every page the smallest of its multiset of shingle paragraphs.
-    pub same: Arc<Vec<Rank>>,
+    pub same: Arc<Vec<Page>>,
     /// The tables but Table 3, and the clusters by the paper's rule.
     pub tables: Arc<(Tables, Clusters)>,
     /// Documents in clusters.
@@ -32,7 +32,7 @@ pub struct StudyFindings {
     pub web: Arc<web::Web>,
 }
 
-/// Studies the pages on all shelves, whose ranks are below `pages`; `links` are this worker's, each once.
+/// Studies the pages on all shelves, whose numbers are below `pages`; `links` are this worker's, each once.
 ///
 /// # Errors
 /// As [`crate::dataflow::pairs::overlap_join::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
@@ -46,24 +46,24 @@ pub fn find(
     job: &Job,
     shelf: &WorkerPages,
     pages: usize,
-    links: Vec<(Rank, Rank)>,
-    seed: Option<Rank>,
+    links: Vec<(Page, Page)>,
+    seed: Option<Page>,
 ) -> Result<StudyFindings> {
-    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, rank)| rank).collect();
-    let ranks = net.share("documents", mine)?;
+    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page).collect();
+    let mine = net.share("documents", mine)?;
     let documents = net.once(|| {
         let mut set = PageSet::new(pages, |_| false);
-        ranks.iter().for_each(|&page| set.insert(page));
+        mine.iter().for_each(|&page| set.insert(page));
         set
     })?;
-    drop(ranks);
+    drop(mine);
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
     let equal = exact::fold(net, shelf)?;
-    let same = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
+    let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
-    let found = report::Found {
+    let found = report::Findings {
         same: &same,
         matches: &matches,
         documents: &documents,
@@ -83,7 +83,7 @@ pub fn find(
     })?;
 
     let mut lengths = vec![0u32; pages];
-    shelf.kept().for_each(|(slot, rank)| lengths[rank as usize] = shelf.fprints.get(slot).len() as u32);
+    shelf.kept().for_each(|(slot, page)| lengths[page as usize] = shelf.fprints.get(slot).len() as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     let room = room(net, MemoryEstimate::on(shelf), job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;

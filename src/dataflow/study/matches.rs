@@ -7,7 +7,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::study::matches::{Match, Repeating, push_repeating};
 
 /// All matches between pages that are the smallest of their multiset, ascending, in every process.
@@ -17,10 +17,10 @@ use crate::study::matches::{Match, Repeating, push_repeating};
 ///
 /// # Cost
 /// Each process holds the shingle paragraphs of the documents in which some repeat; two passes over the shelf.
-pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Rank]) -> Result<Arc<Vec<Match>>> {
-    let centres = || shelf.kept().filter(|&(slot, rank)| shelf.exact[slot] != 0 && same[rank as usize] == rank);
+pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<Match>>> {
+    let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page as usize] == page);
     let mut list = Vec::new();
-    centres().for_each(|(slot, rank)| push_repeating(rank, shelf.fprints.get(slot), &mut list));
+    centres().for_each(|(slot, page)| push_repeating(page, shelf.fprints.get(slot), &mut list));
     let list = net.share("documents with repeated paragraphs", list)?;
     let repeating = net.once(|| Repeating::new(&list))?;
     drop(list);
@@ -29,8 +29,8 @@ pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Rank]) -> 
     let counts = sum(net, "documents of a paragraph", &counts)?;
     let probes = net.once(|| repeating.probes(&counts))?;
     let mut found = Vec::new();
-    for (slot, rank) in centres() {
-        repeating.within(&probes, rank, shelf.fprints.get(slot), |one| found.push(one));
+    for (slot, page) in centres() {
+        repeating.within(&probes, page, shelf.fprints.get(slot), |one| found.push(one));
     }
     let found = net.share("matches", found)?;
     net.once(|| {

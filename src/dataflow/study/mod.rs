@@ -23,15 +23,15 @@ use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_against_bou
 use crate::dataflow::sinks::summary::Records;
 use crate::dataflow::sinks::tables::{Part, rejected_table, split};
 use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
-use crate::engine::Net;
+use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
-use crate::ids::{Rank, doc_id};
+use crate::ids::{Page, doc_id};
 use crate::job::Job;
 use crate::pages::url::CanonicalUrl;
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
-use crate::study::bow_tie::Place;
+use crate::study::bow_tie::BowTiePlace;
 use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
@@ -51,9 +51,9 @@ pub struct Reached {
     /// Documents it reaches, of all documents; per cent.
     pub documents_connected_percent: f64,
     /// Pages by their place in the bow tie.
-    pub pages_by_place: BTreeMap<Place, u64>,
+    pub pages_by_place: BTreeMap<BowTiePlace, u64>,
     /// Documents likewise.
-    pub documents_by_place: BTreeMap<Place, u64>,
+    pub documents_by_place: BTreeMap<BowTiePlace, u64>,
 }
 
 /// `summary.json` of a study.
@@ -155,12 +155,12 @@ pub fn read_summary(url: &str) -> Result<Summary> {
 }
 
 /// The page that `study.seed` names.
-fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Rank>> {
+fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
     if job.study.seed.is_empty() {
         return Ok(None);
     }
-    let rank = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| crawl.directory.rank(doc_id(url.as_str())));
-    let seed = rank.ok_or_else(|| Error::Setting {
+    let page = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| crawl.directory.page(doc_id(url.as_str())));
+    let seed = page.ok_or_else(|| Error::Setting {
         file: "the job".into(),
         setting: "study.seed".into(),
         got: job.study.seed.clone(),
@@ -170,7 +170,7 @@ fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Rank>> {
 }
 
 /// URL of a page, on every worker; none for a crawl without pages.
-fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Rank>) -> Result<String> {
+fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String> {
     let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
     let urls = net.all_gather("seed", mine.map(|page| crawl.page(page).url.clone()))?;
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
@@ -178,19 +178,19 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Rank>) -> Result<String
 
 fn parts(crawl: &Crawl, found: &StudyFindings) -> Vec<Part> {
     let mut parts = Vec::new();
-    let mine: Vec<Rank> = crawl.pages.iter().map(|row| row.0).filter(|&page| found.documents.contains(page)).collect();
+    let mine: Vec<Page> = crawl.pages.iter().map(|row| row.0).filter(|&page| found.documents.contains(page)).collect();
     split("duplicates", crawl, &mine, |&page| page, |rows| table(crawl, found, rows), &mut parts);
     parts
 }
 
 /// The rows of some documents.
-fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Rank]) -> Table {
+fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
     let (_, clusters) = &*found.tables;
-    let id = |page: Rank| crawl.directory.doc_ids[page as usize];
-    let ids = |of: &dyn Fn(Rank) -> Rank| Column::U64(rows.iter().map(|&page| id(of(page))).collect());
-    let words = |of: &dyn Fn(Rank) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
-    let bools = |of: &dyn Fn(Rank) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
-    let role = |page: Rank| match clusters.labels[page as usize] {
+    let id = |page: Page| crawl.directory.doc_ids[page as usize];
+    let ids = |of: &dyn Fn(Page) -> Page| Column::U64(rows.iter().map(|&page| id(of(page))).collect());
+    let words = |of: &dyn Fn(Page) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
+    let bools = |of: &dyn Fn(Page) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
+    let role = |page: Page| match clusters.labels[page as usize] {
         original if original != page => "duplicate",
         _ if found.clustered.contains(page) => "original",
         _ => "unique",

@@ -9,7 +9,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
@@ -25,7 +25,7 @@ pub(super) fn near(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     lengths: &[u32],
-    (same, clusters): (&[Rank], &[Rank]),
+    (same, clusters): (&[Page], &[Page]),
     documents: &PageSet,
     room: &MemoryBudget,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
@@ -38,11 +38,11 @@ pub(super) fn near(
         }
     }
     let mut slots = shelf.kept();
-    let source = |send: &mut dyn FnMut(FPrint, Rank)| {
+    let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
-        for (slot, rank) in slots.by_ref().filter(|&(_, rank)| !copies.contains(rank)) {
+        for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
             let marks = shelf.fprints.get(slot);
-            marks.iter().for_each(|&mark| send(mark, rank));
+            marks.iter().for_each(|&mark| send(mark, page));
             sent += marks.len() + 1;
             if sent >= 1 << 15 {
                 return Ok(true);
@@ -66,7 +66,7 @@ pub(super) fn near(
     similar_pairs::<Row64>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
-        let labels = components(net, "near-duplicates", pages, sets.forest())?;
+        let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest())?;
         net.once(|| row(&labels, documents, percent))
     };
     Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])

@@ -7,10 +7,10 @@ use super::Reached;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::ids::Rank;
+use crate::ids::Page;
 use crate::job::Job;
 use crate::overlap::prune::PageSet;
-use crate::study::bow_tie::{Graph, Place, bow_tie};
+use crate::study::bow_tie::{BowTiePlace, Graph, bow_tie};
 use crate::study::report::percent;
 
 /// Bytes of a link: in the list, and once in each direction.
@@ -22,11 +22,11 @@ const A_PAGE: u64 = 40;
 /// Links, and what a crawl reaches along them.
 pub struct Web {
     /// Place of every page in the bow tie.
-    pub places: Vec<Place>,
+    pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
     pub reached: PageSet,
     /// Where it began; nothing in a crawl without pages.
-    pub seed: Option<Rank>,
+    pub seed: Option<Page>,
     /// Counts; the URL of the seed is not filled in.
     pub told: Reached,
 }
@@ -39,8 +39,8 @@ pub(super) fn web(
     net: &mut Net<'_>,
     job: &Job,
     pages: usize,
-    links: Vec<(Rank, Rank)>,
-    seed: Option<Rank>,
+    links: Vec<(Page, Page)>,
+    seed: Option<Page>,
     documents: &PageSet,
 ) -> Result<Arc<Web>> {
     let [all] = net.sum("links", [links.len() as u64])?;
@@ -51,20 +51,20 @@ pub(super) fn web(
         let what = "links of a study".into();
         return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
-    let links = net.share("links", links.into_iter().map(|(src, dst)| [src, dst]).collect::<Vec<[Rank; 2]>>())?;
+    let links = net.share("links", links.into_iter().map(|(src, dst)| [src, dst]).collect::<Vec<[Page; 2]>>())?;
     net.once(|| {
         let (forwards, backwards) = (Graph::new(pages, &links, false), Graph::new(pages, &links, true));
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);
         let seed = seed.or(core.first().copied());
         let reached = forwards.reached(seed.into_iter());
-        let count = |of: &dyn Fn(Rank) -> bool| {
-            let mut counts: BTreeMap<Place, u64> = BTreeMap::new();
+        let count = |of: &dyn Fn(Page) -> bool| {
+            let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
             let pages = (0..).zip(&places).filter(|&(page, _)| of(page));
             pages.for_each(|(_, &place)| *counts.entry(place).or_default() += 1);
             counts
         };
-        let connected = (0..pages as Rank).filter(|&page| documents.contains(page) && reached.contains(page)).count();
+        let connected = (0..pages as Page).filter(|&page| documents.contains(page) && reached.contains(page)).count();
         let told = Reached {
             pages: pages as u64,
             links: links.len() as u64,

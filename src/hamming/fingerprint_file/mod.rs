@@ -29,7 +29,7 @@ pub use write::{ChunkWriter, Written, chunk};
 
 use serde::{Deserialize, Serialize};
 
-use super::sections::{Kind, short_checksum};
+use super::sections::{FileKind, short_checksum};
 use crate::job::Coder;
 
 /// Fingerprints in a chunk: 64 MB of eight bytes each.
@@ -38,8 +38,12 @@ pub const CHUNK_ROWS: usize = 1 << 23;
 /// Format of chunks that this build writes and reads.
 pub const FORMAT: u32 = 1;
 
-const KIND: Kind =
-    Kind { magic: b"wt-fprnt", format: FORMAT, what: "a fingerprint file", remedy: "make the fingerprint file anew" };
+const KIND: FileKind = FileKind {
+    magic: b"wt-fprnt",
+    format: FORMAT,
+    what: "a fingerprint file",
+    remedy: "make the fingerprint file anew",
+};
 
 /// Doc ids that share a checksum.
 const DOC_IDS: usize = 1024;

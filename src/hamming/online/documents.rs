@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use super::super::checked::{Checked, checks, checks_bytes};
 use super::super::permutation::Permutation;
-use super::super::sections::{self, Bytes, Kind, Opened};
+use super::super::sections::{self, Bytes, FileKind, Opened};
 use crate::error::Result;
 use crate::ids::DocId;
 
 /// Format of this file that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
-const KIND: Kind =
-    Kind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
+const KIND: FileKind =
+    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
 
 const CHECKS: usize = 0;
 const STARTS: usize = 1;

@@ -30,7 +30,7 @@ use std::ops::Range;
 
 use super::groups::Groups;
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank};
+use crate::ids::{FPrint, Page};
 use crate::study::paragraphs::mark;
 use crate::synth::random::{Stream, key};
 
@@ -133,7 +133,7 @@ pub struct Collection {
     /// First slot of each cluster, and of the unique documents.
     starts: Vec<u32>,
     /// Documents of the connected part; documents of the other part.
-    parts: [Vec<Rank>; 2],
+    parts: [Vec<Page>; 2],
     /// Index of each document in its part.
     places: Vec<u32>,
     /// Whether a document is in the other part.
@@ -179,18 +179,18 @@ impl Collection {
     }
 
     /// Documents of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Rank> {
-        let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as Rank;
+    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
+        let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as Page;
         start(part)..start(part + 1)
     }
 
     /// Number of a document's cluster: equal exactly for documents with equal paragraphs.
-    pub fn cluster(&self, document: Rank) -> u32 {
+    pub fn cluster(&self, document: Page) -> u32 {
         self.first_of(self.slots.slot(document))
     }
 
     /// Whether a crawl from the core reaches a document.
-    pub fn is_reached(&self, document: Rank) -> bool {
+    pub fn is_reached(&self, document: Page) -> bool {
         !self.disconnected[document as usize]
     }
 
@@ -228,7 +228,7 @@ impl Collection {
     }
 
     /// Writes the marks of a document's shingle paragraphs into `marks`, ascending.
-    pub fn marks(&self, document: Rank, marks: &mut Vec<FPrint>) {
+    pub fn marks(&self, document: Page, marks: &mut Vec<FPrint>) {
         let slot = self.slots.slot(document);
         let first = self.first_of(slot);
         self.paragraphs(first, marks);
@@ -282,7 +282,7 @@ impl Collection {
     }
 
     /// Writes the documents that a document links to into `links`, ascending, each once, without itself.
-    pub fn links(&self, document: Rank, links: &mut Vec<Rank>) {
+    pub fn links(&self, document: Page, links: &mut Vec<Page>) {
         let mut numbers = Stream::new(key(self.seed, &[7, u64::from(document)]));
         let [connected, disconnected] = &self.parts;
         let core = connected.len() as u32 * 3 / 5;
@@ -351,7 +351,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::study::bow_tie::{Graph, Place, bow_tie};
+    use crate::study::bow_tie::{BowTiePlace, Graph, bow_tie};
 
     const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
@@ -406,7 +406,9 @@ mod tests {
             let share = reached.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");
             let places = bow_tie(&all, &forwards, &backwards, &core);
-            for place in [Place::Core, Place::In, Place::Out, Place::Tendril, Place::Disconnected] {
+            for place in
+                [BowTiePlace::Core, BowTiePlace::In, BowTiePlace::Out, BowTiePlace::Tendril, BowTiePlace::Disconnected]
+            {
                 assert!(places.iter().filter(|&&other| other == place).count() > 1000, "{place:?}");
             }
         }

@@ -3,7 +3,7 @@
 //! Slots are assigned to groups one after another; a bijection maps pages to slots. Both directions are computed, not
 //! looked up, so a table of any size needs no memory.
 
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{Page, splitmix64};
 
 /// An assignment of pages to groups.
 #[derive(Debug, Clone)]
@@ -47,12 +47,12 @@ impl Groups {
     }
 
     /// Slot of a page.
-    pub fn slot(&self, doc: Rank) -> u32 {
+    pub fn slot(&self, doc: Page) -> u32 {
         self.shuffle.slot(doc)
     }
 
     /// Page of a slot.
-    pub fn doc(&self, slot: u32) -> Rank {
+    pub fn doc(&self, slot: u32) -> Page {
         self.shuffle.doc(slot)
     }
 
@@ -97,7 +97,7 @@ impl Shuffle {
         ((random * u64::from(bound)) >> 32) as u32
     }
 
-    fn slot(&self, doc: Rank) -> u32 {
+    fn slot(&self, doc: Page) -> u32 {
         let (mut row, mut column) = (doc / self.columns, doc % self.columns);
         loop {
             row = plus(row, self.round(column, 0, self.rows), self.rows);
@@ -111,7 +111,7 @@ impl Shuffle {
         }
     }
 
-    fn doc(&self, slot: u32) -> Rank {
+    fn doc(&self, slot: u32) -> Page {
         let (mut row, mut column) = (slot / self.columns, slot % self.columns);
         loop {
             row = minus(row, self.round(column, 2, self.rows), self.rows);
@@ -119,7 +119,7 @@ impl Shuffle {
             row = minus(row, self.round(column, 0, self.rows), self.rows);
             let doc = u64::from(row) * u64::from(self.columns) + u64::from(column);
             if doc < u64::from(self.count) {
-                return doc as Rank;
+                return doc as Page;
             }
         }
     }

@@ -14,7 +14,7 @@
 //! - A graph of fewer than four million pages does not have the five, which would be a quarter of it.
 
 use super::groups::Groups;
-use crate::ids::{HostId, Rank, splitmix64};
+use crate::ids::{HostId, Page, splitmix64};
 use crate::synth::random::{Stream, key};
 
 /// Collections of one shape.
@@ -100,32 +100,32 @@ impl LinkGraph {
     }
 
     /// Equal exactly for copies of each other.
-    pub fn trivial_cluster(&self, doc: Rank) -> u32 {
+    pub fn trivial_cluster(&self, doc: Page) -> u32 {
         let spot = self.spot(self.groups.slot(doc));
         spot.first + spot.page
     }
 
     /// Equal for pages in collections that are copies of each other, and for pages of one site without copies.
-    pub fn similar_cluster(&self, doc: Rank) -> u32 {
+    pub fn similar_cluster(&self, doc: Page) -> u32 {
         self.spot(self.groups.slot(doc)).first
     }
 
     /// Number of copies of a page, including itself.
-    pub fn cardinality(&self, doc: Rank) -> u32 {
+    pub fn cardinality(&self, doc: Page) -> u32 {
         self.spot(self.groups.slot(doc)).cardinality
     }
 
     /// Host of a page. Numbers are those of slots, not dense.
-    pub fn host(&self, doc: Rank) -> HostId {
+    pub fn host(&self, doc: Page) -> HostId {
         let spot = self.spot(self.groups.slot(doc));
-        spot.first + spot.copy * spot.size
+        HostId(spot.first + spot.copy * spot.size)
     }
 
     /// Writes the pages that a page links to into `links`, ascending, each once, without itself.
     ///
     /// # Cost
     /// About 50 ns per link, most of it for the bijection of pages.
-    pub fn links(&self, doc: Rank, links: &mut Vec<Rank>) {
+    pub fn links(&self, doc: Page, links: &mut Vec<Page>) {
         let slot = self.groups.slot(doc);
         let spot = self.spot(slot);
         let page = u64::from(spot.page);
@@ -140,7 +140,7 @@ impl LinkGraph {
         // Copies of a page differ in their links to other hosts.
         if splitmix64(u64::from(slot)).is_multiple_of(8) {
             let elsewhere = splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
-            if self.host(elsewhere) != base {
+            if self.host(elsewhere) != HostId(base) {
                 links.push(elsewhere);
             }
         }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn copies_of_a_page_link_to_copies_of_the_same_pages() {
         let graph = LinkGraph::new(50_000, 1);
-        let mut copies: BTreeMap<u32, Vec<Rank>> = BTreeMap::new();
+        let mut copies: BTreeMap<u32, Vec<Page>> = BTreeMap::new();
         (0..50_000).for_each(|doc| copies.entry(graph.trivial_cluster(doc)).or_default().push(doc));
         let mut links = Vec::new();
         for docs in copies.values() {

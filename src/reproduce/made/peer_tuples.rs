@@ -7,14 +7,14 @@
 //! One sequence of numbers generates the whole table, so it cannot be made in parts. Lengths use the platform's
 //! logarithm; the digest in the test shows whether it is the same one.
 
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{Page, splitmix64};
 use crate::synth::random::Stream;
 
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
 /// # Cost
 /// About a second for ten million rows on one core, and 4 bytes per row.
-pub fn rows(docs: Rank, mut row: impl FnMut(u32, Rank)) {
+pub fn rows(docs: Page, mut row: impl FnMut(u32, Page)) {
     let ranks = f64::from(docs) * 0.8;
     let mut numbers = Stream::new(7);
     let (mut fprints, mut ends) = (Vec::<u32>::new(), vec![0u32]);

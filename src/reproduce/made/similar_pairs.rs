@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::groups::Groups;
-use crate::ids::{Rank, splitmix64};
+use crate::ids::{Page, splitmix64};
 use crate::overlap::SimilarPair;
 use crate::synth::random::key;
 
@@ -33,8 +33,8 @@ impl PairTable {
     }
 
     /// Pages of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Rank> {
-        let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as Rank;
+    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
+        let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as Page;
         start(part)..start(part + 1)
     }
 
@@ -42,7 +42,7 @@ impl PairTable {
     ///
     /// # Cost
     /// About 20 ns for each two pages of a cluster, in either order.
-    pub fn pairs(&self, pages: Range<Rank>) -> impl Iterator<Item = SimilarPair> + '_ {
+    pub fn pairs(&self, pages: Range<Page>) -> impl Iterator<Item = SimilarPair> + '_ {
         pages.flat_map(move |a| {
             let place = self.groups.place(self.groups.slot(a));
             let slots = place.first..place.first + self.groups.size(place.class);
@@ -54,7 +54,7 @@ impl PairTable {
     }
 
     /// Number of a page's cluster: equal exactly for pages in one cluster.
-    pub fn cluster(&self, doc: Rank) -> u32 {
+    pub fn cluster(&self, doc: Page) -> u32 {
         self.groups.place(self.groups.slot(doc)).first
     }
 }

@@ -27,7 +27,7 @@ use std::ops::Range;
 
 use super::groups::Groups;
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, Rank, splitmix64};
+use crate::ids::{FPrint, Page, splitmix64};
 use crate::overlap::FPrintDocId;
 use crate::synth::random::{Stream, key};
 
@@ -140,7 +140,7 @@ pub struct TableParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
     /// Equal for replicas of each other.
-    pub cluster: Rank,
+    pub cluster: Page,
     /// Equal, within a cluster, for exact copies.
     pub variant: u32,
 }
@@ -187,12 +187,12 @@ impl Table {
     }
 
     /// The planted truth about a page.
-    pub fn planted(&self, doc: Rank) -> Planted {
+    pub fn planted(&self, doc: Page) -> Planted {
         self.place(doc).1
     }
 
     /// Fingerprint of the whole page: equal for exact copies.
-    pub fn exact(&self, doc: Rank) -> FPrint {
+    pub fn exact(&self, doc: Page) -> FPrint {
         let planted = self.planted(doc);
         key(self.params.seed, &[2, u64::from(planted.cluster), u64::from(planted.variant)])
     }
@@ -201,7 +201,7 @@ impl Table {
     ///
     /// # Cost
     /// About 20 ns per row, most of it for the sort.
-    pub fn fprints(&self, doc: Rank, fprints: &mut Vec<FPrint>) {
+    pub fn fprints(&self, doc: Page, fprints: &mut Vec<FPrint>) {
         let (class, planted) = self.place(doc);
         let page = key(self.params.seed, &[3, u64::from(planted.cluster)]);
         let edits = key(page, &[u64::from(planted.variant)]);
@@ -236,7 +236,7 @@ impl Table {
     }
 
     /// Yields the rows of a range of pages, by page and then by fingerprint.
-    pub fn rows(&self, pages: Range<Rank>, mut row: impl FnMut(FPrintDocId)) {
+    pub fn rows(&self, pages: Range<Page>, mut row: impl FnMut(FPrintDocId)) {
         let mut fprints = Vec::new();
         for doc in pages {
             self.fprints(doc, &mut fprints);
@@ -245,12 +245,12 @@ impl Table {
     }
 
     /// Pages of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Rank> {
-        let start = |part: usize| (u64::from(self.params.pages) * part as u64 / parts as u64) as Rank;
+    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
+        let start = |part: usize| (u64::from(self.params.pages) * part as u64 / parts as u64) as Page;
         start(part)..start(part + 1)
     }
 
-    fn place(&self, doc: Rank) -> (&'static Class, Planted) {
+    fn place(&self, doc: Page) -> (&'static Class, Planted) {
         let place = self.groups.place(self.groups.slot(doc));
         let class = &self.params.chunking.classes()[place.class];
         (class, Planted { cluster: place.first, variant: place.member / class.copies })
@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// Pages in clusters of each size, and pages saved, in tenths of a per cent.
-    fn figure_1(pages: u32, cluster: impl Fn(Rank) -> (Rank, u32)) -> (BTreeMap<u32, u32>, u32) {
+    fn figure_1(pages: u32, cluster: impl Fn(Page) -> (Page, u32)) -> (BTreeMap<u32, u32>, u32) {
         let mut sizes = BTreeMap::new();
         (0..pages).for_each(|doc| *sizes.entry(cluster(doc)).or_insert(0u32) += 1);
         let mut bars = BTreeMap::new();
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn planted_replicas_share_chunks_and_exact_copies_all_of_them() {
         let table = table(20_000, Chunking::TwoLines);
-        let mut clusters: BTreeMap<Rank, Vec<Rank>> = BTreeMap::new();
+        let mut clusters: BTreeMap<Page, Vec<Page>> = BTreeMap::new();
         (0..20_000).for_each(|doc| clusters.entry(table.planted(doc).cluster).or_default().push(doc));
         let (mut similar, mut pairs) = (0, 0);
         for docs in clusters.values().filter(|docs| docs.len() > 1) {
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn document_frequencies_fall_with_the_square_root_of_the_rank() {
         let table = table(100_000, Chunking::FourLines);
-        let mut sizes: BTreeMap<Rank, u32> = BTreeMap::new();
+        let mut sizes: BTreeMap<Page, u32> = BTreeMap::new();
         (0..100_000).for_each(|doc| *sizes.entry(table.planted(doc).cluster).or_default() += 1);
         let mut frequency: BTreeMap<FPrint, u32> = BTreeMap::new();
         let mut rows = 0u32;

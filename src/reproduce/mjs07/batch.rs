@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::measure::{memory_scan, seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{K, QUERIES};
-use crate::dataflow::hamming::{Work, run as join};
+use crate::dataflow::hamming::{HammingWork, run as join};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, NAME, chunk};
 use crate::ids::splitmix64;
 use crate::job::Coder;
-use crate::job::{Digest, Job, Kind};
+use crate::job::{Digest, Job, JobKind};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::decode;
@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let raw: Vec<u8> = queries.iter().flat_map(|query| query.to_le_bytes()).collect();
     Location::parse(&at("q.u64"))?.put(&raw)?;
 
-    let mut job = Job { kind: Kind::Hamming, ..Job::default() };
+    let mut job = Job { kind: JobKind::Hamming, ..Job::default() };
     job.hamming.k = K;
     job.batch.fingerprints = at("f");
     job.batch.queries = vec![at("q.u64")];
@@ -44,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let out = Location::parse(&job.output.url)?;
     let (digest, into, workers) = (Digest::of(&job).0, out.clone(), options.workers);
     let (took, summary) = seconds(move || {
-        let work = Arc::new(Work::find(&job)?);
+        let work = Arc::new(HammingWork::find(&job)?);
         run_on(&Cluster::local(workers), 0, digest, move |net| join(net, &job, &work, &into))
     });
     let summary = summary?.swap_remove(0);

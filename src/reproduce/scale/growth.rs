@@ -16,7 +16,7 @@ use crate::dataflow::shuffle::directory::{Directory, Partitions};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
-use crate::ids::Rank;
+use crate::ids::{ClusterId, Page};
 use crate::job::{Clusters, Job, MergeCondition};
 
 /// Bytes that a process needs at any number of pages.
@@ -31,13 +31,13 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// The links from a worker's pages: 4 bytes per link and per page.
 struct LinksOut {
     ends: Vec<u32>,
-    targets: Vec<Rank>,
+    targets: Vec<Page>,
 }
 
 /// Data that all workers share.
 struct Web {
     directory: Directory,
-    labels: Vec<Rank>,
+    labels: Vec<ClusterId>,
     sizes: Vec<u32>,
 }
 
@@ -134,17 +134,18 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
-    let mut merging: Vec<(Rank, Rank)> = Vec::new();
+    let mut merging: Vec<(Page, Page)> = Vec::new();
+    let mut edges: Vec<(ClusterId, ClusterId)> = Vec::new();
     let each = |row: LinkSummary, between: &[ClusterLink]| {
         done.summary_rows += 1;
         match settings.merge {
             merge if !may_merge(&row, merge) => {}
             MergeCondition::Tolerant => merging.extend(between.iter().map(|link| (link.src, link.dst))),
-            MergeCondition::Exact | MergeCondition::Extended => merging.push((row.src_cluster, row.dst_cluster)),
+            MergeCondition::Exact | MergeCondition::Extended => edges.push((row.src_cluster, row.dst_cluster)),
         }
     };
     links::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
-    done.merging = merging.len() as u64;
+    done.merging = (merging.len() + edges.len()) as u64;
     stage("LinkSummary");
 
     let found = match settings.merge {
@@ -153,7 +154,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
             tolerant::similar_clusters(net, directory, clusters, merging, (links, &from_elsewhere), settings, room)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), merging, settings, room)?
+            growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), edges, settings, room)?
         }
     };
     stage("growth");
@@ -166,7 +167,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
 }
 
 impl LinksOut {
-    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Rank>) -> LinksOut {
+    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Page>) -> LinksOut {
         let (mut ends, mut targets, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for page in pages {
             graph.links(page, &mut links);
@@ -177,7 +178,7 @@ impl LinksOut {
     }
 
     /// LINK(src, dst), by source; `pages` are those the links were made for.
-    fn rows<'a>(&'a self, pages: impl Iterator<Item = Rank> + 'a) -> impl ExactSizeIterator<Item = (Rank, Rank)> + 'a {
+    fn rows<'a>(&'a self, pages: impl Iterator<Item = Page> + 'a) -> impl ExactSizeIterator<Item = (Page, Page)> + 'a {
         Rows { pages, links: self, src: 0, place: 0, at: 0 }
     }
 }
@@ -187,16 +188,16 @@ struct Rows<'a, P> {
     /// The pages after `src`.
     pages: P,
     links: &'a LinksOut,
-    src: Rank,
+    src: Page,
     /// Number of pages begun.
     place: usize,
     at: usize,
 }
 
-impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
-    type Item = (Rank, Rank);
+impl<P: Iterator<Item = Page>> Iterator for Rows<'_, P> {
+    type Item = (Page, Page);
 
-    fn next(&mut self) -> Option<(Rank, Rank)> {
+    fn next(&mut self) -> Option<(Page, Page)> {
         let dst = *self.links.targets.get(self.at)?;
         while self.place == 0 || self.links.ends[self.place - 1] as usize <= self.at {
             self.src = self.pages.next()?;
@@ -212,21 +213,21 @@ impl<P: Iterator<Item = Rank>> Iterator for Rows<'_, P> {
     }
 }
 
-impl<P: Iterator<Item = Rank>> ExactSizeIterator for Rows<'_, P> {}
+impl<P: Iterator<Item = Page>> ExactSizeIterator for Rows<'_, P> {}
 
 impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
         let directory = Directory::even((0..graph.pages()).map(|page| graph.host(page)).collect(), partitions);
-        let mut smallest = vec![Rank::MAX; graph.pages() as usize];
+        let mut smallest = vec![Page::MAX; graph.pages() as usize];
         let mut sizes = vec![0; graph.pages() as usize];
         let labels = (0..graph.pages())
             .map(|page| {
                 let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
                 *smallest = page.min(*smallest);
                 sizes[*smallest as usize] += 1;
-                *smallest
+                ClusterId::of(*smallest)
             })
             .collect();
         Web { directory, labels, sizes }

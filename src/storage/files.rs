@@ -1,0 +1,407 @@
+//! What can be done with a file or folder at a [`Location`]: read, write, move, remove, list.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use futures_util::TryStreamExt;
+use object_store::path::Path as Key;
+use object_store::{ObjectStoreExt, WriteMultipart};
+
+use super::blocking::wait;
+use super::location::{Listed, Location, Place};
+use super::open::Stamp;
+use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
+
+impl Location {
+    /// Returns all bytes of the file, or `None` when it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the store does not answer.
+    pub fn get(&self) -> Result<Option<Vec<u8>>> {
+        match &self.place {
+            Place::Local(path) => match fs::read(path) {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(error) if is_missing(&error) => Ok(None),
+                Err(error) => Err(Error::storage(self.name(), error)),
+            },
+            Place::Remote(store, key) => {
+                let answer = wait(async { store.get(key).await?.bytes().await })?;
+                match answer {
+                    Ok(bytes) => Ok(Some(bytes.into())),
+                    Err(object_store::Error::NotFound { .. }) => Ok(None),
+                    Err(error) => Err(self.store_error(error)),
+                }
+            }
+        }
+    }
+
+    /// Whether there is a file here.
+    ///
+    /// # Errors
+    /// As [`Location::get`].
+    pub fn exists(&self) -> Result<bool> {
+        Ok(self.stamp()?.is_some())
+    }
+
+    /// Length and version of the file, or `None` when there is no file here.
+    ///
+    /// # Errors
+    /// As [`Location::get`].
+    pub fn stamp(&self) -> Result<Option<Stamp>> {
+        match &self.place {
+            Place::Local(path) => match fs::metadata(path) {
+                Ok(metadata) => Ok(metadata.is_file().then(|| Stamp::of_file(&metadata))),
+                Err(error) if is_missing(&error) => Ok(None),
+                Err(error) => Err(Error::storage(self.name(), error)),
+            },
+            Place::Remote(store, key) => match wait(store.head(key))? {
+                Ok(meta) => Ok(Some(Stamp::of_object(&meta))),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(self.store_error(error)),
+            },
+        }
+    }
+
+    /// Writes the whole file, replacing an older one; readers see all of it or nothing.
+    ///
+    /// Local files are written under a temporary name in the same folder, synced and renamed, and the folder is synced;
+    /// missing folders are created.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; [`Error::DiskFull`] when the disk is.
+    pub fn put(&self, bytes: &[u8]) -> Result<()> {
+        match &self.place {
+            Place::Local(path) => {
+                let written = write_beside(path, bytes).and_then(|temporary| {
+                    fs::rename(temporary.path(), path)?;
+                    sync_folder_of(path)
+                });
+                written.map_err(|error| self.write_error(error, bytes.len()))
+            }
+            Place::Remote(store, key) => {
+                let answer = wait(async {
+                    // On a slow line, a single request beyond this size would exceed the time allowed for a request.
+                    const WHOLE: usize = 32 << 20;
+                    if bytes.len() <= WHOLE {
+                        return store.put(key, bytes.to_vec().into()).await.map(drop);
+                    }
+                    let mut upload = WriteMultipart::new_with_chunk_size(store.put_multipart(key).await?, 16 << 20);
+                    for part in bytes.chunks(16 << 20) {
+                        upload.wait_for_capacity(4).await?;
+                        upload.write(part);
+                    }
+                    upload.finish().await.map(drop)
+                })?;
+                answer.map_err(|error| self.store_error(error))
+            }
+        }
+    }
+
+    /// Removes the file; succeeds if it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn remove(&self) -> Result<()> {
+        match &self.place {
+            Place::Local(path) => match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::storage(self.name(), error)),
+                _ => Ok(()),
+            },
+            Place::Remote(store, key) => match wait(store.delete(key))? {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(self.store_error(error)),
+            },
+        }
+    }
+
+    /// Moves the file to another name in the same place, over what is there; `bytes` is its length. A file that is not
+    /// there is no error, so several may move it at a time.
+    ///
+    /// On a local disk the folders are not synced.
+    ///
+    /// # Errors
+    /// As [`Location::put`].
+    pub fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
+        match (&self.place, &to.place) {
+            (Place::Local(from), Place::Local(path)) => {
+                let moved = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
+                match moved {
+                    Err(error) if is_missing(&error) && !from.exists() => Ok(()),
+                    moved => moved.map_err(|error| to.write_error(error, bytes as usize)),
+                }
+            }
+            (Place::Remote(store, from), Place::Remote(_, key)) => {
+                // S3 copies no more in one request.
+                const MOST: u64 = 5 << 30;
+                if bytes > MOST {
+                    let Some(whole) = self.get()? else { return Ok(()) };
+                    to.put(&whole)?;
+                    return self.remove();
+                }
+                match wait(store.copy(from, key))? {
+                    Ok(()) => self.remove(),
+                    Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(to.store_error(error)),
+                }
+            }
+            _ => Err(Error::Invariant(format!("{self} and {to} are not in one place"))),
+        }
+    }
+
+    /// Removes this folder with all that is below it; one that does not exist is no error.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn remove_all(&self) -> Result<()> {
+        match &self.place {
+            Place::Local(path) => match fs::remove_dir_all(path) {
+                Err(error) if !is_missing(&error) => Err(Error::storage(self.name(), error)),
+                _ => Ok(()),
+            },
+            Place::Remote(..) => self.list(None)?.iter().try_for_each(|file| file.location.remove()),
+        }
+    }
+
+    /// Names of the files and folders directly in this folder, ascending; none when it does not exist.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn entries(&self) -> Result<Vec<String>> {
+        let mut names: Vec<String> = match &self.place {
+            Place::Local(path) => match fs::read_dir(path) {
+                Err(error) if is_missing(&error) => Vec::new(),
+                entries => entries
+                    .and_then(|entries| {
+                        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+                    })
+                    .map_err(|error| Error::storage(self.name(), error))?,
+            },
+            Place::Remote(store, key) => {
+                let prefix = (!key.is_root()).then_some(key);
+                let found = wait(store.list_with_delimiter(prefix))?.map_err(|error| self.store_error(error))?;
+                let objects = found.objects.into_iter().map(|meta| meta.location);
+                let last = |key: Key| key.filename().map(str::to_string);
+                objects.chain(found.common_prefixes).filter_map(last).collect()
+            }
+        };
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// A file below this folder, the folder's own entries that `passed_over` names left out; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn first_file(&self, passed_over: impl Fn(&str) -> bool) -> Result<Option<Location>> {
+        for name in self.entries()?.iter().filter(|name| !passed_over(name)) {
+            let entry = self.join(name)?;
+            if entry.exists()? {
+                return Ok(Some(entry));
+            }
+            match &entry.place {
+                Place::Local(_) => {
+                    if let Some(file) = entry.list(None)?.into_iter().next() {
+                        return Ok(Some(file.location));
+                    }
+                }
+                // Stores have no empty folders.
+                Place::Remote(..) => return Ok(Some(entry.into_folder())),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files
+    /// only.
+    ///
+    /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A
+    /// folder that does not exist has no files.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    ///
+    /// # Cost
+    /// Stores list everything below the prefix, whatever the depth.
+    pub fn list(&self, depth: Option<usize>) -> Result<Vec<Listed>> {
+        let mut files = match &self.place {
+            Place::Local(path) => {
+                let mut files = Vec::new();
+                self.walk(path, "", depth.unwrap_or(usize::MAX), &mut files)?;
+                files
+            }
+            Place::Remote(store, key) => {
+                let prefix = (!key.is_root()).then_some(key);
+                let found: Vec<_> = wait(store.list(prefix).try_collect())?.map_err(|error| self.store_error(error))?;
+                let skip = if key.is_root() { 0 } else { key.as_ref().len() + 1 };
+                let mut files = Vec::with_capacity(found.len());
+                for meta in found {
+                    // An object with the folder's own name is not below the folder.
+                    let Some(relative) = meta.location.as_ref().get(skip..).filter(|relative| !relative.is_empty())
+                    else {
+                        continue;
+                    };
+                    if depth.is_none_or(|depth| relative.split('/').count() <= depth) {
+                        files.push(Listed { location: self.join(relative)?, stamp: Stamp::of_object(&meta) });
+                    }
+                }
+                files
+            }
+        };
+        files.sort_unstable_by(|a, b| a.location.cmp(&b.location));
+        Ok(files)
+    }
+
+    fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<Listed>) -> Result<()> {
+        let failed = |error| Error::storage(folder.to_string_lossy(), error);
+        // A glob without a slash names the current folder as `""`.
+        let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let entries = match fs::read_dir(readable) {
+            Err(error) if is_missing(&error) => return Ok(()),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let path = folder.join(entry.file_name());
+            let relative = format!("{below}{}", entry.file_name().to_string_lossy());
+            if entry.file_type().map_err(failed)?.is_dir() {
+                if depth > 1 {
+                    self.walk(&path, &format!("{relative}/"), depth - 1, files)?;
+                }
+            } else if let Some(metadata) = fs::metadata(&path).ok().filter(|metadata| metadata.is_file()) {
+                let name = if self.name().is_empty() { relative } else { self.join(&relative)?.name().to_string() };
+                files.push(Listed { location: Location::local(path, name), stamp: Stamp::of_file(&metadata) });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write_error(&self, error: io::Error, bytes: usize) -> Error {
+        Error::write(self.name(), &error, bytes as u64, "make room there, or choose another folder")
+    }
+}
+
+/// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
+pub fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+    let folder = folder_of(path);
+    fs::create_dir_all(folder)?;
+    let mut random = [0u8; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
+    let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
+    let mut file = fs::File::create_new(temporary.path())?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    Ok(temporary)
+}
+
+/// Syncs the folder of a file, so that its new name survives a crash of the machine.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    sync_folder(folder_of(path))
+}
+
+/// Syncs a folder, so that the names in it outlive a crash of the machine.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether the file is missing; `a/b/c` is, too, if `a/b` is a file.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn names(listed: &[Listed]) -> Vec<&str> {
+        listed.iter().map(|file| file.location.name()).collect()
+    }
+
+    /// Puts, reads, lists and removes files of awkward names, the same way below any folder.
+    fn round_trip(folder: &Location) {
+        let odd = ["a b", "a%2Fb", "a#b", "a+b?c=d", "ü", "d/e/f", "d/e/g"];
+        for name in odd {
+            folder.join(name).unwrap().put(name.as_bytes()).unwrap();
+        }
+        for name in odd {
+            assert_eq!(folder.join(name).unwrap().get().unwrap().unwrap(), name.as_bytes());
+        }
+        let listed = folder.list(None).unwrap();
+        let mut expected: Vec<String> = odd.iter().map(|name| folder.join(name).unwrap().name().to_string()).collect();
+        expected.sort();
+        assert_eq!(names(&listed), expected);
+        assert_eq!(folder.list(Some(1)).unwrap().len(), 5);
+        assert_eq!(folder.join("d").unwrap().list(Some(1)).unwrap(), []);
+        assert_eq!(listed[0].stamp, listed[0].location.stamp().unwrap().unwrap());
+        assert_eq!(folder.join("missing").unwrap().get().unwrap(), None);
+        assert!(!folder.join("d").unwrap().exists().unwrap());
+        assert_eq!(folder.join("missing").unwrap().list(None).unwrap(), []);
+        folder.join("a b").unwrap().put(b"second").unwrap();
+        assert_eq!(folder.join("a b").unwrap().get().unwrap().unwrap(), b"second");
+        folder.join("a b").unwrap().remove().unwrap();
+        folder.join("a b").unwrap().remove().unwrap();
+        assert!(!folder.join("a b").unwrap().exists().unwrap());
+        assert_eq!(folder.join("d/e/f").unwrap().sibling("h/i").unwrap(), folder.join("d/e/h/i").unwrap());
+    }
+
+    #[test]
+    fn files_of_awkward_names_come_back_from_the_disk_and_from_a_store() {
+        let temporary = tempfile::tempdir().unwrap();
+        round_trip(&Location::parse(temporary.path().join("out").to_str().unwrap()).unwrap());
+        round_trip(&Location::of_store(Arc::new(InMemory::new()), "memory://", "some/prefix").unwrap());
+        round_trip(&Location::of_store(Arc::new(InMemory::new()), "memory://", "").unwrap());
+    }
+
+    #[test]
+    fn a_newline_in_a_local_name_is_read_as_it_stands() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Location::parse(temporary.path().to_str().unwrap()).unwrap();
+        folder.join("a\nb").unwrap().put(b"x").unwrap();
+        assert_eq!(folder.list(None).unwrap()[0].location.get().unwrap().unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_large_object_is_uploaded_in_parts() {
+        let folder = Location::of_store(Arc::new(InMemory::new()), "memory://", "").unwrap();
+        let large: Vec<u8> = (0..40u32 << 20).map(|i| (i / 997) as u8).collect();
+        folder.join("large").unwrap().put(&large).unwrap();
+        assert!(folder.join("large").unwrap().get().unwrap().unwrap() == large);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_loop_of_links_ends_and_a_link_to_a_file_is_the_file() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Location::parse(temporary.path().to_str().unwrap()).unwrap();
+        folder.join("a/page").unwrap().put(b"x").unwrap();
+        std::os::unix::fs::symlink(temporary.path(), temporary.path().join("a/loop")).unwrap();
+        std::os::unix::fs::symlink("page", temporary.path().join("a/link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", temporary.path().join("a/dangling")).unwrap();
+        let found = folder.list(None).unwrap();
+        let found: Vec<&str> = found.iter().map(|file| file.location.file_name()).collect();
+        assert_eq!(found, ["link", "page"]);
+    }
+
+    #[test]
+    fn an_interrupted_write_leaves_the_old_file_and_no_scrap() {
+        let temporary = tempfile::tempdir().unwrap();
+        // A folder stands where the file should go, so the rename fails after the temporary file was written.
+        let file = Location::parse(temporary.path().join("file").to_str().unwrap()).unwrap();
+        file.join("inside").unwrap().put(b"x").unwrap();
+        assert_eq!(file.put(b"new").unwrap_err().exit_code(), 8);
+        assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 1);
+    }
+}
