@@ -452,7 +452,13 @@ fn hold_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
                 bad,
                 read,
                 allowed: max_bad.to_string(),
-                reasons: format!("{}; the first: {}", reasons.join(", "), of_file[0].detail),
+                reasons: reasons.join(", "),
+                example: format!(
+                    "{} at offset {}: {}",
+                    of_file[0].reason.as_str(),
+                    of_file[0].offset,
+                    of_file[0].detail
+                ),
             });
         }
     }
