@@ -11,6 +11,8 @@ pub struct Job {
     pub kind: JobKind,
     /// Where the crawl is and how it is read.
     pub input: Input,
+    /// Which URLs stand for others, so that links to them count as links to those.
+    pub links: Links,
     /// Where the result is written.
     pub output: Output,
     /// How text is cut into chunks.
@@ -33,6 +35,8 @@ pub struct Job {
     pub servers: Servers,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
+    /// Which of several copies stays.
+    pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
     /// Settings that change how much work is done at once, but never the answer.
@@ -115,8 +119,20 @@ pub struct Input {
     pub max_bad: f64,
     /// Field names of JSONL and Parquet rows.
     pub fields: Fields,
+    /// Whether digests in WARC records are checked.
+    pub digests: Digests,
     /// Limits of a single record.
     pub limits: Limits,
+}
+
+/// What is done with the digests that WARC records give of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Digests {
+    /// A page whose digests do not fit is kept and counted as mended (`digest_mismatch`).
+    Check,
+    /// Nothing.
+    Ignore,
 }
 
 /// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
@@ -163,6 +179,17 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { record_bytes: 16 << 20, head_bytes: 64 << 10, ratio: 1000, encodings: 3, links: 10_000 }
     }
+}
+
+/// Which URLs stand for others: a link to one of them counts as a link to the page that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// URLs whose record is a redirect (301, 302, 303, 307, 308).
+    pub redirects: bool,
+    /// Pages with `<meta http-equiv=refresh>` that lead to another URL within 10 seconds.
+    pub refresh: bool,
+    /// Pages with `<link rel=canonical>` that name another URL.
+    pub canonical: bool,
 }
 
 /// Where the result goes.
@@ -224,6 +251,49 @@ pub enum Guard {
     /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
     /// host that have the same links there, or both none.
     Neighbours,
+    /// As [`Guard::Neighbours`] on hosts with links; pages of a host that links to nothing are no neighbours.
+    Auto,
+}
+
+impl Guard {
+    /// Name in settings and messages.
+    pub fn name(self) -> &'static str {
+        ["none", "mutual-best", "centre", "neighbours", "auto"][self as usize]
+    }
+}
+
+/// Which of several copies stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// Globs over URLs: copies that match the first stay before those that match the second, and these before all others.
+    pub prefer: Vec<String>,
+    /// What decides among copies that are preferred alike.
+    pub by: KeepBy,
+}
+
+/// What decides which of several copies stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepBy {
+    /// Links from other hosts: to the page, then to its host.
+    Links,
+    /// The latest fetch time.
+    Newest,
+    /// The earliest fetch time that is known.
+    Oldest,
+    /// The longest text.
+    Longest,
+    /// The shortest URL.
+    ShortestUrl,
+    /// The smallest doc id.
+    SmallestId,
+}
+
+impl KeepBy {
+    /// Name in settings and in the column `avoid.lost_by`.
+    pub fn name(self) -> &'static str {
+        ["links", "newest", "oldest", "longest", "shortest-url", "smallest-id"][self as usize]
+    }
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -439,8 +509,10 @@ impl Default for Job {
                 base: "http://localhost/".into(),
                 max_bad: 0.01,
                 fields: Fields::default(),
+                digests: Digests::Ignore,
                 limits: Limits::default(),
             },
+            links: Links { redirects: true, refresh: true, canonical: false },
             output: Output { url: String::new(), partitions: 16, fprint_docid: false },
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: Overlap {
@@ -449,7 +521,7 @@ impl Default for Job {
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::Neighbours,
+                guard: Guard::Auto,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
@@ -488,6 +560,7 @@ impl Default for Job {
                 min_hosts: 2,
                 attach: Attach::Nearby,
             },
+            keep: Keep { prefer: Vec::new(), by: KeepBy::Links },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             effort: Effort {
                 shard_bytes: 8 << 20,

@@ -29,6 +29,7 @@ pub mod output;
 
 // Data that do not fit in memory for a while.
 pub mod spill;
+pub mod spill_array;
 
 // The finished work of an interrupted run.
 pub mod records;
