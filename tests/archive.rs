@@ -53,7 +53,11 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     assert!(records["revisits"].as_u64().unwrap() > 10);
     let sum = records["copied"].as_u64().unwrap() + records["revisits"].as_u64().unwrap();
     assert_eq!(records["read"].as_u64().unwrap(), sum);
-    told(&["run", "--input", &at("one"), "--output", &at("run")]);
+    let kept = |input: &str, output: &str| {
+        let told = told(&["run", "--input", input, "--output", &at(output)]);
+        told.lines().find(|line| line.contains(" pages kept")).unwrap().to_string()
+    };
+    assert_eq!(kept(&crawl, "run-before"), kept(&at("one"), "run-after"));
 }
 
 #[test]

@@ -168,7 +168,7 @@ struct Surveyor<'s> {
 
 impl Surveyor<'_> {
     /// The row of a record that may be a copy.
-    fn to_archive(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
+    fn copy_row(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         if let Some(names) = referred(&record.head) {
             self.referred.extend(names);
         }
@@ -191,7 +191,7 @@ impl Surveyor<'_> {
     }
 
     /// The row of a record that holds a payload, or wants one.
-    fn to_restore(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
+    fn holder_row(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         let head = Head::parse(&record.head);
         if let Some(head) = head.filter(Head::has_ours) {
             let wanted = payload_wanted(&head).ok_or_else(|| {
@@ -228,8 +228,8 @@ impl Visitor for Surveyor<'_> {
         self.sha256.record_is_whole();
         let payload: [u8; 32] = std::mem::take(&mut self.payload).finalize().into();
         let row = match self.purpose {
-            Purpose::Archive => self.to_archive(&record, &payload)?,
-            Purpose::Restore => self.to_restore(&record, &payload)?,
+            Purpose::Archive => self.copy_row(&record, &payload)?,
+            Purpose::Restore => self.holder_row(&record, &payload)?,
         };
         row.map_or(Ok(()), |row| self.rows.push(row))
     }
