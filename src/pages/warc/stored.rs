@@ -9,7 +9,7 @@
 //! the record that ends them but, in a plain file, the lengths that forged records claim.
 //!
 //! # Cost
-//! Linear in the bytes of the file. A record of any length is read in pieces of at most [`ROOM_BYTES`].
+//! Linear in the bytes of the file. A record of any length is read in pieces of at most 256 KiB.
 
 use std::ops::Range;
 
