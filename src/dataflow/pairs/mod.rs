@@ -4,6 +4,7 @@ mod candidates;
 mod chunk_runs;
 pub mod counts;
 pub mod exact;
+mod guards;
 pub mod hyperlink_map;
 pub mod overlap;
 pub mod overlap_join;
