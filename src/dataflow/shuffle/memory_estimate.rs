@@ -11,7 +11,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::overlap::rows::{Row32, Row64};
-use crate::storage::spill::{TAPE_BLOCK_BYTES, free_bytes};
+use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
 /// Bytes of a page's row, its strings, number and directory entry.
 const A_PAGE: u64 = 360;
@@ -154,7 +154,7 @@ pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
     };
     let disk_bytes = match job.effort.disk_bytes {
         // A folder that cannot be asked is named when something is to be written there.
-        0 => free_bytes(&spill).unwrap_or(0),
+        0 => free_bytes(&spill, SPILL).unwrap_or(0),
         allowed => allowed,
     };
     let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
