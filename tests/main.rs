@@ -33,6 +33,9 @@ mod hamming;
 // The Hamming distance problem by itself: plans, indexes, online queries.
 mod hamming_cli;
 
+// Which of several copies stays, by rules of one's own.
+mod keep;
+
 // Who may know whom among the modules.
 mod layering;
 

@@ -233,6 +233,11 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.servers.nearly_all) {
         return refuse("servers.nearly_all", job.servers.nearly_all.to_string(), "between 0 and 1");
     }
+    for glob in &job.keep.prefer {
+        if let Err(error) = glob::Pattern::new(glob) {
+            return refuse("keep.prefer", glob.clone(), &format!("globs over URLs ({error})"));
+        }
+    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }
@@ -320,6 +325,8 @@ mod tests {
             ("[minhash]\nbands = 20", "both 0"),
             ("[minhash]\nbands = 2000\nrows = 2000", "65536"),
             ("[minhash]\nmax_documents = 1", "at least 2"),
+            ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
+            ("[keep]\nby = \"best\"", "best"),
             ("kind = [", "TOML"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();
