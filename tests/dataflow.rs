@@ -18,7 +18,8 @@ use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{ClusterId, Page, doc_id};
 use webtwin::job::{
-    Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Overlap, Servers, Signatures, Similar,
+    Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Minhash, Overlap, Servers, Signatures,
+    Similar,
 };
 use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::neighbours::{Linked, keep_apart};
@@ -392,13 +393,14 @@ proptest! {
     #[test]
     fn everything_found_is_the_same_at_one_two_and_three_workers(
         pages in crawl(), settings in settings(), single_site: bool, idf: bool,
-        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures]),
+        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash]),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
         job.signatures =
             Signatures { dims: 2, rp_tolerance: 0.1, hm_tolerance: 0.3, guard: job.hamming.guard, ..job.signatures };
+        job.minhash = Minhash { bands: 8, rows: 1, threshold: 0.3, max_documents: 5, guard: settings.guard, ..job.minhash };
         job.simhash.idf = idf;
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
@@ -412,7 +414,7 @@ proptest! {
                     (
                         found.links,
                         found.exact_pairs,
-                        [found.similar_pairs, found.hamming_pairs, found.signature_pairs].concat(),
+                        [found.similar_pairs, found.hamming_pairs, found.signature_pairs, found.minhash_pairs].concat(),
                         found.verdicts,
                         found.link_summary,
                     ),

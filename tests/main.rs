@@ -48,11 +48,14 @@ mod outputs;
 // What the five papers say, in their order, and that it holds.
 mod papers;
 
-// Simhashes and signatures recomputed from docs/recipes.md alone.
+// Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
 
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
+
+// Pairs by shingles equal those of the definition, and those of dedup on the same texts.
+mod minhash;
 
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;

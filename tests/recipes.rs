@@ -1,10 +1,13 @@
 //! The worked example of `docs/recipes.md`, recomputed from what stands there: none of the program's own functions has a
 //! part in it but the hash, which is a library's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use webtwin::minhash::bands::Bands;
+use webtwin::minhash::shingles::{Shingles, Shingling};
+use webtwin::minhash::signature::Permutations;
 use webtwin::storage::table::Column;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::hamming::table;
 use crate::support::program::succeed;
@@ -180,6 +183,38 @@ fn the_program_writes_what_the_recipes_give() {
                 let row = ids.iter().position(|&id| id == doc_id(page.0)).unwrap();
                 assert_eq!(values[row], expected[d] as f64 / 1e12, "{kind}_{d} of {}", page.0);
             }
+        }
+    }
+}
+
+#[test]
+fn shingles_minima_and_keys_are_those_of_the_recipes() {
+    let high = |x: u64| (x >> 32) as u32;
+    let append = |hash: u64, unit: &u64| hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*unit);
+    let shingle = |units: &[u64]| high(splitmix64(units.iter().fold(0, append)));
+    for (_, text, _) in PAGES {
+        let letters: Vec<u64> = text.chars().map(|letter| splitmix64(letter.into())).collect();
+        for (shingling, units, length) in [
+            (Shingling::Words(5), terms(text), 5),
+            (Shingling::Tokens(3), terms(text), 3),
+            (Shingling::Chars(20), letters, 20),
+            (Shingling::Words(100), terms(text), terms(text).len()),
+        ] {
+            let set: BTreeSet<u32> = units.windows(length).map(shingle).collect();
+            let set: Vec<u32> = set.into_iter().collect();
+            assert_eq!(Shingles::new(shingling).of(text), set, "{shingling}");
+
+            let permuted = |i: u64, x: u32| (x ^ high(splitmix64(2 * i))).wrapping_mul(high(splitmix64(2 * i + 1)) | 1);
+            let minima: Vec<u32> =
+                (0..128).map(|i| set.iter().map(|&shingle| permuted(i, shingle)).min().unwrap()).collect();
+            let mut signature = Vec::new();
+            Permutations::new(128).signature(&set, &mut signature);
+            assert_eq!(signature, minima, "{shingling}");
+
+            let bytes = |rows: &[u32]| rows.iter().flat_map(|row| row.to_le_bytes()).collect::<Vec<u8>>();
+            let keys: Vec<u64> =
+                minima.chunks_exact(6).zip(1..).map(|(rows, j)| xxh3_64_with_seed(&bytes(rows), j)).collect();
+            assert_eq!(Bands { bands: 21, rows: 6 }.keys(&signature).collect::<Vec<_>>(), keys);
         }
     }
 }

@@ -130,6 +130,7 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
         pages: scaled(held.pages),
         tuples: scaled(held.tuples),
         features: scaled(held.features),
+        shingles: scaled(held.shingles),
         links: scaled(held.links),
         pairs: scaled(pairs.within) + pairs.across_all(sampled, items),
     };
@@ -152,8 +153,13 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize
     }
     let held = expected(work, job)?.held;
     let each = |n: u64| n / processes as u64;
-    let of_process =
-        MemoryEstimate { tuples: each(held.tuples), features: each(held.features), links: each(held.links), ..held };
+    let of_process = MemoryEstimate {
+        tuples: each(held.tuples),
+        features: each(held.features),
+        shingles: each(held.shingles),
+        links: each(held.links),
+        ..held
+    };
     hold_against_bound(&of_process, workers, job.effort.memory_bytes)
 }
 

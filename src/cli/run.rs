@@ -305,6 +305,9 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
     if by == Measure::Signatures {
         measures.push(("signatures", job.signatures.guard, summary.signatures.collisions, summary.signatures.guarded));
     }
+    if by == Measure::Minhash {
+        measures.push(("minhash", job.minhash.guard, summary.minhash.similar, summary.minhash.guarded));
+    }
     measures
 }
 

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::clusters::{giant_clusters, growth, links, servers, tolerant};
-use super::pairs::{exact, overlap, signatures, simhash_pairs};
+use super::pairs::{exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, paper_tables, report, summary, tables};
 
 use super::pairs::counts::OverlapCounts;
+use super::pairs::minhash_pairs::MinhashCounts;
 use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
@@ -46,6 +47,8 @@ pub struct ReplicaTables {
     pub hamming_pairs: Vec<SimilarPair>,
     /// Pairs of pages with colliding signatures, with the owner of `a`.
     pub signature_pairs: Vec<SimilarPair>,
+    /// Pairs of pages whose shingles resemble each other, with the owner of `a`.
+    pub minhash_pairs: Vec<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Vec<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
@@ -77,7 +80,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
-    let (mut signature_pairs, mut more_tables) = (Vec::new(), Vec::new());
+    let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
     }
@@ -88,20 +91,23 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
         (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
     }
+    if job.similar.by == Measure::Minhash {
+        (minhash_pairs, counts.3) = minhash_pairs::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
+        shelf.sets = None;
+    }
     if job.output.fprint_docid {
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
     shelf.fprints.clear();
 
-    let edges = exact_pairs.iter().chain(&similar_pairs).chain(&hamming_pairs).chain(&signature_pairs);
-    let edges = edges.map(|pair| (pair.a, pair.b));
+    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
+    let edges = exact_pairs.iter().chain(by_measure.into_iter().flatten()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
-    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
     let room = memory_estimate::room(
@@ -148,6 +154,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
+    let minhash_pairs = by_first(net, "minhash pairs", &crawl, minhash_pairs)?;
     let mut link_summary =
         net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
     link_summary.sort_unstable();
@@ -158,6 +165,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         similar_pairs,
         hamming_pairs,
         signature_pairs,
+        minhash_pairs,
         verdicts,
         link_summary,
         collections,
@@ -190,7 +198,7 @@ fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair
 type Tally = BTreeMap<String, u64>;
 
 /// What was counted on the way to similar pairs, this worker's share.
-type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts);
+type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts, MinhashCounts);
 
 fn summarise(
     net: &mut Net<'_>,
@@ -269,6 +277,7 @@ fn summarise(
         overlap,
         hamming,
         signatures: counts.2,
+        minhash: counts.3,
         exact_pairs: get("exact pairs"),
         trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),

@@ -39,6 +39,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     if job.similar.by == Measure::Signatures {
         recipes.push(("signatures", job.signatures.recipe()));
     }
+    if job.similar.by == Measure::Minhash {
+        recipes.push(("minhash", job.minhash.recipe()));
+    }
     write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)
 }
@@ -60,8 +63,10 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Worker
 
 /// The numbers that a manifest repeats of a summary.
 fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
-    let of_signatures = summary.signatures.collisions - summary.signatures.guarded;
-    let similar = summary.overlap.similar - summary.overlap.guarded + summary.hamming.similar + of_signatures;
+    let Summary { overlap, hamming, signatures, minhash, .. } = summary;
+    let of_signatures = signatures.collisions - signatures.guarded;
+    let of_shingles = minhash.similar - minhash.guarded;
+    let similar = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),

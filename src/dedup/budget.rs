@@ -129,7 +129,7 @@ impl Budget {
             disk_bytes,
         };
         if disk_bytes > 0 {
-            let free = free_bytes(&settings.spill)?;
+            let free = free_bytes(&settings.spill, "--spill")?;
             if free < disk_bytes / 2 {
                 return Err(Error::DiskFull {
                     path: settings.spill.display().to_string(),
@@ -144,7 +144,7 @@ impl Budget {
             of_worker,
             candidates: room / 8 / workers,
             buckets: buckets as usize,
-            disk: Disk::new(&settings.spill, 0),
+            disk: Disk::new(&settings.spill, 0).set_by("--spill"),
             predicted,
         })
     }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::settings::Job;
+use super::settings::{Job, Measure};
 
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,9 @@ impl Digest {
         hash.update(tree.to_string());
         hash.update(job.chunks.recipe());
         hash.update(job.simhash.recipe());
+        if job.similar.by == Measure::Minhash {
+            hash.update(job.minhash.recipe());
+        }
         Digest(hash.finalize().into())
     }
 

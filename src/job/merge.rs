@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::languages::{NONE, stemmer, stop_words};
-use super::settings::{Guard, Job, JobKind, Measure, MergeCondition, Unit};
+use super::settings::{Guard, Job, JobKind, Measure, MergeCondition, Minhash, Unit};
 use crate::error::{Error, Result};
 
 /// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings that override it, in order.
@@ -207,6 +207,20 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
         return refuse("signatures.guard", signatures.guard.name().into(), "none or mutual-best");
     }
+    let Minhash { threshold, permutations, bands, rows, max_documents, .. } = job.minhash;
+    if !(0.01..=1.0).contains(&threshold) {
+        return refuse("minhash.threshold", threshold.to_string(), "between 0.01 and 1");
+    }
+    if !(1..=4096).contains(&permutations) {
+        return refuse("minhash.permutations", permutations.to_string(), "1 to 4096");
+    }
+    if (bands == 0) != (rows == 0) || u64::from(bands) * u64::from(rows) > 1 << 16 {
+        let must_be = "both 0, to be chosen, or both at least 1 with a product of at most 65536";
+        return refuse("minhash.bands and rows", format!("{bands} and {rows}"), must_be);
+    }
+    if max_documents < 2 {
+        return refuse("minhash.max_documents", max_documents.to_string(), "at least 2");
+    }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
     }
@@ -306,6 +320,11 @@ mod tests {
             ("[signatures]\ndims = 0", "1 to 64"),
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
             ("[signatures]\nguard = \"centre\"", "mutual-best"),
+            ("[minhash]\nshingle = \"lines:2\"", "words:5"),
+            ("[minhash]\nthreshold = 0", "between 0.01 and 1"),
+            ("[minhash]\nbands = 20", "both 0"),
+            ("[minhash]\nbands = 2000\nrows = 2000", "65536"),
+            ("[minhash]\nmax_documents = 1", "at least 2"),
             ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
             ("[keep]\nby = \"best\"", "best"),
             ("kind = [", "TOML"),

@@ -8,7 +8,9 @@ pub mod languages;
 mod merge;
 mod recipes;
 mod settings;
+mod shingling;
 
 pub use digest::Digest;
 pub use merge::resolve;
 pub use settings::*;
+pub use shingling::Shingling;

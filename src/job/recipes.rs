@@ -3,7 +3,8 @@
 //! They enter the digest of a job and every manifest. Who changes what a recipe gives changes its version here.
 
 use super::languages::NONE;
-use super::settings::{Chunks, Signatures, Simhash, Unit, Weights};
+use super::settings::{Chunks, Minhash, Signatures, Simhash, Unit, Weights};
+use super::shingling::Shingling;
 
 impl Chunks {
     /// Name and version, as written into every manifest.
@@ -44,6 +45,18 @@ impl Signatures {
         let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
         format!("rp-terms{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
+    }
+}
+
+impl Minhash {
+    /// Name and version of the shingles and of their permutations, as written into every manifest.
+    pub fn recipe(&self) -> String {
+        let (unit, count) = match self.shingle {
+            Shingling::Words(count) => ("words", count),
+            Shingling::Tokens(count) => ("tokens", count),
+            Shingling::Chars(count) => ("chars", count),
+        };
+        format!("shingles-{unit}-{count}-xxh3-32-minima-xor-multiply-v1")
     }
 }
 
@@ -89,5 +102,11 @@ mod tests {
         let of_terms = Signatures { stop_words, stemming, weights: Weights::Log, unit_length: true, ..plain };
         let all = Signatures { dims: 8, seed: 3, ..of_terms };
         assert_eq!(all.recipe(), "rp-terms-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v1");
+    }
+
+    #[test]
+    fn names_of_shingles_tell_every_setting_that_changes_one() {
+        let shingles = Minhash { shingle: Shingling::Chars(20), ..Job::default().minhash };
+        assert_eq!(shingles.recipe(), "shingles-chars-20-xxh3-32-minima-xor-multiply-v1");
     }
 }

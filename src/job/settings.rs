@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::shingling::Shingling;
+
 /// A job with every setting resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -29,6 +31,8 @@ pub struct Job {
     pub fingerprints: Fingerprints,
     /// What a page's signatures are, and when they collide.
     pub signatures: Signatures,
+    /// When the shingles of two pages resemble each other.
+    pub minhash: Minhash,
     /// Which fingerprints are joined with which.
     pub batch: Batch,
     /// When two servers overlap.
@@ -319,6 +323,8 @@ pub enum Measure {
     Both,
     /// Pairs whose signatures collide ([`Signatures`]).
     Signatures,
+    /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
+    Minhash,
 }
 
 /// By which measure pages are similar.
@@ -409,6 +415,25 @@ pub struct Signatures {
     pub guard: Guard,
     /// More pairs than this are refused, once counted and before any is made.
     pub max_pairs: u64,
+}
+
+/// When the shingles of two pages resemble each other, and which pages are compared (`minhash`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Minhash {
+    /// What the shingles of a text are.
+    pub shingle: Shingling,
+    /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the share that both have.
+    pub threshold: f64,
+    /// Minima in a signature where `bands` and `rows` are chosen, 1 to 4096.
+    pub permutations: u32,
+    /// Bands of a signature; 0 to choose bands and rows by threshold and permutations.
+    pub bands: u32,
+    /// Rows of a band; 0 to choose both.
+    pub rows: u32,
+    /// Of more pages with one key of a band, each is compared with the smallest only.
+    pub max_documents: u32,
+    /// Which similar pairs may join clusters.
+    pub guard: Guard,
 }
 
 /// When two pages share enough chunks.
@@ -549,6 +574,15 @@ impl Default for Job {
                 hm_tolerance: 0.0001,
                 guard: Guard::MutualBest,
                 max_pairs: 50_000_000,
+            },
+            minhash: Minhash {
+                shingle: Shingling::Words(5),
+                threshold: 0.8,
+                permutations: 128,
+                bands: 0,
+                rows: 0,
+                max_documents: 200,
+                guard: Guard::Auto,
             },
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },

@@ -5,6 +5,8 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::job::Minhash;
+
 /// The least probability with which a pair at the threshold is to be a candidate.
 pub const RECALL: f64 = 0.99;
 
@@ -24,6 +26,14 @@ impl Bands {
         let with_rows = |rows: u32| Bands { bands: permutations / rows, rows };
         let suffices = |bands: &Bands| bands.probability(threshold) >= RECALL;
         (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
+    }
+
+    /// The bands of a job: those that it names, or else those that [`Bands::choose`] chooses.
+    pub fn of(settings: &Minhash) -> Bands {
+        match *settings {
+            Minhash { bands: 0, permutations, threshold, .. } => Bands::choose(permutations, threshold),
+            Minhash { bands, rows, .. } => Bands { bands, rows },
+        }
     }
 
     /// Probability that a pair with this resemblance is a candidate.

@@ -8,6 +8,9 @@
 //!           shingles.rs         signature.rs   bands.rs          candidates.rs          resemblance.rs  star_cover.rs
 //! ```
 //!
+//! That is `webtwin dedup`. The main job keeps no text in favour of another, so there every two texts that share a key are
+//! compared, within bounds (`pairs.rs`), and each pair that reaches the threshold is similar.
+//!
 //! The *resemblance* of two texts is the share of their shingles that both have: |A ∩ B| / |A ∪ B|. Two texts have the
 //! same minimum under a random order of all shingles with just that probability, so agreeing minima estimate it. Here
 //! the minima only propose candidates; whether a candidate is similar is decided by the sets themselves.
@@ -24,6 +27,7 @@
 
 pub mod bands;
 pub mod candidates;
+pub mod pairs;
 pub mod resemblance;
 pub mod shingles;
 pub mod signature;

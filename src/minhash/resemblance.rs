@@ -26,6 +26,18 @@ impl Threshold {
     /// # Cost
     /// One pass over both, which ends as soon as too many elements have no counterpart.
     pub fn reached(self, left: &[u32], right: &[u32]) -> Option<f64> {
+        let shared = self.shared(left, right)?;
+        Some(shared as f64 / (left.len() + right.len() - shared) as f64)
+    }
+
+    /// The same in millionths, rounded down; so it is at least the threshold where that is reached.
+    pub fn reached_millionths(self, left: &[u32], right: &[u32]) -> Option<u32> {
+        let shared = self.shared(left, right)?;
+        Some((shared as u64 * 1_000_000 / (left.len() + right.len() - shared) as u64) as u32)
+    }
+
+    /// The number of elements in both, if it is enough.
+    fn shared(self, left: &[u32], right: &[u32]) -> Option<usize> {
         let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
         let least = self.least_shared(few.len() + many.len()).max(1);
         if few.len() < least {
@@ -45,7 +57,7 @@ impl Threshold {
                 y += usize::from(b <= a);
             }
         }
-        (shared >= least).then(|| shared as f64 / (few.len() + many.len() - shared) as f64)
+        (shared >= least).then_some(shared)
     }
 }
 
@@ -72,6 +84,9 @@ mod tests {
             let want = shared > 0 && shared * 1000 >= thousandths as usize * all;
             let got = Threshold::new(f64::from(thousandths) / 1000.0).reached(&x, &y);
             prop_assert_eq!(got, want.then(|| shared as f64 / all as f64));
+            let got = Threshold::new(f64::from(thousandths) / 1000.0).reached_millionths(&x, &y);
+            prop_assert_eq!(got, want.then(|| (shared * 1_000_000 / all) as u32));
+            prop_assert!(got.is_none_or(|got| got >= 1000 * thousandths));
         }
     }
 

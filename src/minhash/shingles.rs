@@ -4,54 +4,11 @@
 //! a polynomial in the hashes of its units, which is carried from one run to the next, so a shingle of 20 words costs
 //! no more than one of two.
 
-use std::fmt;
-use std::str::FromStr;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ids::splitmix64;
+pub use crate::job::Shingling;
 use crate::text::words::Words;
-
-/// The units of a shingle, and how many of them it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shingling {
-    /// Words as in [`crate::text::words`]: case-folded, without punctuation.
-    Words(u32),
-    /// What stands between white space, as it is.
-    Tokens(u32),
-    /// Characters in lower case, with one space for each run of white space.
-    Chars(u32),
-}
-
-/// Most units of a shingle.
-const MOST_UNITS: u32 = 1000;
-
-impl FromStr for Shingling {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Shingling, String> {
-        let wrong =
-            || format!("{text:?} is no shingle such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} units");
-        let (unit, count) = text.split_once(':').ok_or_else(wrong)?;
-        let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(wrong)?;
-        match unit {
-            "words" => Ok(Shingling::Words(count)),
-            "tokens" => Ok(Shingling::Tokens(count)),
-            "chars" => Ok(Shingling::Chars(count)),
-            _ => Err(wrong()),
-        }
-    }
-}
-
-impl fmt::Display for Shingling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Shingling::Words(count) => write!(f, "words:{count}"),
-            Shingling::Tokens(count) => write!(f, "tokens:{count}"),
-            Shingling::Chars(count) => write!(f, "chars:{count}"),
-        }
-    }
-}
 
 /// An odd multiplier with well-mixed bits (the golden ratio in 64 bits).
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -174,15 +131,5 @@ mod tests {
         assert_eq!(set(Shingling::Words(5), "two words").len(), 1);
         assert_ne!(set(Shingling::Words(5), "two words"), set(Shingling::Words(5), "words two"));
         assert!(set(Shingling::Words(5), " -- ").is_empty() && set(Shingling::Chars(3), " \n").is_empty());
-    }
-
-    #[test]
-    fn shingles_are_read_as_they_are_written() {
-        for text in ["words:5", "tokens:1", "chars:1000"] {
-            assert_eq!(text.parse::<Shingling>().unwrap().to_string(), text);
-        }
-        for wrong in ["", "words", "words:0", "words:1001", "words:x", "lines:2"] {
-            assert!(wrong.parse::<Shingling>().is_err(), "{wrong}");
-        }
     }
 }

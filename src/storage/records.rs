@@ -239,27 +239,27 @@ impl Records {
     /// Writes the records of some items as one file; `encode` appends the record of an item to an empty list.
     ///
     /// # Errors
-    /// [`Error::Storage`]; then no file is left.
-    pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>)) -> Result<()> {
+    /// [`Error::Storage`], and those of `encode`; then no file is left.
+    pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
         let mut random = [0; 8];
         let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
         getrandom::fill(&mut random).map_err(|cause| failed(std::io::Error::other(cause)))?;
         let path = self.folder.join(format!("{:016x}.{WHOLE}", u64::from_ne_bytes(random)));
         let half = Temporary::at(path.with_extension(HALF));
-        let mut write = || -> std::io::Result<()> {
-            let mut file = BufWriter::new(File::create_new(half.path())?);
-            file.write_all(bytemuck::bytes_of(&self.head))?;
+        let mut write = || -> Result<()> {
+            let mut file = BufWriter::new(File::create_new(half.path()).map_err(failed)?);
+            file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
             let mut record = Vec::new();
             for &number in numbers {
                 record.clear();
-                encode(number, &mut record);
-                file.write_all(bytemuck::bytes_of(&Entry::new(self.keys[number], &record)))?;
-                file.write_all(&record)?;
+                encode(number, &mut record)?;
+                let entry = Entry::new(self.keys[number], &record);
+                file.write_all(bytemuck::bytes_of(&entry)).and_then(|()| file.write_all(&record)).map_err(failed)?;
             }
-            file.into_inner().map_err(|error| error.into_error())?;
-            fs::rename(half.path(), &path)
+            file.into_inner().map_err(|error| failed(error.into_error()))?;
+            fs::rename(half.path(), &path).map_err(failed)
         };
-        write().map_err(failed)
+        write()
     }
 
     /// Removes all records from the folder, and the folder if nothing else is in it. What cannot be removed stays and
@@ -309,7 +309,11 @@ mod tests {
     }
 
     fn write(folder: &Path, numbers: &[usize]) {
-        open(folder).write(numbers, |number, record| record.extend(text(number))).unwrap();
+        let encode = |number, record: &mut Vec<u8>| {
+            record.extend(text(number));
+            Ok(())
+        };
+        open(folder).write(numbers, encode).unwrap();
     }
 
     fn the_file(folder: &Path) -> PathBuf {

@@ -34,6 +34,8 @@ pub struct Disk {
     folder: PathBuf,
     allowed_bytes: u64,
     taken: Arc<AtomicU64>,
+    /// What names the folder, for messages.
+    setting: &'static str,
     /// What all disks of the process may take, and whether a setting says so.
     of_process: (u64, bool),
 }
@@ -48,7 +50,12 @@ impl Disk {
     /// or because no more is free.
     pub fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
         let of_process = (process_bytes, is_set);
-        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default(), of_process }
+        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default(), setting: SPILL, of_process }
+    }
+
+    /// The same, whose folder is named by another setting or option than `effort.spill`.
+    pub fn set_by(self, setting: &'static str) -> Disk {
+        Disk { setting, ..self }
     }
 
     fn failed(&self, cause: impl std::fmt::Display) -> Error {
@@ -56,7 +63,7 @@ impl Disk {
     }
 
     fn name(&self) -> String {
-        format!("{} (effort.spill)", self.folder.display())
+        format!("{} ({})", self.folder.display(), self.setting)
     }
 
     /// Reserves more bytes.
@@ -75,8 +82,13 @@ impl Disk {
 
 const SPILLED: &str = "rows that do not fit in memory";
 
-/// What to do when the device of spill files is full.
-const REMEDY: &str = "make room there, or set effort.spill to a folder on a larger disk";
+/// The setting of a job that names the folder.
+pub const SPILL: &str = "effort.spill";
+
+/// What to do when the device of spill files is full, whose folder a setting names.
+fn remedy(setting: &str) -> String {
+    format!("make room there, or set {setting} to a folder on a larger disk")
+}
 
 /// The refusal to write `needed_bytes` of a process in `folder`, where `allowed_bytes` are allowed by `effort.disk_bytes` if
 /// `is_set`, or free.
@@ -88,16 +100,16 @@ pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_byt
         return Error::DiskLimit { what, folder: path, needed_bytes, allowed_bytes, setting };
     }
     let cause = format!("no space left on device for {what}: {} free", size(allowed_bytes));
-    Error::DiskFull { path, needed_bytes, cause, remedy: REMEDY.into() }
+    Error::DiskFull { path, needed_bytes, cause, remedy: remedy(SPILL) }
 }
 
-/// Bytes that are free for this user on the device of a folder.
+/// Bytes that are free for this user on the device of a folder, which `setting` names.
 ///
 /// # Errors
 /// [`Error::Storage`] if the system does not tell, for example because there is no such folder.
-pub fn free_bytes(folder: &Path) -> Result<u64> {
+pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
     let told = nix::sys::statvfs::statvfs(folder);
-    let told = told.map_err(|cause| Error::storage(format!("{} (effort.spill)", folder.display()), cause))?;
+    let told = told.map_err(|cause| Error::storage(format!("{} ({setting})", folder.display()), cause))?;
     Ok(told.blocks_available() * told.fragment_size())
 }
 
@@ -122,7 +134,7 @@ impl SpillFile {
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
             let taken = self.disk.taken.load(Ordering::Relaxed);
-            Error::write(self.disk.name(), &cause, taken, REMEDY)
+            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.setting))
         })?;
         let extent = Extent { offset: self.end, bytes: bytes.len() };
         self.end += bytes.len() as u64;
@@ -509,12 +521,14 @@ mod tests {
     fn a_full_device_is_an_error_of_space() {
         let full = Path::new("/dev/full");
         let disk = Disk::new(full, 0);
-        let mut file = SpillFile::new(&disk);
+        let mut file = SpillFile::new(&disk.set_by("--spill"));
         if let Ok(device) = OpenOptions::new().write(true).open(full) {
             file.file = Some(device);
             let refused = file.append(&[0; 100]).unwrap_err();
             assert!(matches!(refused, Error::DiskFull { needed_bytes: 100, .. }), "{refused}");
-            assert!(refused.to_string().contains("no space left on device"), "{refused}");
+            let line = refused.to_string();
+            assert!(line.contains("no space left on device") && line.contains("set --spill to"), "{line}");
+            assert!(!line.contains("effort"), "{line}");
         }
     }
 }

@@ -1,5 +1,7 @@
+use webtwin::dataflow::reading::shingle_sets::ShingleSets;
 use webtwin::dataflow::reading::worker_pages::{Capture, WorkerPages};
 use webtwin::ids::{doc_id, splitmix64};
+use webtwin::storage::spill::Disk;
 use webtwin::text::Feature;
 
 /// A page of a made-up crawl, known by the numbers of its chunks.
@@ -36,6 +38,14 @@ impl MadePage {
         features
     }
 
+    /// Its set of shingles: one for each chunk.
+    fn shingles(&self) -> Vec<u32> {
+        let mut shingles: Vec<u32> = self.fprints.iter().map(|&fprint| splitmix64(fprint) as u32).collect();
+        shingles.sort_unstable();
+        shingles.dedup();
+        shingles
+    }
+
     /// What stands for its projection: two small sums of its chunks; none where it has one chunk or none.
     fn projected(&self) -> Vec<i64> {
         let sum = |modulus: u64| self.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
@@ -45,6 +55,7 @@ impl MadePage {
 
 /// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
 pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
+    let mut sets = ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
     let mut shelf = WorkerPages::default();
     for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
         let mut fprints = page.fprints.clone();
@@ -76,7 +87,9 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
         shelf.exact.push(exact);
         shelf.fprints.push(&fprints);
         shelf.features.push(&page.features());
+        sets.push(&page.shingles()).unwrap();
         shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>());
     }
+    shelf.sets = Some(sets);
     shelf
 }

@@ -46,7 +46,8 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths.
+    /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths; the
+    /// resemblance of shingles in millionths.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
@@ -60,7 +61,7 @@ pub fn giants(
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
-    [similar_pairs, hamming_pairs, signature_pairs]: [&[SimilarPair]; 3],
+    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs]: [&[SimilarPair]; 4],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
@@ -78,7 +79,8 @@ pub fn giants(
         .map(strength(|_| EXACT))
         .chain(similar_pairs.iter().map(strength(|shared| shared)))
         .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
-        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)));
+        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
+        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)));
     let mut edges: Vec<Edge> = Vec::new();
     for (SimilarPair { a, b, .. }, strength) in pairs {
         let cluster = labels[a as usize];

@@ -2,11 +2,14 @@
 //!
 //! One exchange: whole-document fingerprints to their owner.
 
+use std::sync::Arc;
+
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::overlap::SimilarPair;
+use crate::overlap::prune::PageSet;
 
 /// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
@@ -40,4 +43,14 @@ pub fn fold(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<Vec<SimilarPair>> 
     }
     pairs.sort_unstable();
     Ok(pairs)
+}
+
+/// The copies in all workers' (centre, copy) pairs, once in each process; the run has `pages` pages.
+pub fn copies(net: &mut Net<'_>, exact_pairs: &[SimilarPair], pages: usize) -> Result<Arc<PageSet>> {
+    let copies = net.share("copies", exact_pairs.iter().map(|pair| pair.b).collect())?;
+    net.once(|| {
+        let mut is_copy = PageSet::new(pages, |_| false);
+        copies.iter().for_each(|&copy| is_copy.insert(copy));
+        is_copy
+    })
 }

@@ -1,10 +1,12 @@
-//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures.
+//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles.
 
 mod candidates;
 mod chunk_runs;
 pub mod counts;
 pub mod exact;
+mod guards;
 pub mod hyperlink_map;
+pub mod minhash_pairs;
 pub mod overlap;
 pub mod overlap_join;
 pub mod signatures;

@@ -10,8 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::pairs::guards::keep_mutual_best;
 use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
-use crate::dataflow::pairs::overlap::keep_mutual_best;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;

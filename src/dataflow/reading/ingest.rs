@@ -13,14 +13,16 @@ use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
 use crate::job::{Job, JobKind, Links, Measure, Simhash};
+use crate::minhash::shingles::Shingles;
 use crate::pages::html::Extractor;
 use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
@@ -59,7 +61,7 @@ impl Queue {
 /// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
 /// recorded, where anything is.
 pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
-    let mut reader = Reader::new(job, net.index() as u32);
+    let mut reader = Reader::new(net, job);
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
     let result = read_items(net, queue, job, &mut reader, &mut recorder);
     if let Some(recorder) = &mut recorder {
@@ -81,10 +83,10 @@ fn read_items(
         net.check()?;
         reader.item = (number as u32, item.input);
         let begin = Part::from_here(&reader.shelf);
-        let taken_up = queue
-            .resume
-            .as_ref()
-            .is_some_and(|resume| resume.take_up(number, item.input, net.index() as u32, &mut reader.shelf));
+        let taken_up = match &queue.resume {
+            Some(resume) => resume.take_up(number, item.input, net.index() as u32, &mut reader.shelf)?,
+            None => false,
+        };
         if !taken_up {
             reader.read(net, queue, job)?;
             if let Some(recorder) = recorder {
@@ -126,6 +128,8 @@ struct Reader {
     simhashes: hamming::recipe::Recipe,
     /// `None` where no signatures are asked for.
     projections: Option<random_projection::Recipe>,
+    /// `None` where no sets of shingles are asked for.
+    shingles: Option<Shingles>,
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
@@ -133,10 +137,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(job: &Job, worker: u32) -> Reader {
+    fn new(net: &Net<'_>, job: &Job) -> Reader {
         let study = job.kind == JobKind::Study;
+        let by_shingles = job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash;
+        // Where memory has a bound, the sets leave it to what cannot go to disk.
+        let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
+        let sets = by_shingles.then(|| ShingleSets::new(in_memory, &room_beside(0, job).disk(net)));
         Reader {
-            shelf: WorkerPages::default(),
+            shelf: WorkerPages { sets, ..WorkerPages::default() },
             extractor: Extractor::following(&job.input.limits, &job.links),
             follow: job.links,
             recipe: Recipe::new(&job.chunks),
@@ -147,8 +155,9 @@ impl Reader {
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
                 .then(|| random_projection::Recipe::new(&job.signatures)),
+            shingles: by_shingles.then(|| Shingles::new(job.minhash.shingle)),
             fprints: Vec::new(),
-            worker,
+            worker: net.index() as u32,
             item: (0, 0),
         }
     }
@@ -159,14 +168,13 @@ impl Reader {
         let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
             queue.progress.records.fetch_add(1, Ordering::Relaxed);
             net.check()?;
-            self.take(found, &queue.progress);
-            Ok(())
+            self.take(found, &queue.progress)
         })?;
         self.shelf.items.push((number, end));
         Ok(())
     }
 
-    fn take(&mut self, found: Found, progress: &Progress) {
+    fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
         match found {
             Found::Refused(refused) => self.refuse(refused),
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
@@ -176,10 +184,11 @@ impl Reader {
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
-                    self.keep(page, &url);
+                    self.keep(page, &url)?;
                 }
             },
         }
+        Ok(())
     }
 
     fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) {
@@ -221,7 +230,7 @@ impl Reader {
         }
     }
 
-    fn keep(&mut self, page: RawPage, url: &CanonicalUrl) {
+    fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
         let charset = page.charset.as_deref();
         let extracted = match page.form {
             Form::Html => self.extractor.html(&page.body, charset, url),
@@ -245,6 +254,9 @@ impl Reader {
             }
             _ => self.simhashes.simhash(text),
         };
+        if let (Some(sets), Some(shingles)) = (&mut shelf.sets, &mut self.shingles) {
+            sets.push(shingles.of(text))?;
+        }
         let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
         shelf.captures.push(Capture {
@@ -274,6 +286,7 @@ impl Reader {
         shelf.fprints.push(&self.fprints);
         shelf.links.push(extracted.links);
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
+        Ok(())
     }
 }
 

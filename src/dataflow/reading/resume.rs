@@ -14,7 +14,9 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
+use crate::error::Result;
 use crate::ids::{DocId, FPrint, doc_id};
 use crate::pages::record::Names;
 use crate::pages::warc::RangeEnd;
@@ -46,12 +48,15 @@ impl Resume {
     }
 
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
-    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> bool {
-        let Some(record) = self.records.read(number) else { return false };
-        let put = decode(&record, (number as u32, input), worker, shelf).is_some();
+    ///
+    /// # Errors
+    /// Those of the disk that takes sets of shingles.
+    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+        let Some(record) = self.records.read(number) else { return Ok(false) };
+        let put = decode(&record, (number as u32, input), worker, shelf)?;
         let counter = if put { &self.taken_up } else { &self.records.ignored.damaged };
         counter.fetch_add(1, Ordering::Relaxed);
-        put
+        Ok(put)
     }
 }
 
@@ -150,8 +155,9 @@ impl Part {
         let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
         let features = shelf.features.span(slots()).0.len();
         let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
+        let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows = slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len();
-        8 * (numbers + projected) as u64 + 10 * features as u64 + 200 * rows as u64
+        8 * (numbers + projected) as u64 + 10 * features as u64 + 4 * shingles + 200 * rows as u64
     }
 }
 
@@ -169,6 +175,8 @@ struct RecordOf<'a> {
     links: Vec<&'a [DocId]>,
     /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
     features: Option<Vec<(&'a [u64], &'a [u16])>>,
+    /// Sets of shingles, where pages are compared by these.
+    sets: Option<Vec<Vec<u32>>>,
     end: RangeEnd,
 }
 
@@ -184,6 +192,7 @@ struct Record {
     fprints: Vec<Vec<FPrint>>,
     links: Vec<Vec<DocId>>,
     features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
+    sets: Option<Vec<Vec<u32>>>,
     end: RangeEnd,
 }
 
@@ -193,8 +202,13 @@ fn codec() -> impl Options {
 }
 
 /// Appends the record of an item; its captures must still be on the shelf.
-fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) {
+///
+/// # Errors
+/// Those of the disk that holds sets of shingles.
+fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let slots = || part.slots.clone();
+    let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
+    let sets = shelf.sets.as_ref().map(|sets| slots().map(|slot| set(sets, slot)).collect::<Result<_>>());
     let of = RecordOf {
         captures: &shelf.captures[slots()],
         names: &shelf.names[slots()],
@@ -205,15 +219,21 @@ fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) {
         fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
         links: slots().map(|slot| shelf.links.get(slot)).collect(),
         features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
+        sets: sets.transpose()?,
         end: part.end,
     };
     codec().serialize_into(record, &of).expect("plain values go into memory");
+    Ok(())
 }
 
-/// Puts a record on the shelf as item `(number, input)`; `None`, and the shelf as it was, when it is no such record.
-fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Option<()> {
-    let Record { captures, names, rejections, leads, redirects, revisits, fprints, links, features, end } =
-        codec().deserialize(record).ok()?;
+/// Puts a record on the shelf as item `(number, input)`; false, and the shelf as it was, when it is no such record.
+///
+/// # Errors
+/// Those of the disk that takes sets of shingles.
+fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+    let Ok(record) = codec().deserialize(record) else { return Ok(false) };
+    let Record { captures, names, rejections, leads, redirects, revisits, fprints, links, features, sets, end } =
+        record;
     let pages = captures.len();
     let features = features.unwrap_or_default();
     let is_whole = fprints.len() == pages
@@ -222,9 +242,14 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Wo
         && leads.iter().all(|&(slot, _)| (slot as usize) < pages)
         && (features.is_empty() || features.len() == pages)
         && features.iter().all(|(hashes, weights)| hashes.len() == weights.len())
+        && sets.is_some() == shelf.sets.is_some()
+        && sets.as_ref().is_none_or(|sets| sets.len() == pages)
         && captures.iter().all(|page| page.doc_id == doc_id(&page.url));
     if !is_whole {
-        return None;
+        return Ok(false);
+    }
+    if let (Some(of_pages), Some(sets)) = (sets, &mut shelf.sets) {
+        of_pages.iter().try_for_each(|set| sets.push(set))?;
     }
     let first = shelf.exact.len() as u32;
     shelf.leads.extend(leads.into_iter().map(|(slot, to)| (first + slot, to)));
@@ -240,7 +265,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Wo
     shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
     shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
     shelf.items.push((item, end));
-    Some(())
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -249,6 +274,7 @@ mod tests {
 
     use super::*;
     use crate::pages::record::Reason;
+    use crate::storage::spill::Disk;
     use crate::text::Feature;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
@@ -282,6 +308,9 @@ mod tests {
             first.names.push(Names { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
             first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
+            if let Some(sets) = &mut first.sets {
+                sets.push(&(0..*features as u32).collect::<Vec<_>>()).unwrap();
+            }
             first.links.push(&(0..*links as u64).collect::<Vec<_>>());
             if with_features {
                 let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
@@ -316,6 +345,12 @@ mod tests {
         begin.to_here(first)
     }
 
+    /// An empty shelf.
+    fn empty(with_sets: bool) -> WorkerPages {
+        let sets = || ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
+        WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
+    }
+
     fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
         prop::collection::vec((0usize..20, 0usize..20, 0usize..20, "[a-zü]{0,9}"), 0..9)
     }
@@ -323,23 +358,23 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
-            before in pages(), pages in pages(), with_features: bool
+            before in pages(), pages in pages(), with_features: bool, with_sets: bool
         ) {
-            let mut from = WorkerPages::default();
+            let mut from = empty(with_sets);
             shelf(&before, with_features, 4, &mut from);
             let part = shelf(&pages, with_features, 5, &mut from);
             let mut record = Vec::new();
-            encode(&part, &from, &mut record);
+            encode(&part, &from, &mut record).unwrap();
 
             // The same two items with the same numbers, one of them out of its record, are the same shelf.
-            let mut to = WorkerPages::default();
+            let mut to = empty(with_sets);
             shelf(&before, with_features, 4, &mut to);
-            prop_assert!(decode(&record, (5, 3), 1, &mut to).is_some());
+            prop_assert!(decode(&record, (5, 3), 1, &mut to).unwrap());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
             // Other numbers go into rows only.
-            let mut other = WorkerPages::default();
-            decode(&record, (8, 6), 2, &mut other).unwrap();
+            let mut other = empty(with_sets);
+            prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
             prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
             prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
             prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
@@ -348,18 +383,19 @@ mod tests {
 
         #[test]
         fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
-            let mut from = WorkerPages::default();
+            let mut from = empty(true);
             let part = shelf(&pages, true, 5, &mut from);
             let mut record = Vec::new();
-            encode(&part, &from, &mut record);
-            let mut other = WorkerPages::default();
-            prop_assert!(decode(&record[..cut % record.len()], (5, 3), 1, &mut other).is_none());
-            prop_assert!(decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).is_none());
-            prop_assert_eq!(format!("{other:?}"), format!("{:?}", WorkerPages::default()));
+            encode(&part, &from, &mut record).unwrap();
+            let mut other = empty(true);
+            prop_assert!(!decode(&[], (5, 3), 1, &mut other).unwrap());
+            prop_assert!(!decode(&record[..cut % record.len()], (5, 3), 1, &mut other).unwrap());
+            prop_assert!(!decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).unwrap());
+            prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
             let at = at % record.len();
             record[at] = to;
-            if decode(&record, (5, 3), 1, &mut other).is_none() {
-                prop_assert_eq!(format!("{other:?}"), format!("{:?}", WorkerPages::default()));
+            if !decode(&record, (5, 3), 1, &mut other).unwrap() {
+                prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
             }
         }
     }

@@ -357,6 +357,9 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         let (hashes, weights) = (hashes.to_vec(), weights.to_vec());
         shelf.features.push_as_kept(&hashes, &weights);
     }
+    if let Some(sets) = &mut shelf.sets {
+        sets.push_again(slot);
+    }
     let Outlook { links, leads_to } = outlook.unwrap_or_else(|| {
         let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
         Outlook { links: shelf.links.get(slot).to_vec(), leads_to: at.ok().map(|at| shelf.leads[at].1) }

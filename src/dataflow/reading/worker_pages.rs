@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
@@ -213,6 +214,8 @@ pub struct WorkerPages {
     pub fprints: Lists,
     /// Weighted features of each slot where simhashes wait for the crawl, else no slots.
     pub features: FeatureLists,
+    /// Sets of shingles of each slot, where pages are compared by these.
+    pub sets: Option<ShingleSets>,
     /// Doc ids of the link targets of each slot.
     pub links: Lists,
     /// Page in each slot once captures are settled, or [`NOT_KEPT`].

@@ -11,7 +11,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::overlap::rows::{Row32, Row64};
-use crate::storage::spill::free_bytes;
+use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
 /// Bytes of a page's row, its strings, number and directory entry.
 const A_PAGE: u64 = 360;
@@ -21,6 +21,9 @@ const A_PAGE_OF_COUNTS: u64 = 12;
 
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
 const AT_REST: u64 = 36 << 20;
+
+/// Bytes of a shingle; in memory only where no bound is set, and beyond a block of them.
+const A_SHINGLE: u64 = 4;
 
 /// Bytes of a pair of pages.
 const A_PAIR: u64 = 8;
@@ -39,6 +42,8 @@ pub struct MemoryEstimate {
     pub tuples: u64,
     /// Distinct features of pages, where simhashes wait for the crawl.
     pub features: u64,
+    /// Shingles in the sets of pages, where pages are compared by these.
+    pub shingles: u64,
     /// Links, within the crawl and out of it.
     pub links: u64,
     /// Pairs of pages, once for each chunk they share.
@@ -50,7 +55,8 @@ impl MemoryEstimate {
     /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
     pub fn most_bytes(&self, job: &Job) -> u64 {
         let rows = row_bytes(job) * self.tuples;
-        AT_REST + self.shelf_bytes() + rows.max(A_PAIR * self.pairs) + 3 * self.tuples
+        let sets = A_SHINGLE * self.shingles;
+        AT_REST + self.shelf_bytes() + rows.max(A_PAIR * self.pairs) + 3 * self.tuples + sets
     }
 
     /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
@@ -68,7 +74,9 @@ impl MemoryEstimate {
     pub fn spilled_bytes(&self, job: &Job, workers: usize, allowed: u64) -> u64 {
         let room = allowed.saturating_sub(self.least_bytes(workers));
         let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
-        beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3) + beyond(A_PAIR * self.pairs, 7)
+        let sets = if allowed == 0 { 0 } else { A_SHINGLE * self.shingles };
+        let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
+        sets + rows + beyond(A_PAIR * self.pairs, 7)
     }
 
     /// Bytes at the peak of a process whose `workers` each hold this.
@@ -79,18 +87,22 @@ impl MemoryEstimate {
     /// What `all` work items hold when `done` of them hold this.
     pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
         let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
-        let MemoryEstimate { pages, tuples, features, links, pairs } = *self;
+        let MemoryEstimate { pages, tuples, features, shingles, links, pairs } = *self;
         MemoryEstimate {
             pages: of(pages),
             tuples: of(tuples),
             features: of(features),
+            shingles: of(shingles),
             links: of(links),
             pairs: of(pairs),
         }
     }
 
     fn shelf_bytes(&self) -> u64 {
-        8 * (self.tuples + self.links) + 10 * self.features + A_PAGE * self.pages
+        8 * (self.tuples + self.links)
+            + 10 * self.features
+            + A_PAGE * self.pages
+            + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
     }
 
     /// What is on a shelf.
@@ -100,6 +112,7 @@ impl MemoryEstimate {
             pages,
             tuples,
             features: shelf.features.items() as u64,
+            shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
             links: shelf.links.items() as u64,
             pairs: 0,
         }
@@ -126,7 +139,11 @@ fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
 /// # Errors
 /// Only when the run has ended.
 pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    let held = held_bytes(net, mine)?;
+    Ok(room_beside(held_bytes(net, mine)?, job))
+}
+
+/// What a process may use beside the `held` bytes that it has.
+pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
     let memory_bytes = match job.effort.memory_bytes {
         0 => 0,
         allowed => allowed.saturating_sub(held).max(1),
@@ -137,11 +154,11 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<Memory
     };
     let disk_bytes = match job.effort.disk_bytes {
         // A folder that cannot be asked is named when something is to be written there.
-        0 => free_bytes(&spill).unwrap_or(0),
+        0 => free_bytes(&spill, SPILL).unwrap_or(0),
         allowed => allowed,
     };
     let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
-    Ok(MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds })
+    MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds }
 }
 
 /// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.

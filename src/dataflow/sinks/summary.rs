@@ -9,6 +9,7 @@ use crate::applications::keep::Why;
 use crate::dataflow::clusters::giant_clusters::Giant;
 use crate::dataflow::clusters::servers::ServerCounts;
 use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
 use crate::dataflow::sinks::report::Largest;
@@ -74,6 +75,9 @@ pub struct Summary {
     pub hamming: SimhashCounts,
     /// Signatures and pairs, where similar pages are found by these.
     pub signatures: SignatureCounts,
+    /// Shingled pages and pairs, where similar pages are found by shingles.
+    #[serde(default)]
+    pub minhash: MinhashCounts,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.

@@ -1,0 +1,205 @@
+//! The guards on transitivity: which similar pairs may join clusters, by any measure that makes all of its pairs.
+
+use std::sync::Arc;
+
+use crate::clusters::union_find::sizes;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::shuffle::components::components;
+use crate::engine::{HashOwners, Net, Owners};
+use crate::error::Result;
+use crate::ids::{HostId, Number, Page};
+use crate::job::Guard;
+use crate::overlap::SimilarPair;
+use crate::overlap::centre::{decide, keep_best};
+use crate::overlap::count_pairs::{pair_key, smaller};
+use crate::overlap::guard::{Match, best_on_each_host};
+use crate::overlap::neighbours::{Linked, keep_apart};
+use crate::overlap::prune::PageSet;
+
+/// What a guard sees beside the pairs.
+pub(crate) struct Context<'a> {
+    /// The pages of the run.
+    pub crawl: &'a Crawl,
+    /// This worker's (centre, copy) pairs, wherever their pages are.
+    pub exact_pairs: &'a [SimilarPair],
+    /// Links from this worker's pages, ascending.
+    pub links: &'a [(Page, Page)],
+}
+
+/// Keeps the pairs that may join clusters, ascending with each worker; returns how many of all workers' are refused.
+///
+/// Pairs must lie with the owner of the smaller page; afterwards they may lie elsewhere. The resemblance of a pair is its
+/// value divided by `larger(a, b)`, to which the guards by neighbours add the doubt.
+///
+/// # Errors
+/// Only when the run has ended.
+pub(crate) fn keep(
+    net: &mut Net<'_>,
+    guard: Guard,
+    pairs: &mut Vec<SimilarPair>,
+    owners: &impl Owners<Page>,
+    context: &Context<'_>,
+    (larger, doubt): (impl Fn(Page, Page) -> u32, u32),
+) -> Result<u64> {
+    let hosts = &context.crawl.directory.hosts;
+    let similar = pairs.len() as u64;
+    match guard {
+        Guard::None => {}
+        Guard::MutualBest => {
+            keep_mutual_best(net, pairs, hosts, owners, |pair| (pair.value, larger(pair.a, pair.b)))?;
+        }
+        Guard::Centre => anchor(net, pairs, owners, hosts.len(), larger)?,
+        Guard::Neighbours | Guard::Auto => {
+            let linking = match guard {
+                Guard::Auto => hosts_with_links(net, context.links, hosts)?,
+                _ => net.once(|| vec![true; hosts.len()])?,
+            };
+            part_neighbours(net, pairs, &linking, context, |a, b| larger(a, b) + doubt)?;
+        }
+    }
+    // Pairs may have changed workers, so what was taken away is known of all workers only.
+    let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
+    Ok(similar - left)
+}
+
+/// Keeps one pair a page, that with its cluster's centre ([`crate::overlap::centre`]).
+///
+/// An exchange to bring the pairs to the owner of the larger page, and one a round to share what was decided.
+fn anchor(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    owners: &impl Owners<Page>,
+    pages: usize,
+    larger: impl Fn(Page, Page) -> u32,
+) -> Result<()> {
+    let mut by_larger = net.exchange_all("pairs by larger page", std::mem::take(pairs), |pair| owners.owner(pair.b))?;
+    by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
+    let mut larger_pages: Vec<Page> = by_larger.iter().map(|pair| pair.b).collect();
+    larger_pages.dedup();
+    // Whoever is not the larger page of a pair is a centre from the start.
+    let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
+    let larger_pages = net.share("pages that wait", larger_pages)?;
+    larger_pages.iter().for_each(|&page| waiting.insert(page));
+    let mut left = larger_pages.len();
+    while left > 0 {
+        let mut mine: Vec<[u32; 2]> = Vec::new();
+        decide(&by_larger, &waiting, &members, |page, member| mine.push([page, u32::from(member)]));
+        let decided = net.share("pages decided", mine)?;
+        for &[page, member] in decided.iter() {
+            waiting.remove(page);
+            if member == 1 {
+                members.insert(page);
+            }
+        }
+        left -= decided.len();
+    }
+    keep_best(&mut by_larger, &members, larger);
+    by_larger.sort_unstable();
+    *pairs = by_larger;
+    Ok(())
+}
+
+/// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]); they lie with the owner of the smaller page.
+/// `resemblance` is what a pair shares, and of how much.
+pub(crate) fn keep_mutual_best(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    hosts: &[HostId],
+    owners: &impl Owners<Page>,
+    resemblance: impl Fn(&SimilarPair) -> (u32, u32),
+) -> Result<()> {
+    let rows = pairs.iter().flat_map(|pair| {
+        let (shared, larger) = resemblance(pair);
+        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match {
+            from,
+            host: hosts[to as usize],
+            to,
+            shared,
+            larger,
+        })
+    });
+    let mut matches = net.exchange_all("matches", rows, |row: &Match| owners.owner(row.from))?;
+
+    let mut best = Vec::new();
+    best_on_each_host(
+        &mut matches,
+        |page| hosts[page as usize],
+        |m| {
+            best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
+        },
+    );
+    let mut votes = net.exchange_all("votes", best, |key| owners.owner(smaller(*key)))?;
+    votes.sort_unstable();
+    let both = |pair: &SimilarPair| {
+        let key = pair_key(pair.a, pair.b);
+        votes[votes.partition_point(|vote| *vote < key)..].iter().take_while(|vote| **vote == key).count() == 2
+    };
+    pairs.retain(both);
+    Ok(())
+}
+
+/// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
+fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
+    let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0 as usize]).collect();
+    mine.sort_unstable();
+    mine.dedup();
+    let all = net.share("hosts with links", mine)?;
+    net.once(|| {
+        let mut linking = vec![false; hosts.len()];
+        all.iter().for_each(|host| linking[host.index()] = true);
+        linking
+    })
+}
+
+/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); `linking` are the hosts on which pages without
+/// links are neighbours.
+///
+/// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
+/// with their links.
+///
+/// # Memory
+/// 8 bytes a page in each process, 4 more in each worker while components are found; then 12 bytes a pair and 20 a page of
+/// a component with its worker, and what [`keep_apart`] takes for the largest of its components.
+fn part_neighbours(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    linking: &[bool],
+    &Context { crawl, exact_pairs, links }: &Context<'_>,
+    larger: impl Fn(Page, Page) -> u32,
+) -> Result<()> {
+    let hosts = &crawl.directory.hosts;
+    let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
+    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
+    let sizes = net.once(|| sizes(&labels))?;
+    let component = |page: Page| labels[page as usize];
+    let owners = HashOwners::new(net);
+    let to = |page: Page| owners.owner(component(page));
+
+    let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
+    let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;
+    let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page) as usize] > 1);
+    let linked = with_others.map(|page| {
+        let from = links.partition_point(|link| link.0 < page);
+        let of_page = links[from..].iter().take_while(|link| link.0 == page).map(|link| link.1);
+        Linked::new(page, of_page.filter(|&target| hosts[target as usize] == hosts[page as usize]))
+    });
+    let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;
+
+    similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));
+    exact.sort_unstable_by_key(|pair| (component(pair.a), *pair));
+    linked.sort_unstable_by_key(|row| (component(row.page), *row));
+    let (mut similar, mut exact) = (&similar[..], &exact[..]);
+    for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
+        let of_these = |rows: &mut &[SimilarPair]| {
+            let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
+            let (these, rest) = rows.split_at(end);
+            *rows = rest;
+            these.to_vec()
+        };
+        let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
+        keep_apart(&mut these, &copies, pages, hosts, |host: HostId| linking[host.index()], &larger);
+        pairs.append(&mut these);
+    }
+    pairs.sort_unstable();
+    Ok(())
+}

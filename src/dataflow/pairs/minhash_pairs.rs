@@ -1,0 +1,419 @@
+//! Pairs of pages whose sets of shingles resemble each other: MinHash proposes candidates, the sets decide.
+//!
+//! 1. The holder of a page's set makes its signature and sends each key of a band to the owner of the key.
+//! 2. Pages with one key make candidates ([`crate::minhash::pairs`]), which go to the holder of the smaller page's set.
+//! 3. There each is compared once, round by round: sets of larger pages that others hold are fetched, as many as have
+//!    room.
+//! 4. Pairs that reach the threshold go to the owner of the smaller page, and the guard decides on them.
+//!
+//! Keys and candidates lie in buckets, which are worked on one after the other by all workers together.
+//!
+//! # Memory
+//! 8 bytes a page in each process, and 12 more while they are shared. Beyond the bound, keys (12 bytes for each band of
+//! a page) and candidates (8 bytes for each key that two pages share) go to disk but for one bucket.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::pairs::exact::copies;
+use crate::dataflow::pairs::guards::{Context, keep};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::shingle_sets::ShingleSets;
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_budget::bucket_bits;
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, held_bytes, room_beside, too_little};
+use crate::engine::{HashOwners, Net, Owners};
+use crate::error::Result;
+use crate::ids::Page;
+use crate::job::{Job, Minhash};
+use crate::minhash::bands::Bands;
+use crate::minhash::pairs::{left_out, pairs};
+use crate::minhash::resemblance::Threshold;
+use crate::minhash::signature::Permutations;
+use crate::overlap::SimilarPair;
+use crate::storage::spill::{BLOCK_BYTES, Buckets};
+
+/// Most bytes of sets that a worker fetches at once.
+const ROUND_BYTES: u64 = 64 << 20;
+
+/// Bytes that a worker needs at least.
+const LEAST_BYTES: u64 = 8 << 20;
+
+/// Bytes of a page in a process: who holds its set and how large it is, and the row that says so.
+const A_PAGE: u64 = 20;
+
+/// What was counted on the way, over all workers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MinhashCounts {
+    /// Pages that have shingles and are not the copy of another.
+    pub pages: u64,
+    /// Pairs of pages that share a key and were compared.
+    pub candidates: u64,
+    /// Pairs that were not made, once for each key on more than `minhash.max_documents` pages that both have.
+    pub left_out: u64,
+    /// Pairs that reach the threshold.
+    pub similar: u64,
+    /// Those that the guard took away.
+    pub guarded: u64,
+}
+
+/// A key of a band, and a page that has it: 12 bytes. Rows order by key, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct KeyRow {
+    key_high: u32,
+    key_low: u32,
+    page: Page,
+}
+
+impl KeyRow {
+    fn key(&self) -> u64 {
+        u64::from(self.key_high) << 32 | u64::from(self.key_low)
+    }
+}
+
+/// Two pages to be compared, the smaller first.
+type Candidate = [Page; 2];
+
+/// A part of a set on its way: 64 bytes.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Piece {
+    to: u32,
+    page: Page,
+    shingles: [u32; 14],
+}
+
+/// A page whose set this worker holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct Holding {
+    page: Page,
+    worker: u32,
+    size: u32,
+}
+
+/// Who holds the set of each page, and how large it is; 0 for pages that are not compared.
+struct Holders {
+    workers: Vec<u32>,
+    sizes: Vec<u32>,
+}
+
+/// The sets that this worker holds.
+struct Held<'a> {
+    sets: &'a ShingleSets,
+    /// Pages that are compared, ascending, with their slots.
+    slots: Vec<(Page, u32)>,
+}
+
+impl Held<'_> {
+    fn set<'r>(&'r self, page: Page, room: &'r mut Vec<u32>) -> Result<&'r [u32]> {
+        let at = self.slots.partition_point(|(other, _)| *other < page);
+        self.sets.get(self.slots[at].1 as usize, room)
+    }
+}
+
+/// Sets that others hold, one after the other.
+struct Fetched {
+    /// Ascending, each with the place where its set begins.
+    pages: Vec<(Page, usize)>,
+    shingles: Vec<u32>,
+}
+
+impl Fetched {
+    /// Number of a page that is among these.
+    fn number(&self, page: Page) -> usize {
+        self.pages.partition_point(|(other, _)| *other < page)
+    }
+
+    fn set(&self, page: Page) -> &[u32] {
+        let number = self.number(page);
+        let end = self.pages.get(number + 1).map_or(self.shingles.len(), |next| next.1);
+        &self.shingles[self.pages[number].1..end]
+    }
+}
+
+/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
+/// `links` those from its pages, ascending. They lie ascending with each worker; all workers return the same counts.
+///
+/// # Errors
+/// [`crate::error::Error::MemoryLimit`] when the bound on memory does not suffice; those of the disk.
+pub fn similar_pairs(
+    net: &mut Net<'_>,
+    shelf: &WorkerPages,
+    crawl: &Crawl,
+    exact_pairs: &[SimilarPair],
+    links: &[(Page, Page)],
+    job: &Job,
+) -> Result<(Vec<SimilarPair>, MinhashCounts)> {
+    let (pages, settings) = (crawl.directory.len(), &job.minhash);
+    let sets = shelf.sets.as_ref().expect("reading kept the sets that this measure compares");
+    let is_copy = copies(net, exact_pairs, pages)?;
+    let compared = shelf.kept().filter(|&(slot, page)| sets.size(slot) > 0 && !is_copy.contains(page));
+    let mut slots: Vec<(Page, u32)> = compared.map(|(slot, page)| (page, slot as u32)).collect();
+    slots.sort_unstable();
+    let held = Held { sets, slots };
+    let [compared] = net.sum("pages compared", [held.slots.len() as u64])?;
+
+    let keys_bytes = compared * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64 / net.peers() as u64;
+    let on_shelf = MemoryEstimate::on(shelf);
+    let on_shelf = MemoryEstimate { links: on_shelf.links + links.len() as u64, ..on_shelf };
+    let held_bytes = held_bytes(net, on_shelf)? + A_PAGE * pages as u64;
+    let allowed = job.effort.memory_bytes;
+    let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
+    if allowed > 0 && least > allowed {
+        return Err(too_little("sets of shingles that are compared, beside what has been read".into(), least, allowed));
+    }
+    let share = room_beside(held_bytes, job).of_worker(net);
+    // Workers go through their buckets together, and may have different bounds.
+    let buckets = 1 << net.reduce("buckets of keys", buckets_bits(keys_bytes, share), Ord::min)?;
+    let holders = holders(net, &held, pages)?;
+
+    let mut keys = keys(net, &held, settings, Buckets::new(buckets, share / 4, sets.disk()))?;
+    let empty = Buckets::new(buckets, share / 4, sets.disk());
+    let (mut candidates, left_out) = candidates(net, &mut keys, &holders, settings, empty)?;
+    drop(keys);
+    let (found, candidates) = compare(net, &held, &holders, &mut candidates, settings, ROUND_BYTES.min(share / 8))?;
+
+    let directory = Arc::clone(&crawl.directory);
+    let mut similar = net.exchange_all("similar pairs", found, |pair| directory.owner(pair.a))?;
+    similar.sort_unstable();
+    let [candidates, left_out, found] = net.sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
+    let context = Context { crawl, exact_pairs, links };
+    // Values are resemblances already.
+    let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
+    Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
+}
+
+/// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many
+/// as a power of two allows, and one bucket of keys takes a quarter at most.
+fn least_bytes(keys_bytes: u64) -> u64 {
+    (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(LEAST_BYTES)
+}
+
+/// Buckets for so many bytes of keys in a worker's share of the memory, as a power of two.
+fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
+    bucket_bits(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
+}
+
+fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {
+    let worker = net.index() as u32;
+    let holding = |&(page, slot): &(Page, u32)| Holding { page, worker, size: held.sets.size(slot as usize) };
+    let all = net.share("who holds sets", held.slots.iter().map(holding).collect())?;
+    net.once(|| {
+        let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
+        for Holding { page, worker, size } in all.iter() {
+            (holders.workers[*page as usize], holders.sizes[*page as usize]) = (*worker, *size);
+        }
+        holders
+    })
+}
+
+/// Sends the keys of the held pages to their owners, who lay them in buckets.
+fn keys(
+    net: &mut Net<'_>,
+    held: &Held<'_>,
+    settings: &Minhash,
+    mut buckets: Buckets<KeyRow>,
+) -> Result<Buckets<KeyRow>> {
+    let bands = Bands::of(settings);
+    let permutations = Permutations::new(bands.permutations());
+    let at_once = ((1 << 15) / bands.bands as usize).max(1);
+    let (mut left, mut room, mut signature) = (held.slots.chunks(at_once), Vec::new(), Vec::new());
+    let source = |send: &mut dyn FnMut(KeyRow)| {
+        let Some(slots) = left.next() else { return Ok(false) };
+        for &(page, slot) in slots {
+            permutations.signature(held.sets.get(slot as usize, &mut room)?, &mut signature);
+            let row = |key: u64| KeyRow { key_high: (key >> 32) as u32, key_low: key as u32, page };
+            bands.keys(&signature).map(row).for_each(&mut *send);
+        }
+        Ok(true)
+    };
+    let owners = HashOwners::new(net);
+    let count = buckets.count() as u64;
+    net.exchange_from(
+        "keys of bands",
+        source,
+        |row| owners.owner(row.key()),
+        |rows| {
+            let bucket = |row: &KeyRow| ((u64::from(row.key_high) * count) >> 32) as usize;
+            rows.iter().try_for_each(|row| buckets.push(bucket(row), *row))
+        },
+    )?;
+    Ok(buckets)
+}
+
+/// Sends the candidates to the holders of their smaller pages, who lay them in buckets by that page; returns them, and
+/// how many pairs this worker left out.
+fn candidates(
+    net: &mut Net<'_>,
+    keys: &mut Buckets<KeyRow>,
+    holders: &Holders,
+    settings: &Minhash,
+    mut buckets: Buckets<Candidate>,
+) -> Result<(Buckets<Candidate>, u64)> {
+    let (count, pages) = (buckets.count() as u64, holders.workers.len() as u64);
+    let all_below = settings.max_documents as usize;
+    let (mut rows, mut surplus) = (Vec::new(), 0);
+    for bucket in 0..keys.count() {
+        keys.take(bucket, &mut rows)?;
+        rows.sort_unstable();
+        rows.dedup();
+        let with_key: Vec<Page> = rows.iter().map(|row| row.page).collect();
+        let mut rest = &with_key[..];
+        let groups: Vec<&[Page]> = rows
+            .chunk_by(|x, y| x.key() == y.key())
+            .map(|group| rest.split_off(..group.len()).expect("there is a page a row"))
+            .filter(|group| group.len() > 1)
+            .collect();
+        surplus += groups.iter().map(|group| left_out(group.len(), all_below)).sum::<u64>();
+        net.exchange(
+            "candidates",
+            groups.iter().flat_map(|group| pairs(group, all_below)).map(|(a, b)| [a, b]),
+            |[a, _]| holders.workers[*a as usize] as usize,
+            |rows| rows.iter().try_for_each(|row| buckets.push((u64::from(row[0]) * count / pages) as usize, *row)),
+        )?;
+    }
+    Ok((buckets, surplus))
+}
+
+/// Compares the candidates; returns the pairs that reach the threshold, ascending, and how many were compared here.
+fn compare(
+    net: &mut Net<'_>,
+    held: &Held<'_>,
+    holders: &Holders,
+    candidates: &mut Buckets<Candidate>,
+    settings: &Minhash,
+    round_bytes: u64,
+) -> Result<(Vec<SimilarPair>, u64)> {
+    let threshold = Threshold::new(settings.threshold);
+    let (mut similar, mut compared) = (Vec::new(), 0);
+    let (mut all, mut room, mut other_room) = (Vec::new(), Vec::new(), Vec::new());
+    for bucket in 0..candidates.count() {
+        candidates.take(bucket, &mut all)?;
+        all.sort_unstable();
+        all.dedup();
+        compared += all.len() as u64;
+        let mut rest = &all[..];
+        loop {
+            let (wanted, count) = round(rest, holders, net.index() as u32, round_bytes);
+            let fetched = fetch(net, held, holders, wanted)?;
+            let (these, later) = rest.split_at(count);
+            for of_page in these.chunk_by(|x, y| x[0] == y[0]) {
+                let a = of_page[0][0];
+                let set = held.set(a, &mut room)?;
+                for &[_, b] in of_page {
+                    let other = match holders.workers[b as usize] as usize == net.index() {
+                        true => held.set(b, &mut other_room)?,
+                        false => fetched.set(b),
+                    };
+                    let value = threshold.reached_millionths(set, other);
+                    similar.extend(value.map(|value| SimilarPair { a, b, value }));
+                }
+            }
+            rest = later;
+            if net.sum("candidates left", [rest.len() as u64])? == [0] {
+                break;
+            }
+        }
+    }
+    Ok((similar, compared))
+}
+
+/// The pages whose sets are fetched for the first candidates, and how many candidates these are: as many as have room, and
+/// one at least.
+fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64) -> (BTreeSet<Page>, usize) {
+    let (mut wanted, mut bytes) = (BTreeSet::new(), 0);
+    for (count, &[_, b]) in candidates.iter().enumerate() {
+        if holders.workers[b as usize] == me || wanted.contains(&b) {
+            continue;
+        }
+        bytes += 4 * u64::from(holders.sizes[b as usize]);
+        if bytes > round_bytes && count > 0 {
+            return (wanted, count);
+        }
+        wanted.insert(b);
+    }
+    (wanted, candidates.len())
+}
+
+/// Fetches the sets of pages from their holders.
+fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet<Page>) -> Result<Fetched> {
+    let me = net.index() as u32;
+    let asked = wanted.iter().map(|&page| [page, me]);
+    let mut asked = net.exchange_all("sets asked for", asked, |row| holders.workers[row[0] as usize] as usize)?;
+    asked.sort_unstable();
+
+    let mut end = 0;
+    let place = |page: Page| {
+        let begin = end;
+        end += holders.sizes[page as usize] as usize;
+        (page, begin)
+    };
+    let pages: Vec<(Page, usize)> = wanted.into_iter().map(place).collect();
+    let mut fetched = Fetched { pages, shingles: vec![0; end] };
+    // How much of each set has arrived.
+    let mut arrived = vec![0; fetched.pages.len()];
+    let (mut left, mut room) = (asked.iter(), Vec::new());
+    let source = |send: &mut dyn FnMut(Piece)| {
+        let mut sent = 0;
+        while sent < 1 << 12 {
+            let Some(&[page, to]) = left.next() else { return Ok(false) };
+            for some in held.set(page, &mut room)?.chunks(14) {
+                let mut shingles = [0; 14];
+                shingles[..some.len()].copy_from_slice(some);
+                send(Piece { to, page, shingles });
+                sent += 1;
+            }
+        }
+        Ok(true)
+    };
+    net.exchange_from(
+        "sets of shingles",
+        source,
+        |piece| piece.to as usize,
+        |pieces| {
+            // Those of one page have one sender, so they come in order.
+            for piece in pieces {
+                let number = fetched.number(piece.page);
+                let begin = fetched.pages[number].1 + arrived[number];
+                let some = 14.min(holders.sizes[piece.page as usize] as usize - arrived[number]);
+                fetched.shingles[begin..begin + some].copy_from_slice(&piece.shingles[..some]);
+                arrived[number] += some;
+            }
+            Ok(())
+        },
+    )?;
+    Ok(fetched)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_the_least_memory_a_bucket_of_keys_takes_a_quarter_at_most() {
+        for keys_bytes in [0, 1, 1 << 20, 1 << 27, 3 << 30, 1 << 36] {
+            let share = least_bytes(keys_bytes);
+            let buckets = 1u64 << buckets_bits(keys_bytes, share);
+            assert!(buckets * BLOCK_BYTES as u64 <= share / 8 && keys_bytes / buckets <= share / 4, "{keys_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_round_fetches_what_has_room_and_one_set_at_least() {
+        let holders = Holders { workers: vec![0, 0, 1, 1, 1], sizes: vec![100, 100, 100, 100, 1000] };
+        let candidates = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [1, 4]];
+        let of = |bytes| {
+            let (wanted, count) = round(&candidates, &holders, 0, bytes);
+            (wanted.into_iter().collect::<Vec<_>>(), count)
+        };
+        assert_eq!(of(1 << 20), (vec![2, 3, 4], 6));
+        assert_eq!(of(800), (vec![2, 3], 5));
+        assert_eq!(of(799), (vec![2], 2));
+        assert_eq!(round(&candidates[5..], &holders, 0, 10), (BTreeSet::from([4]), 1));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the shingles of a text are made of, as a user writes it: `words:5`, `tokens:5`, `chars:20`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The units of a shingle, and how many of them it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Shingling {
+    /// Words as in `text::words`: case-folded, without punctuation.
+    Words(u32),
+    /// What stands between white space, as it is.
+    Tokens(u32),
+    /// Characters in lower case, with one space for each run of white space.
+    Chars(u32),
+}
+
+/// Most units of a shingle.
+const MOST_UNITS: u32 = 1000;
+
+impl FromStr for Shingling {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shingling, String> {
+        let wrong =
+            || format!("{text:?} is no shingle such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} units");
+        let (unit, count) = text.split_once(':').ok_or_else(wrong)?;
+        let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(wrong)?;
+        match unit {
+            "words" => Ok(Shingling::Words(count)),
+            "tokens" => Ok(Shingling::Tokens(count)),
+            "chars" => Ok(Shingling::Chars(count)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Shingling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shingling::Words(count) => write!(f, "words:{count}"),
+            Shingling::Tokens(count) => write!(f, "tokens:{count}"),
+            Shingling::Chars(count) => write!(f, "chars:{count}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Shingling {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Shingling, String> {
+        text.parse()
+    }
+}
+
+impl From<Shingling> for String {
+    fn from(shingling: Shingling) -> String {
+        shingling.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shingles_are_read_as_they_are_written() {
+        for text in ["words:5", "tokens:1", "chars:1000"] {
+            assert_eq!(text.parse::<Shingling>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "words", "words:0", "words:1001", "words:x", "lines:2"] {
+            assert!(wrong.parse::<Shingling>().is_err(), "{wrong}");
+        }
+    }
+}

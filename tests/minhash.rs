@@ -1,0 +1,193 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::json;
+use webtwin::dataflow::clusters::links;
+use webtwin::dataflow::pairs::exact;
+use webtwin::dataflow::pairs::minhash_pairs::{self, MinhashCounts};
+use webtwin::dataflow::reading::captures::settle;
+use webtwin::dataflow::shuffle::directory::Partitions;
+use webtwin::engine::{Cluster, run};
+use webtwin::ids::Page;
+use webtwin::job::{Guard, Job, Minhash};
+use webtwin::minhash::bands::Bands;
+use webtwin::minhash::pairs::by_definition;
+use webtwin::minhash::resemblance::Threshold;
+use webtwin::minhash::signature::Permutations;
+use webtwin::overlap::SimilarPair;
+use webtwin::overlap::neighbours::{Linked, keep_apart};
+
+use crate::support::crawl::{MadePage, shelf};
+use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+
+/// Pages on a few hosts, some of them captured twice and some without text, whose sets of shingles resemble each other.
+fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
+    let page = (0u32..4, 0u32..12, 0u64..4, prop::collection::vec(0u64..40, 0..5), any::<bool>());
+    let links = prop::collection::vec(prop::collection::vec((0u32..4, 0u32..12), 0..4), 60);
+    (prop::collection::vec(page, 1..60), links).prop_map(|(pages, links)| {
+        let url = |host: u32, path: u32| format!("http://h{host}.example/{path}");
+        let made =
+            pages.into_iter().zip(links).enumerate().map(|(time, ((host, path, like, own, is_empty), links))| {
+                // Pages that are alike share 30 numbers, less those that are their own.
+                let shared = (0..30).map(|number| 100 * like + 60 + number);
+                let all = shared.chain(own).filter(|_| !is_empty || path > 0);
+                let links = links.into_iter().map(|(host, path)| url(host, path));
+                MadePage { time: time as i64, ..MadePage::at(url(host, path)).chunks(all).links(links) }
+            });
+        made.collect()
+    })
+}
+
+fn settings() -> impl Strategy<Value = Minhash> {
+    let guard = prop::sample::select(vec![Guard::None, Guard::Neighbours, Guard::Auto]);
+    (1u32..12, 1u32..4, 10u32..=100, 2u32..15, guard).prop_map(|(bands, rows, hundredths, max_documents, guard)| {
+        let threshold = f64::from(hundredths) / 100.0;
+        Minhash { bands, rows, threshold, max_documents, guard, ..Job::default().minhash }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_pairs_of_all_workers_are_those_of_the_definition(
+        pages in crawl(), settings in settings(), workers in 1usize..4
+    ) {
+        let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+            let mut shelf = shelf(&pages, net.index(), net.peers());
+            let partitions = Partitions::new(8, net.peers());
+            let crawl = settle(net, &mut shelf, &[0], partitions)?;
+            let exact_pairs = exact::fold(net, &shelf)?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let job = Job { minhash: settings, ..Job::default() };
+            let found = minhash_pairs::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
+            let sets = shelf.sets.as_ref().unwrap();
+            let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
+            let sets = shelf.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
+            Ok((found, sets, exact_pairs, links, crawl.directory.hosts.clone()))
+        }).unwrap();
+        let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
+        let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();
+        let sets: Vec<Vec<u32>> = sets.into_values().collect();
+        let (bands, hosts) = (Bands::of(&settings), &parts[0].4);
+        let permutations = Permutations::new(bands.permutations());
+        let keys: Vec<Vec<u64>> = sets.iter().zip(0..).map(|(set, page)| {
+            let mut signature = Vec::new();
+            permutations.signature(set, &mut signature);
+            let is_compared = !set.is_empty() && exact_pairs.iter().all(|pair| pair.b != page);
+            bands.keys(&signature).filter(|_| is_compared).collect()
+        }).collect();
+
+        let threshold = Threshold::new(settings.threshold);
+        let resemblance = |x: &[u32], y: &[u32]| threshold.reached_millionths(x, y);
+        let (similar, left_out) = by_definition(&keys, &sets, settings.max_documents as usize, resemblance);
+        let mut want: Vec<_> = similar.iter().map(|&(a, b, value)| SimilarPair { a, b, value }).collect();
+        if settings.guard != Guard::None {
+            let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.3.clone()).collect();
+            let linked: Vec<Linked> = (0..hosts.len() as Page).map(|page| {
+                let home = |target: &Page| hosts[*target as usize] == hosts[page as usize];
+                Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
+            }).collect();
+            let links_from = |host| links.iter().any(|link| hosts[link.0 as usize] == host);
+            let has_links = |host| settings.guard == Guard::Neighbours || links_from(host);
+            keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, |_, _| 1);
+        }
+        let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.0.clone()).collect();
+        got.sort_unstable();
+        let guarded = (similar.len() - want.len()) as u64;
+        prop_assert_eq!(got, want);
+
+        let compared = keys.iter().filter(|keys| !keys.is_empty()).count() as u64;
+        let (every_pair, _) = by_definition(&keys, &sets, settings.max_documents as usize, |_, _| Some(0));
+        let candidates = every_pair.len() as u64;
+        let counts = MinhashCounts { pages: compared, candidates, left_out, similar: similar.len() as u64, guarded };
+        prop_assert!(parts.iter().all(|part| part.0.1 == counts), "{:?}, not {counts:?}", parts[0].0.1);
+    }
+}
+
+/// Texts of 80 words in groups of four: each but the first of a group has words of its own in place of some.
+fn texts() -> Vec<String> {
+    let text = |number: usize| {
+        let (group, member) = (number / 4, number % 4);
+        let is_own = |at: usize| member > 0 && at % 40 < member * 2;
+        let word = |at: usize| if is_own(at) { format!("own{number}x{at}") } else { format!("w{group}x{at}") };
+        (0..80).map(word).collect::<Vec<_>>().join(" ")
+    };
+    (0..120).map(text).collect()
+}
+
+#[test]
+fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let url = |row: usize| format!("http://h{row}.example/");
+    let line = |(row, text): (usize, String)| format!("{}\n", json!({ "url": url(row), "text": text }));
+    std::fs::write(at("texts.jsonl"), texts().into_iter().enumerate().map(line).collect::<String>()).unwrap();
+    let set = |setting: &'static str| ["--set", setting];
+    let settings = [set("similar.by=minhash"), set("minhash.threshold=0.6"), set("minhash.guard=none")].concat();
+    let input = at("texts.jsonl");
+    let (out, told) =
+        the_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());
+    succeed(&["dedup", &input, "--output", &at("dedup"), "--threshold", "0.6"]);
+
+    let urls: BTreeMap<u64, String> = rows(&out, "pages")
+        .iter()
+        .map(|row| (row["doc_id"].as_u64().unwrap(), row["url"].as_str().unwrap().to_string()))
+        .collect();
+    let pairs: BTreeMap<[String; 2], u64> = rows(&out, "pairs")
+        .iter()
+        .map(|row| {
+            assert_eq!(row["measure"], "minhash");
+            let mut ends = ["a", "b"].map(|end| urls[&row[end].as_u64().unwrap()].clone());
+            ends.sort();
+            (ends, row["value"].as_u64().unwrap())
+        })
+        .collect();
+    let removed = rows(&at("dedup"), "removed");
+    assert!(removed.len() > 60, "{}", removed.len());
+    for row in &removed {
+        let mut ends = ["row", "kept_row"].map(|end| url(row[end].as_u64().unwrap() as usize));
+        ends.sort();
+        let millionths = (row["similarity"].as_f64().unwrap() * 1e6) as u64;
+        assert!(pairs.get(&ends).is_some_and(|value| value.abs_diff(millionths) <= 1), "{row}");
+    }
+    assert!(told.contains(&format!("{} similar pairs by minhash", pairs.len())), "{told}");
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(format!("{out}/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["recipes"]["minhash"], "shingles-words-5-xxh3-32-minima-xor-multiply-v1");
+    assert_eq!(manifest["counts"]["similar_pairs"], json!(pairs.len()));
+}
+
+#[test]
+fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_taken_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "3000", "--seed", "7", "--output", &at("crawl")]);
+    succeed(&["synth", "--pages", "3000", "--seed", "7", "--truth", &at("truth.tsv")]);
+    let input = at("crawl") + "/*.warc.gz";
+    let common = ["run", "--input", &input, "--set", "effort.shard_bytes=65536", "--set", "similar.by=minhash"];
+    let (whole, told) = the_same_on_any_workers(folder.path(), "run", &common);
+    assert!(told.contains("similar pairs by minhash, of which the guard `auto` refused"), "{told}");
+
+    let report: serde_json::Value =
+        serde_json::from_str(&succeed(&["evaluate", &whole, "--truth", &at("truth.tsv"), "--json"])).unwrap();
+    let ours = |what: &str| {
+        let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
+        row["ours"].as_f64().unwrap()
+    };
+    assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{report}");
+
+    // Too little memory for all of the input; what was read before is recorded.
+    let with = |more: &[&'static str]| [&common[..], &["--workers", "2"], more].concat();
+    let little = ["--output", "", "--resume", "--set", "effort.memory_bytes=40500000"];
+    let output = at("little");
+    let mut stopped = with(&little);
+    let place = stopped.iter().position(|argument| argument.is_empty()).unwrap();
+    stopped[place] = &output;
+    fail(&stopped, 9);
+    let mut taken_up = with(&["--output", "", "--resume", "--set", "effort.memory_bytes=300000000"]);
+    taken_up[place] = &output;
+    let done = webtwin(&taken_up).output().unwrap();
+    assert!(done.status.success() && !said(&done).contains(" 0 work items taken"), "{}", said(&done));
+    assert!(files(&output) == files(&whole));
+}
