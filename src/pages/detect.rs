@@ -3,12 +3,16 @@
 use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
+use super::zip_entries;
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
 
 /// Bytes of a file, and decoded bytes, that are examined.
 pub(super) const HEAD: usize = 64 << 10;
+
+/// First bytes of a zip archive: a first entry, or the end of an empty directory.
+const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -27,6 +31,8 @@ pub enum Kind {
     Parquet,
     /// One page of HTML.
     HtmlFile,
+    /// A zip archive with WARC files, such as a WACZ.
+    Zip,
 }
 
 /// Detects the format of a file; `name` is used in messages, and as a last resort.
@@ -53,6 +59,9 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
     let raw = file.read_at(0, HEAD)?;
     if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
         return Ok(Ok(Kind::Parquet));
+    }
+    if ZIP_MARKS.iter().any(|mark| raw.starts_with(mark)) {
+        return Ok(zip_entries::entries(file)?.map(|_| Kind::Zip));
     }
     // A WARC in zstd may begin with its dictionary, without which nothing decodes.
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
@@ -140,7 +149,7 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"{\0", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\0{", "not_utf8: UTF-16; convert it to UTF-8"),
-        (b"PK\x03\x04", "a zip archive; unpack it"),
+        (b"PK\x03\x04", "a compressed zip archive; decompress it"),
         (b"BZh", "compressed with bzip2; recompress it with gzip or zstd"),
         (b"\xfd7zXZ\0", "compressed with xz; recompress it with gzip or zstd"),
         (b"filedesc://", "an ARC file, the forerunner of WARC; convert it with `warcio recompress`"),
@@ -157,7 +166,20 @@ fn is_crawl_name(name: &str) -> bool {
 
 /// Whether the name is that of a format of which each file is a crawl, or a part of one.
 pub(super) fn claims_records(name: &str) -> bool {
-    ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc", ".parquet"]) || claims_lines(name)
+    claims_archive(name)
+        || ends_in(name, &[".wacz"])
+        || ends_in(uncompressed(name), &[".parquet"])
+        || claims_lines(name)
+}
+
+/// Whether the name is that of a WARC or ARC file.
+pub(super) fn claims_archive(name: &str) -> bool {
+    ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc"])
+}
+
+/// Whether the name is that of a zip archive.
+pub(super) fn is_zip_name(name: &str) -> bool {
+    ends_in(name, &[".wacz", ".zip"])
 }
 
 /// Whether the name is that of lines of JSON.
@@ -284,7 +306,7 @@ mod tests {
             ("UTF-16 with a mark (133)", [b"\xff\xfe", &utf16(line)[..]].concat(), "x.jsonl", "not_utf8"),
             ("UTF-16 without", utf16(line), "x.jsonl", "not_utf8"),
             ("empty Parquet (142)", Vec::new(), "x.parquet", "bad_parquet"),
-            ("zip", b"PK\x03\x04".to_vec(), "x", "zip"),
+            ("zip", b"PK\x03\x04".to_vec(), "x", "a damaged zip archive"),
             ("xz", b"\xfd7zXZ\0".to_vec(), "x", "xz"),
             ("ARC", gzip(b"filedesc://a.arc 0.0.0.0"), "x.arc.gz", "ARC"),
             ("compressed HTML", gzip(b"<html>"), "x", "compressed HTML"),
