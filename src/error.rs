@@ -47,7 +47,8 @@ pub enum Error {
 
     /// More records of one file were bad than `--max-bad` allows.
     #[error(
-        "input {input}: {bad} of {read} records are bad, more than the allowed share {allowed}; see the reasons: {reasons}"
+        "input {input}: {bad} of {read} records are bad, more than the allowed share {allowed}: {reasons}; the first is {example}; \
+         --max-bad allows more"
     )]
     TooManyBad {
         /// File with the bad records.
@@ -60,6 +61,8 @@ pub enum Error {
         allowed: String,
         /// Commonest reasons with counts.
         reasons: String,
+        /// The first bad record: reason, offset, detail.
+        example: String,
     },
 
     /// The store did not tell whether the manifest was written.

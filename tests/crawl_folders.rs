@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use crate::bad_warc::build::{Record, gzip};
+use crate::bad_warc::build::{Record, gzip, html};
 use crate::containers::zipped;
 use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
@@ -67,8 +67,14 @@ fn put_side_files(crawl: &Path) -> usize {
         ("indexes/index.cdxj", b"example,h)/a 20260101000000 {\"url\": \"http://h.example/a\"}\n"),
         ("logs/crawl.log", b"{\"timestamp\":\"2026-01-01T00:00:00Z\",\"logLevel\":\"info\",\"message\":\"x\"}\n"),
         ("pages/pages.jsonl", b"{\"format\":\"json-pages-1.0\"}\n{\"id\":\"1\",\"url\":\"http://h.example/a\"}\n"),
-        ("site.zip", &zipped(&[("truth.tsv", b"url
-")])),
+        (
+            "site.zip",
+            &zipped(&[(
+                "truth.tsv",
+                b"url
+",
+            )]),
+        ),
         ("stats.json", b"{\n  \"crawled\": 3\n}\n"),
     ];
     for (name, bytes) in side_files {
@@ -147,4 +153,40 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
     // Named once and found twice, it is named.
     let named = ["run", "--input", &at("crawl"), "--input", &at("crawl/crawl.log"), "--output", &at("out")];
     assert!(fail(&named, 3).contains("crawl.log: not_warc"));
+}
+
+#[test]
+fn the_report_tells_reasons_what_was_mended_and_which_file_is_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let whole = wget_crawl(&["a", "b", "c"]);
+    std::fs::write(at("whole.warc.gz"), &whole).unwrap();
+    let lie = html("Content-Encoding: gzip\r\n", b"<p>not encoded at all");
+    std::fs::write(at("lie.warc.gz"), gzip(&Record::with("d", lie).bytes())).unwrap();
+    for cut in [3, 40, whole.len() / 2] {
+        std::fs::write(at("torn.warc.gz"), &whole[..whole.len() - cut]).unwrap();
+        let out = at(&format!("out-{cut}"));
+        let files = [at("whole.warc.gz"), at("lie.warc.gz"), at("torn.warc.gz")];
+        let inputs: Vec<&str> = files.iter().flat_map(|file| ["--input", file]).collect();
+        let told = said(&webtwin(&[&["run", "--output", &out], &inputs[..]].concat()).output().unwrap());
+        let (kept, rejected) = records(&out);
+        assert_eq!((kept, &rejected["truncated"]), (4, &serde_json::json!(1)), "{told}");
+        assert!(told.contains(&format!("{} is torn: it ends within the record at offset ", files[2])), "{told}");
+        assert_eq!(told.matches(" is torn").count(), 1, "{told}");
+        assert!(told.contains(&format!("  rejected: {} not_a_page_record, ", rejected["not_a_page_record"])), "{told}");
+        assert!(told.contains("  kept, but mended: 1 encoding_lie\n"), "{told}");
+    }
+}
+
+#[test]
+fn too_many_bad_records_are_told_with_the_first_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let sound = Record::of("a").bytes();
+    let bad = |name: &str| Record::with(name, b"no status line".to_vec()).bytes();
+    std::fs::write(at("bad.warc"), [sound.clone(), bad("b"), sound.clone(), bad("c")].concat()).unwrap();
+    let run = ["run", "--input", &at("bad.warc"), "--output", &at("out")];
+    let message = fail(&run, 5);
+    let first = format!("the first is bad_http_status at offset {}: the payload does not start", sound.len());
+    assert!(message.contains(&first) && message.contains("--max-bad") && message.contains("2 of 4"), "{message}");
 }

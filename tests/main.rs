@@ -51,6 +51,12 @@ mod rendezvous;
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
 
+// Redirects carry links through.
+mod redirects;
+
+// Revisit records mean the pages they refer to.
+mod revisits;
+
 // Objects in a real S3 server on loopback.
 mod s3;
 

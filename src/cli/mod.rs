@@ -8,6 +8,7 @@ mod hamming;
 mod plan;
 mod progress;
 mod quantity;
+mod records;
 mod reproduce;
 mod run;
 mod show;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Log, Watcher};
-use super::{JobArgs, WorkerArgs, plan, signals};
+use super::{JobArgs, WorkerArgs, plan, records, signals};
 use crate::console::tell;
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
@@ -253,10 +253,8 @@ fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Locat
 /// Reports the main figures of a study on stderr.
 fn report_study(summary: &dataflow::study::Summary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
-    tell(format_args!(
-        "{} records read: {} pages, {} documents",
-        summary.records.read, web.pages, tables.complete.documents
-    ));
+    records::report(&summary.records);
+    tell(format_args!("{} pages, {} documents", web.pages, tables.complete.documents));
     let parts =
         [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
     for (name, part) in parts {
@@ -296,11 +294,7 @@ fn tell_truth(url: &str, folder: &Location) -> Result<()> {
 
 /// Reports the main figures of a run on stderr.
 fn report(summary: &Summary, folder: &str) {
-    let rejected: u64 = summary.records.rejected.values().sum();
-    tell(format_args!(
-        "{} records read: {} pages kept, {rejected} rejected",
-        summary.records.read, summary.records.kept
-    ));
+    records::report(&summary.records);
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

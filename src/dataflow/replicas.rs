@@ -5,11 +5,13 @@ use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use crate::dataflow::reading::progress::Laps;
+use crate::dataflow::reading::revisits;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
+use crate::pages::record::Reason;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
@@ -23,7 +25,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors)?;
-    found.summary.records = account(net, &shelf, &found.crawl)?;
+    found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
     queue.progress.enter("writing");
@@ -48,8 +50,10 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 /// [`Error::Setting`] when they would cut them into different work items.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(WorkerPages, Vec<u64>)> {
     same_inputs(net, queue, job.effort.shard_bytes)?;
-    let shelf = read(net, queue, job)?;
+    let mut shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
+    shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))
 }
@@ -108,10 +112,8 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()>
 /// Fails when an input has too many bad records.
 fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut all = ByInput::new();
-    for (input, (read, reasons)) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
-        let sum = all.entry(input).or_default();
-        sum.0 += read;
-        reasons.into_iter().for_each(|(reason, n)| *sum.1.entry(reason).or_default() += n);
+    for (input, reading) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
+        all.entry(input).or_default().add(reading);
     }
     hold_against_max_bad(&all, &queue.work.inputs, job.input.max_bad)
 }
@@ -120,11 +122,14 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 ///
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
-pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Records> {
+pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inputs: &[String]) -> Result<Records> {
     let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in &shelf.rejections {
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
+        if rejection.reason == Reason::Truncated {
+            mine.torn.insert(inputs[rejection.source as usize].clone(), rejection.offset);
+        }
     }
     for reason in crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
         *mine.mended.entry(reason.as_str().into()).or_default() += 1;
@@ -136,6 +141,10 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> 
         records.kept += part.kept;
         part.rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
         part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
+        for (input, offset) in part.torn {
+            let last = records.torn.entry(input).or_default();
+            *last = offset.max(*last);
+        }
     }
     records.read -= read_twice;
     let told: u64 = records.rejected.values().sum();

@@ -11,6 +11,8 @@ pub struct Job {
     pub kind: JobKind,
     /// Where the crawl is and how it is read.
     pub input: Input,
+    /// Which URLs stand for others, so that links to them count as links to those.
+    pub links: Links,
     /// Where the result is written.
     pub output: Output,
     /// How text is cut into chunks.
@@ -115,8 +117,20 @@ pub struct Input {
     pub max_bad: f64,
     /// Field names of JSONL and Parquet rows.
     pub fields: Fields,
+    /// Whether digests in WARC records are checked.
+    pub digests: Digests,
     /// Limits of a single record.
     pub limits: Limits,
+}
+
+/// What is done with the digests that WARC records give of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Digests {
+    /// A page whose digests do not fit is kept and counted as mended (`digest_mismatch`).
+    Check,
+    /// Nothing.
+    Ignore,
 }
 
 /// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
@@ -163,6 +177,17 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { record_bytes: 16 << 20, head_bytes: 64 << 10, ratio: 1000, encodings: 3, links: 10_000 }
     }
+}
+
+/// Which URLs stand for others: a link to one of them counts as a link to the page that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// URLs whose record is a redirect (301, 302, 303, 307, 308).
+    pub redirects: bool,
+    /// Pages with `<meta http-equiv=refresh>` that lead to another URL within 10 seconds.
+    pub refresh: bool,
+    /// Pages with `<link rel=canonical>` that name another URL.
+    pub canonical: bool,
 }
 
 /// Where the result goes.
@@ -439,8 +464,10 @@ impl Default for Job {
                 base: "http://localhost/".into(),
                 max_bad: 0.01,
                 fields: Fields::default(),
+                digests: Digests::Ignore,
                 limits: Limits::default(),
             },
+            links: Links { redirects: true, refresh: true, canonical: false },
             output: Output { url: String::new(), partitions: 16, fprint_docid: false },
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
             overlap: Overlap {

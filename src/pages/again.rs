@@ -19,7 +19,7 @@ use crate::synth::Synth;
 /// Gaps between two records up to this many bytes are read rather than sought across.
 const GAP_BYTES: u64 = 256 << 10;
 
-/// An input of a run, as it is now.
+/// An input of a finished run, as it is now.
 #[derive(Debug)]
 pub struct Again(Source);
 
@@ -42,10 +42,23 @@ impl Again {
     /// # Errors
     /// Those of the input and of the sink.
     ///
+    /// # Cost
     /// Bytes between two records less than 256 KiB apart are read, too; compressed files without members and row groups
     /// of Parquet are read as a whole.
-    /// and so are the row groups of Parquet.
     pub fn read(
+        &self,
+        offsets: &[u64],
+        is_wanted: impl Fn(&str) -> bool,
+        input: &Input,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        self.0.read_at(offsets, is_wanted, input, sink)
+    }
+}
+
+impl Source {
+    /// As [`Again::read`].
+    pub(super) fn read_at(
         &self,
         offsets: &[u64],
         is_wanted: impl Fn(&str) -> bool,
@@ -57,11 +70,11 @@ impl Again {
             || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
         // WARC, plain JSONL and made-up crawls can be entered at an offset; the others are read in their smallest
         // independent piece.
-        match &self.0 {
+        match self {
             Source::Warc(origin) => {
                 let file = origin.open()?;
                 for range in stretches() {
-                    warc::read_range(&*file, range, limits, sink)?;
+                    warc::read_range(&*file, range, limits, input.digests, sink)?;
                 }
             }
             Source::Jsonl(location, stamp, Compression::None) => {

@@ -4,7 +4,7 @@
 use url::{Position, Url};
 
 use super::detect::is_html;
-use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
+use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
@@ -23,7 +23,7 @@ pub fn read_files(folder: &Location, files: &[Listed], base: &str, limits: &Limi
     let base = parse_base(base)?;
     for listed in files {
         let relative = relative(folder, &listed.location);
-        let refuse = |reason, detail| Found::Refused(Refused { offset: 0, reason, detail });
+        let refuse = |reason, detail: String| Found::Refused(Refused::new(0, reason, detail));
         if listed.stamp.bytes > limits.record_bytes {
             let detail =
                 format!("{relative}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
@@ -47,6 +47,7 @@ pub fn read_files(folder: &Location, files: &[Listed], base: &str, limits: &Limi
             form: Form::Html,
             offset: 0,
             mended: None,
+            names: Names::default(),
         }))?;
     }
     Ok(())

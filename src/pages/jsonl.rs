@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::decoded::{Compression, Decoded, FileReader, sort_out};
 use super::fetch_time;
-use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
+use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::Result;
 use crate::job::Fields;
 use crate::job::Limits;
@@ -110,11 +110,8 @@ fn read_lines(
         if newline.is_some() || at_end {
             if !skipping && (length > 0 || !at_end) {
                 if length > limit as u64 {
-                    sink(Found::Refused(Refused {
-                        offset: start,
-                        reason: Reason::RecordTooLarge,
-                        detail: format!("a line of {length} bytes; limits.record_bytes is {limit}"),
-                    }))?;
+                    let detail = format!("a line of {length} bytes; limits.record_bytes is {limit}");
+                    sink(Found::Refused(Refused::new(start, Reason::RecordTooLarge, detail)))?;
                 } else if held.is_empty() {
                     line(piece, start, fields, sink)?;
                 } else {
@@ -148,7 +145,7 @@ fn read_lines(
 /// Refuses the rest of a file from `offset` on, or ends the run if its store failed.
 fn refuse_rest(error: io::Error, offset: u64, sink: &mut Sink<'_>) -> Result<()> {
     let (reason, detail) = sort_out(error)?;
-    sink(Found::Refused(Refused { offset, reason, detail }))
+    sink(Found::Refused(Refused::new(offset, reason, detail)))
 }
 
 fn line(bytes: &[u8], offset: u64, fields: &Fields, sink: &mut Sink<'_>) -> Result<()> {
@@ -162,7 +159,7 @@ fn line(bytes: &[u8], offset: u64, fields: &Fields, sink: &mut Sink<'_>) -> Resu
     };
     sink(match page {
         Ok(page) => Found::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
-        Err((reason, detail)) => Found::Refused(Refused { offset, reason, detail }),
+        Err((reason, detail)) => Found::Refused(Refused::new(offset, reason, detail)),
     })
 }
 
@@ -201,6 +198,7 @@ fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, St
         offset: 0,
         length: 0,
         mended: fetched.is_none().then_some(Reason::BadDate),
+        names: Names::default(),
     })
 }
 

@@ -11,7 +11,7 @@ use parquet::file::reader::FileReader;
 use parquet::schema::types::{ColumnDescPtr, Type};
 
 use super::fetch_time;
-use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
+use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::{Error, Result};
 use crate::job::Fields;
 use crate::job::Limits;
@@ -87,11 +87,10 @@ impl ParquetRows {
             match self.read_group(group, &mut row, end, limits, sink) {
                 Ok(()) => {}
                 Err(Fault::Run(error)) => return Err(error),
-                Err(Fault::Content(reason)) => sink(Found::Refused(Refused {
-                    offset: row,
-                    reason: Reason::BadParquet,
-                    detail: format!("{} rows of row group {group} cannot be read: {reason}", end - row),
-                }))?,
+                Err(Fault::Content(reason)) => {
+                    let detail = format!("{} rows of row group {group} cannot be read: {reason}", end - row);
+                    sink(Found::Refused(Refused::new(row, Reason::BadParquet, detail)))?;
+                }
             }
             row = end;
         }
@@ -214,7 +213,7 @@ fn found(
     time: Option<Option<i64>>,
     limits: &Limits,
 ) -> Found {
-    let refuse = |reason, detail: &str| Found::Refused(Refused { offset: row, reason, detail: detail.to_string() });
+    let refuse = |reason, detail: &str| Found::Refused(Refused::new(row, reason, detail));
     let Some(url) = url else { return refuse(Reason::BadField, "the URL is null") };
     let Ok(url) = std::str::from_utf8(url.data()) else { return refuse(Reason::NotUtf8, "the URL is no UTF-8") };
     let (body, form) = match (html, text) {
@@ -239,6 +238,7 @@ fn found(
         form,
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
+        names: Names::default(),
     })
 }
 

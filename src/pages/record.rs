@@ -35,6 +35,17 @@ pub struct RawPage {
     pub length: u64,
     /// Damage that was repaired while reading, as a [`Reason`]; the page is kept.
     pub mended: Option<Reason>,
+    /// By what revisit records may refer to the page's record.
+    pub names: Names,
+}
+
+/// By what a record may be referred to, beside its URL and date; each as a hash, 0 where it has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Names {
+    /// `WARC-Record-ID`.
+    pub id: u64,
+    /// `WARC-Payload-Digest`.
+    pub payload: u64,
 }
 
 /// A record that was read and not kept.
@@ -46,6 +57,55 @@ pub struct Refused {
     pub reason: Reason,
     /// Details for people: a value, an expectation; never page text.
     pub detail: String,
+    /// What the record says of pages, although it is none.
+    pub means: Option<Box<Means>>,
+}
+
+impl Refused {
+    /// A record that says nothing of any page.
+    pub fn new(offset: u64, reason: Reason, detail: impl Into<String>) -> Refused {
+        Refused { offset, reason, detail: detail.into(), means: None }
+    }
+}
+
+/// What a record that is no page says of pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Means {
+    /// A page is what another record holds.
+    Revisit(Revisit),
+    /// Its URL leads to another.
+    Redirect(Redirect),
+}
+
+/// A response that leads to another URL (301, 302, 303, 307, 308).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// Target URL as in the crawl, not yet canonical.
+    pub url: String,
+    /// As [`RawPage::fetch_time`].
+    pub fetch_time: i64,
+    /// `Location`, as written: relative to `url`, or absolute.
+    pub location: String,
+}
+
+/// A WARC revisit record: its URL was fetched again, and another record holds what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revisit {
+    /// Target URL as in the crawl, not yet canonical.
+    pub url: String,
+    /// As [`RawPage::fetch_time`].
+    pub fetch_time: i64,
+    /// As [`RawPage::length`].
+    pub length: u64,
+    /// Its own record id, and the digest of the payload that it does not repeat; none where the server said no more than
+    /// that nothing has changed.
+    pub names: Names,
+    /// Record id of the original, as a hash; 0 if it is not named.
+    pub refers_to: u64,
+    /// URL of the original; empty if it is not named.
+    pub refers_to_url: String,
+    /// Fetch time of the original; 0 if it is not named.
+    pub refers_to_time: i64,
 }
 
 /// One result of a reader, per record.
@@ -98,8 +158,10 @@ reasons! {
     /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type,
     /// or a target that is no http(s) URL.
     NotAPageRecord = "not_a_page_record", NoPage;
-    /// A WARC revisit record: its payload is in another record.
+    /// A WARC revisit record whose original is not in the input, or is no page.
     Revisit = "revisit", NoPage;
+    /// The first segment of a record that is continued in other records.
+    Segmented = "segmented", NoPage;
     /// HTTP status other than 2xx.
     StatusNot2xx = "status_not_2xx", NoPage;
     /// Media type that is neither HTML nor plain text.
@@ -116,6 +178,8 @@ reasons! {
     HeaderTooLarge = "header_too_large", Bad;
     /// Content-Length missing, doubled, negative, not a number, or beyond the end of its file.
     BadContentLength = "bad_content_length", Bad;
+    /// A digest is given, and none that is given fits; the page is kept as it is.
+    DigestMismatch = "digest_mismatch", Bad;
     /// The date cannot be read; the page counts as fetched at time 0.
     BadDate = "bad_date", Bad;
     /// A record over `limits.record_bytes`.
@@ -126,7 +190,7 @@ reasons! {
     BadCompression = "bad_compression", Bad;
     /// A gzip member whose checksum or length is wrong though its data decodes.
     GzipCrc = "gzip_crc", Bad;
-    /// A gzip member or record that ends with the file.
+    /// A record, member or frame within which the file ends, or encoded content that ends early.
     Truncated = "truncated", Bad;
     /// Bytes between records that belong to no record.
     Garbage = "garbage", Bad;

@@ -12,7 +12,7 @@ use super::decoded::Compression;
 use super::detect::{Kind, detect, is_html};
 use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
-use super::record::{Form, Found, RawPage, Sink};
+use super::record::{Form, Found, Names, RawPage, Sink};
 use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::warc::{self, RangeEnd};
 use super::zip_entries::{Entry, Slice, entries};
@@ -201,7 +201,7 @@ impl Work {
         match &self.sources[item.input as usize] {
             Source::Warc(origin) => {
                 let file = origin.open()?;
-                return warc::read_range(&*file, item.piece.clone(), limits, sink);
+                return warc::read_range(&*file, item.piece.clone(), limits, input.digests, sink);
             }
             Source::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
@@ -224,6 +224,14 @@ impl Work {
             Source::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
         }
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
+    }
+
+    /// Yields the records of an input at `offsets`, ascending, and possibly others near them.
+    ///
+    /// # Errors
+    /// As [`Work::read`].
+    pub fn read_again(&self, input: u32, offsets: &[u64], settings: &Input, sink: &mut Sink<'_>) -> Result<()> {
+        self.sources[input as usize].read_at(offsets, |_| true, settings, sink)
     }
 
     /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
@@ -257,6 +265,7 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
             form: Form::Html,
             offset: number,
             mended: None,
+            names: Names::default(),
         }))?;
     }
     Ok(())

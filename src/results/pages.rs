@@ -3,7 +3,7 @@
 //! A run keeps nothing of a page but its row in the table `pages`. So reading a text needs the input as it was, and
 //! each page that is read again is checked against its row: length, length of the text, fingerprint of the text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Run;
 use crate::chunks::{bytes, instead_of_text, whole};
@@ -16,18 +16,25 @@ use crate::pages::record::{Form, Found, RawPage};
 use crate::pages::url::CanonicalUrl;
 use crate::storage::table::Table;
 
-/// The table `pages` of a run, in memory.
+/// The table `pages` of a run, in memory, and which of its rows have their content from another record.
 #[derive(Debug)]
-pub struct Pages(pub Table);
+pub struct Pages(pub Table, BTreeMap<usize, Record>);
+
+/// Where a page's content is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Record {
+    source: String,
+    offset: u64,
+    /// Canonical URL of the record, which is not that of the page if the page's own record is a revisit.
+    url: String,
+}
 
 /// Receives a page: index of its row, the page as fetched, its visible text.
 pub type Take<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
 
-/// The columns that say where pages are in the input.
-struct Places<'p> {
+/// What rows say of their pages.
+struct Rows<'p> {
     urls: &'p [String],
-    sources: &'p [String],
-    offsets: &'p [u64],
     body_bytes: &'p [u64],
     text_bytes: &'p [u64],
     exact: &'p [FPrint],
@@ -37,9 +44,20 @@ impl Pages {
     /// Reads the table of a run.
     ///
     /// # Errors
-    /// As [`Run::table`].
+    /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
-        run.table("pages").map(Pages)
+        let mut pages = Pages(run.table("pages")?, BTreeMap::new());
+        let revisits = run.table("revisits")?;
+        if revisits.rows() > 0 {
+            let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
+            let offsets = revisits.u64("original_offset")?;
+            for (number, doc_id) in revisits.u64("doc_id")?.iter().enumerate() {
+                let Some(row) = pages.row(*doc_id)? else { continue };
+                let (source, url) = (sources[number].clone(), urls[number].clone());
+                pages.1.insert(row, Record { source, offset: offsets[number], url });
+            }
+        }
+        Ok(pages)
     }
 
     /// Doc ids, one per row, ascending.
@@ -74,62 +92,79 @@ impl Pages {
     /// # Cost
     /// One page in memory; see [`Again::read`] for what else is read.
     pub fn read(&self, rows: &[usize], input: &Input, take: &mut Take<'_>) -> Result<()> {
-        let places = Places {
+        let all = Rows {
             urls: self.urls()?,
-            sources: self.0.text("source")?,
-            offsets: self.0.u64("offset")?,
             body_bytes: self.0.u64("body_bytes")?,
             text_bytes: self.0.u64("text_bytes")?,
             exact: self.0.u64("exact")?,
         };
-        let mut rows = rows.to_vec();
-        rows.sort_unstable_by_key(|&row| (&places.sources[row], places.offsets[row], row));
-        rows.dedup();
+        let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
+        let record = |&row: &usize| {
+            let of_row = || Record { source: sources[row].clone(), offset: offsets[row], url: all.urls[row].clone() };
+            (self.1.get(&row).cloned().unwrap_or_else(of_row), row)
+        };
+        let mut records: Vec<(Record, usize)> = rows.iter().map(record).collect();
+        records.sort_unstable();
+        records.dedup();
         let mut extractor = Extractor::new(&input.limits);
-        for of_input in rows.chunk_by(|&x, &y| places.sources[x] == places.sources[y]) {
-            places.read_input(of_input, input, &mut extractor, take)?;
+        for of_input in records.chunk_by(|x, y| x.0.source == y.0.source) {
+            all.read_input(of_input, input, &mut extractor, take)?;
         }
         Ok(())
     }
 }
 
-impl Places<'_> {
-    /// Reads pages of one input, ascending by offset.
-    fn read_input(&self, rows: &[usize], input: &Input, extractor: &mut Extractor, take: &mut Take<'_>) -> Result<()> {
-        let name = &self.sources[rows[0]];
+impl Rows<'_> {
+    /// Reads pages of one input, given with their rows and ascending by offset.
+    fn read_input(
+        &self,
+        records: &[(Record, usize)],
+        input: &Input,
+        extractor: &mut Extractor,
+        take: &mut Take<'_>,
+    ) -> Result<()> {
+        let name = &records[0].0.source;
         let moved = |cause: Error| Error::input(name, format!("the run's input cannot be read again: {cause}"));
         let again = Again::open(name, input).map_err(moved)?;
-        let mut offsets: Vec<u64> = rows.iter().map(|&row| self.offsets[row]).collect();
+        let mut offsets: Vec<u64> = records.iter().map(|(record, _)| record.offset).collect();
         offsets.dedup();
-        let mut left: HashMap<&str, usize> = rows.iter().map(|&row| (self.urls[row].as_str(), row)).collect();
+        // By URL and offset of a record, which may be the content of several rows.
+        let mut left: HashMap<&str, BTreeMap<u64, Vec<usize>>> = HashMap::new();
+        for (of, row) in records {
+            left.entry(&of.url).or_default().entry(of.offset).or_default().push(*row);
+        }
         let wanted: HashSet<&str> = left.keys().copied().collect();
         let is_wanted = |url: &str| CanonicalUrl::parse(url).is_ok_and(|url| wanted.contains(url.as_str()));
         again.read(&offsets, is_wanted, input, &mut |found| {
-            let Found::Page(page) = found else { return Ok(()) };
+            let Found::Page(mut page) = found else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
-            let Some(&row) = left.get(url.as_str()) else { return Ok(()) };
-            if page.offset != self.offsets[row] || page.body.len() as u64 != self.body_bytes[row] {
-                return Ok(());
-            }
+            let Some(rows) = left.get_mut(url.as_str()).and_then(|of| of.get_mut(&page.offset)) else { return Ok(()) };
             let charset = page.charset.as_deref();
             let text = match page.form {
                 Form::Html => extractor.html(&page.body, charset, &url).text,
                 Form::Text => extractor.text(&page.body, charset).text,
             };
-            let same = [0, whole(text), instead_of_text(bytes(&page.body))].contains(&self.exact[row]);
-            if text.len() as u64 != self.text_bytes[row] || !same {
-                return Ok(());
+            let exact = [0, whole(text), instead_of_text(bytes(&page.body))];
+            let is_same = |&row: &usize| {
+                page.body.len() as u64 == self.body_bytes[row]
+                    && text.len() as u64 == self.text_bytes[row]
+                    && exact.contains(&self.exact[row])
+            };
+            if rows.first().is_some_and(is_same) {
+                for row in std::mem::take(rows) {
+                    page.url.clone_from(&self.urls[row]);
+                    take(row, &page, text)?;
+                }
             }
-            left.remove(url.as_str());
-            take(row, &page, text)
+            Ok(())
         })?;
-        match left.values().min() {
+        let lost = left.iter().flat_map(|(url, of)| of.iter().map(move |(offset, rows)| (offset, url, rows)));
+        match lost.filter(|(.., rows)| !rows.is_empty()).min() {
             None => Ok(()),
-            Some(&row) => Err(Error::input(
+            Some((offset, url, _)) => Err(Error::input(
                 name,
                 format!(
-                    "at offset {} is not {} as the run read it; the input has changed since, so run again",
-                    self.offsets[row], self.urls[row]
+                    "at offset {offset} is not {url} as the run read it; the input has changed since, so run again"
                 ),
             )),
         }

@@ -54,8 +54,8 @@ fn containers() -> Vec<Case> {
         zstd::dict::from_samples(&samples, 4096)
     };
     let mut cases = vec![
-        case("01 last member truncated", cut(members.concat(), 40), "a b c d e~(truncated)"),
-        case("01 truncated in its trailer", cut(members.concat(), 5), "a b c d e(truncated)"),
+        case("01 last member truncated", cut(members.concat(), 40), "a b c d !truncated"),
+        case("01 truncated in its trailer", cut(members.concat(), 5), "a b c d !truncated"),
         case("01 truncated in its WARC head", [members[0].as_slice(), &members[1][..40]].concat(), "a !truncated"),
         case("01 truncated in its gzip head", [members[0].as_slice(), &members[1][..6]].concat(), "a !truncated"),
         case(
@@ -79,7 +79,7 @@ fn containers() -> Vec<Case> {
         case("06 zeros at the end", [members.concat(), vec![0; 4096]].concat(), "a b c d e"),
         case("06 zeros at the end, plain", [pages.concat(), vec![0; 4096]].concat(), "a b c d e"),
         case("07 one stream round the whole file", gzip(&pages.concat()), "a b c d e"),
-        case("07 one truncated stream", cut(gzip(&pages.concat()), 200), "a b c d e~(truncated)"),
+        case("07 one truncated stream", cut(gzip(&pages.concat()), 200), "a b c d !truncated"),
         case("07 one zstd frame round the whole file", zstd(&pages.concat()), "a b c d e"),
         case("08 plain", pages.concat(), "a b c d e"),
         case("09 members", members.concat(), "a b c d e"),
@@ -168,7 +168,7 @@ fn lengths() -> Vec<Case> {
         packed("40 no trailer", &without_trailer, "a bad z"),
         plain("41 forty newlines, plain", &newlines, "a bad z"),
         packed("41 forty newlines", &newlines, "a bad z"),
-        case("plain file cut in a body", cut_file[..cut_file.len() - 40].to_vec(), "a bad~(truncated)"),
+        case("plain file cut in a body", cut_file[..cut_file.len() - 40].to_vec(), "a !truncated"),
         case("plain file cut in an HTTP head", cut_file[..cut_file.len() - true_length + 10].to_vec(), "a !truncated"),
         case("plain file cut in a WARC head", [sound("a"), sound("bad")[..60].to_vec()].concat(), "a !truncated"),
         case("garbage between plain records", [sound("a"), b"GARBAGE".repeat(50), sound("z")].concat(), "a !garbage z"),
@@ -281,7 +281,7 @@ fn kinds() -> Vec<Case> {
         packed(
             "46 a revisit of no page",
             &Record { kind: "revisit", ..aside("urn:text:http://h.example/a") },
-            "a !revisit z",
+            "a !not_a_page_record z",
         ),
         packed("47 continuation", &of("continuation", "application/octet-stream", "tail"), "a !not_a_page_record z"),
         packed("48 unknown type", &of("future-type", "text/plain", "x"), "a !not_a_page_record z"),
@@ -290,8 +290,14 @@ fn kinds() -> Vec<Case> {
         packed(
             "50 wrong digest",
             &Record::of("bad").lines("WARC-Payload-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n"),
+            "a bad(digest_mismatch) z",
+        ),
+        packed(
+            "50 digest of an unknown algorithm",
+            &Record::of("bad").lines("WARC-Block-Digest: xyz:11\r\n"),
             "a bad z",
         ),
+        packed("47 first segment", &Record::of("bad").lines("WARC-Segment-Number: 1\r\n"), "a !segmented z"),
         packed("a conversion (WET)", &wet, "a bad z"),
         packed("a resource of HTML", &resource, "a bad z"),
         packed("a resource of an image", &of("resource", "image/png", "x"), "a !not_text z"),

@@ -71,6 +71,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             mended: Vec::new(),
             worker: me as u32,
             slot: shelf.exact.len() as u32,
+            original: None,
         });
         shelf.exact.push(exact);
         shelf.fprints.push(&fprints);

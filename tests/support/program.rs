@@ -86,3 +86,35 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
     std::fs::write(&path, format!("workers = {workers}\ndeadline = \"20s\"\n{processes}")).unwrap();
     path.to_str().unwrap().to_string()
 }
+
+/// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same bytes; returns the folder of the
+/// first, and what it said.
+pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
+    let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
+    let mut told = String::new();
+    for workers in ["1", "2", "3"] {
+        let output = webtwin(&[run, &["--output", &at(workers), "--workers", workers]].concat()).output().unwrap();
+        assert!(output.status.success(), "{run:?}: {}", said(&output));
+        if workers == "1" {
+            told = said(&output);
+        }
+        assert!(files(&at(workers)) == files(&at("1")), "{name} on {workers} workers");
+    }
+    let cluster = cluster_file(folder, 2, &free_addresses::<2>());
+    let processes = ["0", "1"].map(|process| {
+        let at_process = ["--output", &at("2x2"), "--cluster", &cluster, "--process", process];
+        webtwin(&[run, &at_process[..]].concat()).spawn().unwrap()
+    });
+    for process in processes {
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success(), "{run:?}: {}", said(&output));
+    }
+    assert!(files(&at("2x2")) == files(&at("1")), "{name} in 2 processes");
+    (at("1"), told)
+}
+
+/// The rows of a table of a result.
+pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
+    let shown = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
+    shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
+use crate::dataflow::clusters::redirects::Redirects;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
@@ -15,16 +16,22 @@ use crate::ids::{ClusterId, HostId, Number, Page};
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
-/// One exchange. Links that lead out of the crawl are dropped.
+/// One exchange, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Page, Page)>> {
     let directory = crawl.directory.clone();
+    let redirects = Redirects::gather(net, shelf, &directory)?;
     let mut slots = shelf.kept();
     let source = |send: &mut dyn FnMut([Page; 2])| {
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
             let targets = shelf.links.get(slot);
-            let inside = targets.iter().filter_map(|&target| directory.page(target));
-            inside.filter(|&dst| dst != src).for_each(|dst| send([src, dst]));
+            for &target in targets {
+                redirects.pages(target, &directory, |dst| {
+                    if dst != src {
+                        send([src, dst]);
+                    }
+                });
+            }
             looked_up += targets.len() + 1;
             if looked_up >= 1 << 15 {
                 return Ok(true);

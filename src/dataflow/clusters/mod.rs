@@ -3,5 +3,6 @@
 pub mod giant_clusters;
 pub mod growth;
 pub mod links;
+pub mod redirects;
 pub mod servers;
 pub mod tolerant;

@@ -7,19 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
+use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::{Capture, Rejection, WorkerPages};
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::hamming;
 use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, JobKind, Measure, Simhash};
+use crate::job::{Job, JobKind, Links, Measure, Simhash};
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, RawPage, Reason, Refused};
+use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::signatures::random_projection;
@@ -77,7 +80,7 @@ fn read_items(
         let Some(item) = queue.work.items.get(number) else { return Ok(()) };
         net.check()?;
         reader.item = (number as u32, item.input);
-        let (slots, rejections) = (reader.shelf.exact.len(), reader.shelf.rejections.len());
+        let begin = Part::from_here(&reader.shelf);
         let taken_up = queue
             .resume
             .as_ref()
@@ -85,9 +88,7 @@ fn read_items(
         if !taken_up {
             reader.read(net, queue, job)?;
             if let Some(recorder) = recorder {
-                let (_, end) = *reader.shelf.items.last().expect("an item has just been read");
-                let (slots, rejections) = (slots..reader.shelf.exact.len(), rejections..reader.shelf.rejections.len());
-                recorder.note(number, Part { slots, rejections, end }, &reader.shelf);
+                recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
             }
         }
         let done = reader.shelf.items.len();
@@ -116,6 +117,7 @@ fn hold_shelf_against_bound(
 struct Reader {
     shelf: WorkerPages,
     extractor: Extractor,
+    follow: Links,
     recipe: Recipe,
     min_text: usize,
     /// For a study, what takes the place of the recipe.
@@ -135,7 +137,8 @@ impl Reader {
         let study = job.kind == JobKind::Study;
         Reader {
             shelf: WorkerPages::default(),
-            extractor: Extractor::new(&job.input.limits),
+            extractor: Extractor::following(&job.input.limits, &job.links),
+            follow: job.links,
             recipe: Recipe::new(&job.chunks),
             min_text: job.chunks.min_text as usize,
             paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
@@ -169,11 +172,7 @@ impl Reader {
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    self.refuse(Refused {
-                        offset: page.offset,
-                        reason: Reason::BadUrl,
-                        detail: format!("{why}: {url}"),
-                    });
+                    self.refuse(Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}")));
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -183,9 +182,43 @@ impl Reader {
         }
     }
 
-    fn refuse(&mut self, Refused { offset, reason, detail }: Refused) {
+    fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) {
         let (item, source) = self.item;
+        match means.map(|means| *means) {
+            Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
+                return self.revisit(revisit, offset);
+            }
+            Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
+            Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
+        }
         self.shelf.rejections.push(Rejection { source, offset, reason, detail, item });
+    }
+
+    /// Lays a revisit aside until its original is known.
+    fn revisit(&mut self, revisit: record::Revisit, offset: u64) {
+        let (item, source) = self.item;
+        let id = |url: &str| CanonicalUrl::parse(url).map_or(0, |url| doc_id(url.as_str()));
+        self.shelf.revisits.push(Revisit {
+            url: CanonicalUrl::parse(&revisit.url).expect("the URL has just been parsed").as_str().to_string(),
+            fetch_time: revisit.fetch_time,
+            names: revisit.names,
+            refers_to: revisit.refers_to,
+            original: if revisit.refers_to_url.is_empty() { 0 } else { id(&revisit.refers_to_url) },
+            original_time: revisit.refers_to_time,
+            source,
+            item,
+            offset,
+            length: revisit.length,
+        });
+    }
+
+    fn redirect(&mut self, redirect: &record::Redirect, offset: u64) {
+        let (item, source) = self.item;
+        let Ok(url) = CanonicalUrl::parse(&redirect.url) else { return };
+        if let Ok(to) = url.join(&redirect.location) {
+            let (from, to) = (doc_id(url.as_str()), doc_id(to.as_str()));
+            self.shelf.redirects.push(Redirect { from, to, fetch_time: redirect.fetch_time, source, item, offset });
+        }
     }
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) {
@@ -234,28 +267,53 @@ impl Reader {
             mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
             worker: self.worker,
             slot: shelf.exact.len() as u32,
+            original: None,
         });
         shelf.exact.push(exact);
+        shelf.names.push(page.names);
         shelf.fprints.push(&self.fprints);
         shelf.links.push(extracted.links);
+        shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
     }
 }
 
-/// Records by input: how many were read, and the bad ones by reason.
-pub type ByInput = BTreeMap<u32, (u64, BTreeMap<Reason, u64>)>;
+/// What was read of an input.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Records.
+    pub records: u64,
+    /// The bad ones, by reason.
+    pub bad: BTreeMap<Reason, u64>,
+    /// The first bad one: its offset, reason and detail.
+    pub first_bad: Option<(u64, Reason, String)>,
+}
+
+impl Reading {
+    /// Adds what another worker has read of the same input.
+    pub fn add(&mut self, other: Reading) {
+        self.records += other.records;
+        other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
+        self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
+    }
+}
+
+/// What was read, by number of the input.
+pub type ByInput = BTreeMap<u32, Reading>;
 
 /// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
 pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
     let mut counts = ByInput::new();
     for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
-        counts.entry(capture.source).or_default().0 += 1;
+        counts.entry(capture.source).or_default().records += 1;
     }
     for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
-        let (read, bad) = counts.entry(rejection.source).or_default();
-        *read += 1;
-        if rejection.reason.is_bad() {
-            *bad.entry(rejection.reason).or_default() += 1;
+        let Rejection { offset, reason, ref detail, .. } = *rejection;
+        let mut one = Reading { records: 1, ..Reading::default() };
+        if reason.is_bad() {
+            one.bad.insert(reason, 1);
+            one.first_bad = Some((offset, reason, detail.clone()));
         }
+        counts.entry(rejection.source).or_default().add(one);
     }
     counts
 }
@@ -266,19 +324,24 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
 /// # Errors
 /// [`Error::TooManyBad`] for the first such input.
 pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
-    for (&input, (read, reasons)) in by_input {
+    for (&input, Reading { records, bad: reasons, first_bad }) in by_input {
         let bad: u64 = reasons.values().sum();
-        let one_among_good = bad == 1 && *read > 1 && max_bad > 0.0;
-        if bad as f64 > max_bad * *read as f64 && !one_among_good {
+        let one_among_good = bad == 1 && *records > 1 && max_bad > 0.0;
+        if bad as f64 > max_bad * *records as f64 && !one_among_good {
             let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
             commonest.sort_unstable_by(|x, y| y.cmp(x));
             let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            let example = first_bad.as_ref().map_or(String::new(), |(offset, reason, detail)| {
+                let colon = if detail.is_empty() { "" } else { ": " };
+                format!("{} at offset {offset}{colon}{detail}", reason.as_str())
+            });
             return Err(Error::TooManyBad {
                 input: inputs[input as usize].clone(),
                 bad,
-                read: *read,
+                read: *records,
                 allowed: max_bad.to_string(),
                 reasons: reasons.join(", "),
+                example,
             });
         }
     }

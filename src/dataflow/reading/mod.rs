@@ -5,5 +5,6 @@ pub mod idf;
 pub mod ingest;
 pub mod progress;
 pub mod resume;
+pub mod revisits;
 pub mod work_queue;
 pub mod worker_pages;

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::worker_pages::{Capture, Rejection, WorkerPages};
+use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
 use crate::ids::{DocId, FPrint, doc_id};
+use crate::pages::record::Names;
 use crate::pages::warc::RangeEnd;
 use crate::storage::records::Records;
 
@@ -104,17 +106,52 @@ pub struct Part {
     pub slots: Range<usize>,
     /// Places of its rejections.
     pub rejections: Range<usize>,
+    /// Places of its pages that lead on.
+    pub leads: Range<usize>,
+    /// Places of its redirects.
+    pub redirects: Range<usize>,
+    /// Places of its revisits.
+    pub revisits: Range<usize>,
     /// What reading it came to.
     pub end: RangeEnd,
 }
 
 impl Part {
+    /// What is put on the shelf after this call, once [`Part::to_here`] says where it ends.
+    pub fn from_here(shelf: &WorkerPages) -> Part {
+        let from = |rows: usize| rows..rows;
+        Part {
+            slots: from(shelf.exact.len()),
+            rejections: from(shelf.rejections.len()),
+            leads: from(shelf.leads.len()),
+            redirects: from(shelf.redirects.len()),
+            revisits: from(shelf.revisits.len()),
+            end: RangeEnd { first_start: None, last_start: None, end: 0, records: 0 },
+        }
+    }
+
+    /// The part up to the item put on the shelf last.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn to_here(self, shelf: &WorkerPages) -> Part {
+        Part {
+            slots: self.slots.start..shelf.exact.len(),
+            rejections: self.rejections.start..shelf.rejections.len(),
+            leads: self.leads.start..shelf.leads.len(),
+            redirects: self.redirects.start..shelf.redirects.len(),
+            revisits: self.revisits.start..shelf.revisits.len(),
+            end: shelf.items.last().expect("an item has been read").1,
+        }
+    }
+
     fn bytes(&self, shelf: &WorkerPages) -> u64 {
         let slots = || self.slots.clone();
         let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
         let features = shelf.features.span(slots()).0.len();
         let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
-        8 * (numbers + projected) as u64 + 10 * features as u64 + 200 * (slots().len() + self.rejections.len()) as u64
+        let rows = slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len();
+        8 * (numbers + projected) as u64 + 10 * features as u64 + 200 * rows as u64
     }
 }
 
@@ -122,7 +159,12 @@ impl Part {
 #[derive(Serialize)]
 struct RecordOf<'a> {
     captures: &'a [Capture],
+    names: &'a [Names],
     rejections: &'a [Rejection],
+    /// Pages that lead on, counted from the first of the item.
+    leads: Vec<(u32, DocId)>,
+    redirects: &'a [Redirect],
+    revisits: &'a [Revisit],
     fprints: Vec<&'a [FPrint]>,
     links: Vec<&'a [DocId]>,
     /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
@@ -134,7 +176,11 @@ struct RecordOf<'a> {
 #[derive(Deserialize)]
 struct Record {
     captures: Vec<Capture>,
+    names: Vec<Names>,
     rejections: Vec<Rejection>,
+    leads: Vec<(u32, DocId)>,
+    redirects: Vec<Redirect>,
+    revisits: Vec<Revisit>,
     fprints: Vec<Vec<FPrint>>,
     links: Vec<Vec<DocId>>,
     features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
@@ -151,7 +197,11 @@ fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) {
     let slots = || part.slots.clone();
     let of = RecordOf {
         captures: &shelf.captures[slots()],
+        names: &shelf.names[slots()],
         rejections: &shelf.rejections[part.rejections.clone()],
+        leads: shelf.leads[part.leads.clone()].iter().map(|&(slot, to)| (slot - part.slots.start as u32, to)).collect(),
+        redirects: &shelf.redirects[part.redirects.clone()],
+        revisits: &shelf.revisits[part.revisits.clone()],
         fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
         links: slots().map(|slot| shelf.links.get(slot)).collect(),
         features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
@@ -162,24 +212,32 @@ fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) {
 
 /// Puts a record on the shelf as item `(number, input)`; `None`, and the shelf as it was, when it is no such record.
 fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Option<()> {
-    let Record { captures, rejections, fprints, links, features, end } = codec().deserialize(record).ok()?;
+    let Record { captures, names, rejections, leads, redirects, revisits, fprints, links, features, end } =
+        codec().deserialize(record).ok()?;
     let pages = captures.len();
     let features = features.unwrap_or_default();
     let is_whole = fprints.len() == pages
         && links.len() == pages
+        && names.len() == pages
+        && leads.iter().all(|&(slot, _)| (slot as usize) < pages)
         && (features.is_empty() || features.len() == pages)
         && features.iter().all(|(hashes, weights)| hashes.len() == weights.len())
         && captures.iter().all(|page| page.doc_id == doc_id(&page.url));
     if !is_whole {
         return None;
     }
-    for (slot, page) in (shelf.exact.len() as u32..).zip(captures) {
+    let first = shelf.exact.len() as u32;
+    shelf.leads.extend(leads.into_iter().map(|(slot, to)| (first + slot, to)));
+    shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
+    for (slot, page) in (first..).zip(captures) {
         shelf.exact.push(page.exact);
         shelf.captures.push(Capture { source, item, worker, slot, ..page });
     }
     fprints.iter().for_each(|list| shelf.fprints.push(list));
     links.iter().for_each(|list| shelf.links.push(list));
     features.iter().for_each(|(hashes, weights)| shelf.features.push_as_kept(hashes, weights));
+    shelf.names.extend(names);
+    shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
     shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
     shelf.items.push((item, end));
     Some(())
@@ -195,7 +253,7 @@ mod tests {
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
     fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
-        let (slots, rejections) = (first.exact.len(), first.rejections.len());
+        let begin = Part::from_here(first);
         for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
             let url = format!("http://a.example/{text}");
             let number = n as u64 + 1;
@@ -219,13 +277,34 @@ mod tests {
                 mended: Reason::ALL[..n % 4].to_vec(),
                 worker: 1,
                 slot: first.exact.len() as u32,
+                original: None,
             });
+            first.names.push(Names { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
             first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
             first.links.push(&(0..*links as u64).collect::<Vec<_>>());
             if with_features {
                 let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
                 first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>());
+            }
+            if n % 2 == 1 {
+                first.leads.push((first.exact.len() as u32 - 1, number << 5));
+                let (from, fetch_time) = (number << 6, -(number as i64));
+                first.redirects.push(Redirect { from, to: number, fetch_time, source: 3, item, offset: number });
+            }
+            if n % 3 == 2 {
+                first.revisits.push(Revisit {
+                    url: text.clone(),
+                    fetch_time: -(number as i64),
+                    names: Names { id: number << 1, payload: 0 },
+                    refers_to: number << 2,
+                    original: number << 3,
+                    original_time: number as i64,
+                    source: 3,
+                    item,
+                    offset: number,
+                    length: number,
+                });
             }
             if n % 3 == 1 {
                 let reason = *Reason::ALL.last().unwrap();
@@ -234,7 +313,7 @@ mod tests {
         }
         let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };
         first.items.push((item, end));
-        Part { slots: slots..first.exact.len(), rejections: rejections..first.rejections.len(), end }
+        begin.to_here(first)
     }
 
     fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
@@ -263,6 +342,7 @@ mod tests {
             decode(&record, (8, 6), 2, &mut other).unwrap();
             prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
             prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
             prop_assert_eq!(other.items, [(8, part.end)]);
         }
 

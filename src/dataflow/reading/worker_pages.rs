@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::reading::revisits::Revisit;
 use crate::ids::{DocId, FPrint, Page, SimHash};
-use crate::pages::record::Reason;
+use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
 
@@ -51,6 +52,36 @@ pub struct Capture {
     pub worker: u32,
     /// Slot on that shelf.
     pub slot: u32,
+    /// For a revisit, where the record with its content is.
+    pub original: Option<Box<Place>>,
+}
+
+/// Where a record is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Number of the input.
+    pub source: u32,
+    /// Where the record starts.
+    pub offset: u64,
+    /// Its canonical URL.
+    pub url: String,
+}
+
+/// A record that is no page, but leads to another URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redirect {
+    /// Doc id of its URL.
+    pub from: DocId,
+    /// Doc id of the URL it leads to.
+    pub to: DocId,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// Number of the input.
+    pub source: u32,
+    /// Number of the work item.
+    pub item: u32,
+    /// Where the record starts.
+    pub offset: u64,
 }
 
 /// A record that is not kept, on its way to the `rejected` table. Orders by source, offset, reason.
@@ -99,6 +130,11 @@ impl Lists {
     fn range(&self, slot: usize) -> std::ops::Range<usize> {
         let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
         start as usize..self.ends[slot] as usize
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.ends.len()
     }
 
     /// Numbers in all lists.
@@ -181,6 +217,14 @@ pub struct WorkerPages {
     pub links: Lists,
     /// Page in each slot once captures are settled, or [`NOT_KEPT`].
     pub pages: Vec<Page>,
+    /// Slots of pages that lead to another URL, ascending, with its doc id.
+    pub leads: Vec<(u32, DocId)>,
+    /// Redirects, until links are resolved.
+    pub redirects: Vec<Redirect>,
+    /// Names of the record of each slot, until revisits are resolved.
+    pub names: Vec<Names>,
+    /// Revisits, until they are resolved.
+    pub revisits: Vec<Revisit>,
     /// Records that are not kept.
     pub rejections: Vec<Rejection>,
     /// What reading each work item came to.

@@ -24,6 +24,9 @@ pub struct Records {
     pub rejected: BTreeMap<String, u64>,
     /// Pages kept though something in them was mended, by reason.
     pub mended: BTreeMap<String, u64>,
+    /// Inputs that end within a record, with the offset of that record.
+    #[serde(default)]
+    pub torn: BTreeMap<String, u64>,
 }
 
 /// Pages by the number of replicas they have, themselves included: a bar of \[SGM98\] Figure 1.

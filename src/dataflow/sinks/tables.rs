@@ -6,7 +6,7 @@
 
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
 use crate::dataflow::sinks::report::ATTACHED;
 use crate::ids::{ClusterId, Page};
 use crate::pages::url::{CanonicalUrl, surt};
@@ -67,6 +67,8 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
         |rows| members(crawl, rows),
         &mut parts,
     );
+    let revisits: Vec<Revisit<'_>> = found.crawl.pages.iter().filter_map(Revisit::of).collect();
+    split("revisits", crawl, &revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources), &mut parts);
     split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
     parts
 }
@@ -129,7 +131,7 @@ fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-fn pages(crawl: &Crawl, rows: &[(Page, crate::dataflow::reading::worker_pages::Capture)], sources: &[String]) -> Table {
+fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
@@ -147,6 +149,30 @@ fn pages(crawl: &Crawl, rows: &[(Page, crate::dataflow::reading::worker_pages::C
         ("source", texts(rows, |(_, page)| sources[page.source as usize].clone())),
         ("offset", u64s(rows, |(_, page)| page.offset)),
         ("length", u64s(rows, |(_, page)| page.length)),
+    ])
+}
+
+/// A page whose record is a revisit.
+struct Revisit<'c> {
+    page: Page,
+    url: &'c str,
+    original: &'c Place,
+}
+
+impl<'c> Revisit<'c> {
+    fn of((page, capture): &'c (Page, Capture)) -> Option<Revisit<'c>> {
+        Some(Revisit { page: *page, url: &capture.url, original: capture.original.as_deref()? })
+    }
+}
+
+/// A run without such pages does not have this table.
+fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Table {
+    Table::new([
+        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("url", texts(rows, |row| row.url.to_string())),
+        ("original_url", texts(rows, |row| row.original.url.clone())),
+        ("original_source", texts(rows, |row| sources[row.original.source as usize].clone())),
+        ("original_offset", u64s(rows, |row| row.original.offset)),
     ])
 }
 

@@ -55,6 +55,10 @@ pub(super) enum Role {
     Base,
     /// Its attribute is a link.
     Link,
+    /// A `meta` element, which may lead to another page.
+    Meta,
+    /// A `link` element, which may name a better URL of the page.
+    Relation,
 }
 
 /// The properties of an element that matter here.
@@ -77,7 +81,7 @@ const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..U
 const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
 
 /// Names with the same properties. The first row is for all names that are not listed.
-static ELEMENTS: [(&str, Element); 20] = [
+static ELEMENTS: [(&str, Element); 22] = [
     ("", USUAL),
     ("td th rt", Element { gap: Gap::Space, ..USUAL }),
     (
@@ -99,6 +103,8 @@ static ELEMENTS: [(&str, Element); 20] = [
     ("frame", Element { attribute: "src", ..LINK }),
     ("a area", LINK),
     ("base", Element { role: Role::Base, ..LINK }),
+    ("meta", Element { role: Role::Meta, attribute: "content", ..USUAL }),
+    ("link", Element { role: Role::Relation, ..LINK }),
     ("template", Element { role: Role::Template, ..USUAL }),
     ("svg math", Element { role: Role::Foreign, ..USUAL }),
 ];

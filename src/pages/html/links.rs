@@ -90,7 +90,21 @@ impl Links {
             return;
         }
         *seen = hash;
-        let Some(target) = base.target(reference, &mut self.target) else { return };
+        if let Some(target) = base.target(reference, &mut self.target) {
+            self.insert(target);
+        }
+    }
+
+    /// Adds the target of a reference without character references, and returns it.
+    pub(super) fn add_decoded(&mut self, reference: &str, base: &Base) -> Option<DocId> {
+        let target = base.leads_to(reference)?;
+        if !self.too_many {
+            self.insert(target);
+        }
+        Some(target)
+    }
+
+    fn insert(&mut self, target: DocId) {
         if self.known.contains(&target) {
             return;
         }
@@ -145,6 +159,11 @@ impl Base {
         let mut reference = String::new();
         entities::decode_attribute(value, &mut reference);
         self.url.join(&reference).map_or_else(|_| self.clone(), Base::new)
+    }
+
+    /// The doc id of a reference, if it leads to an http(s) URL.
+    pub(super) fn leads_to(&self, reference: &str) -> Option<DocId> {
+        self.target(without_fragment(reference), &mut String::new())
     }
 
     /// The doc id of a reference without fragment, if it leads to an http(s) URL; `buffer` is scratch.

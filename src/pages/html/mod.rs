@@ -9,7 +9,8 @@
 //! hide is kept, and `noscript` is shown.
 //!
 //! **Links** are `href` of `a` and `area` and `src` of `frame` and `iframe`, resolved against the first `base` of the
-//! page, wherever it is, and given as doc ids of canonical URLs.
+//! page, wherever it is, and given as doc ids of canonical URLs. A page may also lead to another as a redirect does
+//! (`leads`).
 //!
 //! # Cost
 //! Time is linear in the body, and memory a small multiple of it, whatever its tags and references; once the buffers
@@ -22,6 +23,7 @@
 
 mod elements;
 mod entities;
+mod leads;
 mod links;
 mod text;
 pub(super) mod tokenizer;
@@ -32,7 +34,7 @@ use text::Lines;
 use tokenizer::{Sink, Tag, tokenize};
 
 use crate::ids::{DocId, doc_id};
-use crate::job::Limits;
+use crate::job::{Limits, Links as Follow};
 use crate::pages::charset::{Decoded, Decoder};
 use crate::pages::url::CanonicalUrl;
 
@@ -58,6 +60,7 @@ pub struct Extractor {
     decoder: Decoder,
     lines: Lines,
     links: Links,
+    follow: Follow,
 }
 
 /// Text and links of one page, borrowed from the extractor.
@@ -68,6 +71,8 @@ pub struct Extracted<'a> {
     pub text: &'a str,
     /// Doc ids of the pages it links to: ascending, each once, without the page itself.
     pub links: &'a [DocId],
+    /// Doc id of the URL that the page leads to, if any: by its refresh, or else by its canonical URL.
+    pub leads_to: Option<DocId>,
     /// Whether it has more links than `limits.links`, of which only the first are kept.
     pub too_many_links: bool,
     /// Number of malformed sequences that U+FFFD replaced.
@@ -75,9 +80,19 @@ pub struct Extracted<'a> {
 }
 
 impl Extractor {
-    /// Keeps at most `limits.links` links per page.
+    /// Keeps at most `limits.links` links per page, and follows no page to another.
     pub fn new(limits: &Limits) -> Extractor {
-        Extractor { decoder: Decoder::default(), lines: Lines::default(), links: Links::new(limits.links) }
+        Extractor::following(limits, &Follow { redirects: false, refresh: false, canonical: false })
+    }
+
+    /// Keeps at most `limits.links` links per page, and tells where pages lead as `follow` says.
+    pub fn following(limits: &Limits, follow: &Follow) -> Extractor {
+        Extractor {
+            decoder: Decoder::default(),
+            lines: Lines::default(),
+            links: Links::new(limits.links),
+            follow: *follow,
+        }
     }
 
     /// Text and links of HTML fetched from `url`, with the charset that its transport named.
@@ -85,18 +100,20 @@ impl Extractor {
         let Decoded { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
         let mut base = Base::new(url.clone());
         let mut based = false;
-        loop {
-            let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based);
+        let leads_to = loop {
+            let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based, self.follow);
             tokenize(page, &mut pass);
             match pass.late_base {
                 // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
-                None => break,
+                None => break pass.refresh.or(pass.canonical),
             }
-        }
+        };
         let too_many_links = self.links.too_many();
-        let links = self.links.sorted(doc_id(url.as_str()));
-        Extracted { text: self.lines.as_str(), links, too_many_links, replaced }
+        let me = doc_id(url.as_str());
+        let links = self.links.sorted(me);
+        let leads_to = leads_to.filter(|&other| other != me);
+        Extracted { text: self.lines.as_str(), links, leads_to, too_many_links, replaced }
     }
 
     /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
@@ -105,7 +122,7 @@ impl Extractor {
         self.lines.clear();
         self.lines.enter_preformatted();
         self.lines.push(text);
-        Extracted { text: self.lines.as_str(), links: &[], too_many_links: false, replaced }
+        Extracted { text: self.lines.as_str(), links: &[], leads_to: None, too_many_links: false, replaced }
     }
 }
 
@@ -119,6 +136,10 @@ struct Pass<'a> {
     /// Whether a link has been found; below, the base that came after it.
     linked: bool,
     late_base: Option<Base>,
+    follow: Follow,
+    /// Where the first refresh leads; below, the first canonical URL.
+    refresh: Option<DocId>,
+    canonical: Option<DocId>,
     titled: bool,
     /// Number of open templates; below, of open SVG or MathML elements.
     templates: u32,
@@ -126,10 +147,23 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(lines: &'a mut Lines, links: &'a mut Links, base: Base, based: bool) -> Pass<'a> {
+    fn new(lines: &'a mut Lines, links: &'a mut Links, base: Base, based: bool, follow: Follow) -> Pass<'a> {
         lines.clear();
         links.clear();
-        Pass { lines, links, base, based, linked: false, late_base: None, titled: false, templates: 0, foreign: 0 }
+        Pass {
+            lines,
+            links,
+            base,
+            based,
+            linked: false,
+            late_base: None,
+            follow,
+            refresh: None,
+            canonical: None,
+            titled: false,
+            templates: 0,
+            foreign: 0,
+        }
     }
 }
 
@@ -138,6 +172,27 @@ impl Pass<'_> {
         if let Some(value) = value {
             self.linked = true;
             self.links.add(value, &self.base);
+        }
+    }
+
+    /// A reader of the page is led to the target of its first refresh, as if by a link.
+    fn refresh(&mut self, tag: &Tag<'_>) {
+        if self.follow.refresh
+            && self.refresh.is_none()
+            && let Some(reference) = leads::refresh(tag)
+        {
+            self.linked = true;
+            self.refresh = self.links.add_decoded(&reference, &self.base);
+        }
+    }
+
+    fn canonical(&mut self, tag: &Tag<'_>) {
+        if self.follow.canonical
+            && self.canonical.is_none()
+            && let Some(reference) = leads::canonical(tag)
+        {
+            self.linked = true;
+            self.canonical = self.base.leads_to(&reference);
         }
     }
 
@@ -178,6 +233,8 @@ impl Sink for Pass<'_> {
                 Role::Base => self.rebase(tag.value),
                 // Frames are hidden, but their source is a link.
                 Role::Link | Role::Hidden => self.link(tag.value),
+                Role::Meta => self.refresh(tag),
+                Role::Relation => self.canonical(tag),
                 Role::Usual | Role::Title | Role::Template => {}
             }
         }
@@ -215,7 +272,8 @@ impl Sink for Pass<'_> {
                 // The standard reads `</br>` as `<br>`.
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign = self.foreign.saturating_sub(1),
-                Role::Usual | Role::Hidden | Role::Title | Role::Template | Role::Base | Role::Link => {}
+                Role::Usual | Role::Hidden | Role::Title | Role::Template => {}
+                Role::Base | Role::Link | Role::Meta | Role::Relation => {}
             }
         }
     }
@@ -303,6 +361,46 @@ mod tests {
         assert_eq!(page("<a href=a><base href='../else/c'><a href=b>").1, expected);
         assert_eq!(page("<base href=data:x><base href=/no/><a href=../else/a><a href=/else/b>").1, expected);
         assert_eq!(page("<base href=http://other.example><a href=#x><a href=page>").1.len(), 2);
+    }
+
+    #[test]
+    fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
+        let mut extractor =
+            Extractor::following(&Limits::default(), &Follow { redirects: true, refresh: true, canonical: true });
+        let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
+        let mut leads = |html: &str| {
+            let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
+            (extracted.leads_to, extracted.links.to_vec())
+        };
+        let next = doc_id("http://example.com/dir/next");
+        for content in [
+            "0;url=next",
+            "0; URL='next'",
+            " 10 , url = \"next\" x",
+            "3;next",
+            "0 next",
+            "0;url=next#x",
+            ".5;url=next",
+            "1.5; url=next",
+            "0;URL=&#110;ext",
+        ] {
+            let html = format!("<META HTTP-EQUIV=Refresh CONTENT='{}'>", content.replace('\'', "&apos;"));
+            assert_eq!(leads(&html), (Some(next), vec![next]), "{content}");
+        }
+        for content in ["11;url=next", "5", "", "url=next", "0;url=", "0;url=page", "0;url=javascript:x", "0url=next"] {
+            let html = format!("<meta http-equiv=refresh content='{content}'>");
+            assert_eq!(leads(&html), (None, vec![]), "{content}");
+        }
+        assert_eq!(leads("<meta name=refresh content='0;url=next'><meta content='0;url=next'>"), (None, vec![]));
+        assert_eq!(leads("<template><meta http-equiv=refresh content='0;url=next'></template>"), (None, vec![]));
+        let late = "<meta http-equiv=refresh content='0;url=next'><base href=/dir/x/../>";
+        assert_eq!(leads(late), (Some(next), vec![next]));
+
+        assert_eq!(leads("<link rel='x Canonical' href=next>"), (Some(next), vec![]));
+        assert_eq!(leads("<link rel=stylesheet href=next><link rel=canonical>"), (None, vec![]));
+        assert_eq!(leads("<link rel=canonical href=page>"), (None, vec![]));
+        let both = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
+        assert_eq!(leads(both), (Some(next), vec![next]));
     }
 
     #[test]

@@ -43,10 +43,25 @@ pub(super) struct Tag<'a> {
     pub name: &'a str,
     /// The properties of the element named.
     pub element: &'static Element,
+    /// Everything between the name and the end of the tag, with its `>`; only for elements with an attribute that matters.
+    pub attributes: &'a str,
     /// Value of the first attribute named [`Element::attribute`], character references as written.
     pub value: Option<&'a str>,
     /// Whether it ends with `/>`.
     pub closes_itself: bool,
+}
+
+impl<'a> Tag<'a> {
+    /// Value of the first attribute of this name, character references as written.
+    pub fn attribute(&self, name: &str) -> Option<&'a str> {
+        let mut found = None;
+        attributes(self.attributes.as_bytes(), &mut 0, |other, value| {
+            if found.is_none() && other.eq_ignore_ascii_case(name.as_bytes()) {
+                found = Some(&self.attributes[value]);
+            }
+        });
+        found
+    }
 }
 
 /// Reads a whole page into `sink`.
@@ -98,7 +113,8 @@ fn start_tag<'a>(page: &'a str, at: &mut usize) -> Option<Tag<'a>> {
     let bytes = page.as_bytes();
     let from = *at;
     let element = name(bytes, at).element();
-    let mut tag = Tag { name: &page[from..*at], element, value: None, closes_itself: false };
+    let named = *at;
+    let mut tag = Tag { name: &page[from..named], element, attributes: "", value: None, closes_itself: false };
     tag.closes_itself = if element.attribute.is_empty() {
         attributes(bytes, at, |_, _| ())?
     } else {
@@ -108,6 +124,7 @@ fn start_tag<'a>(page: &'a str, at: &mut usize) -> Option<Tag<'a>> {
                 range = Some(value);
             }
         })?;
+        tag.attributes = &page[named..*at];
         tag.value = range.map(|value| &page[value]);
         closes_itself
     };

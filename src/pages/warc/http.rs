@@ -22,6 +22,8 @@ pub(super) struct Response<'m> {
     pub chunked: bool,
     /// Content encodings in the order in which they were applied, lower case.
     pub encodings: Vec<String>,
+    /// `Location`, as written; empty if not given.
+    pub location: String,
     /// Everything after the head.
     pub body: &'m [u8],
 }
@@ -73,13 +75,22 @@ fn blank_line(bytes: &[u8]) -> Option<usize> {
 }
 
 fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
-    let mut response =
-        Response { status, media: String::new(), charset: None, chunked: false, encodings: Vec::new(), body };
+    let mut response = Response {
+        status,
+        media: String::new(),
+        charset: None,
+        chunked: false,
+        encodings: Vec::new(),
+        location: String::new(),
+        body,
+    };
     for line in lines(head) {
         let Line::Field(name, value) = line else { continue };
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
         if is("Content-Type") && response.media.is_empty() {
             (response.media, response.charset) = media_type(&text(&value));
+        } else if is("Location") && response.location.is_empty() {
+            response.location = text(&value);
         } else if is("Transfer-Encoding") || is("Content-Encoding") {
             for word in text(&value).to_ascii_lowercase().split(',').map(str::trim) {
                 match word {

@@ -10,6 +10,7 @@
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
+//! | references | `revisits`, `digests` | which record has what it does not say itself? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -27,18 +28,18 @@
 //! # Deviations
 //! - A gzip file split into members elsewhere than between records (bgzip) is read as far as members start with
 //!   records.
-//! - Segmented records are not joined: the first segment is a page, its continuations are not.
-//! - Digests are not checked.
+//! - Segmented records are not joined: neither the first segment nor its continuations are pages.
 
 use std::ops::Range;
 
 use super::record::{Reason, Sink};
 use crate::error::Result;
-use crate::job::Limits;
+use crate::job::{Digests, Limits};
 use crate::read_at::ReadAt;
 
 mod blocks;
 mod decoder;
+mod digests;
 mod encodings;
 mod fields;
 mod http;
@@ -46,6 +47,7 @@ mod members;
 mod page;
 mod record_head;
 mod records;
+mod revisits;
 mod window;
 
 use blocks::{BLOCK_BYTES, Blocks};
@@ -94,24 +96,23 @@ pub struct RangeEnd {
 ///
 /// # Cost
 /// Reads the range, the rest of its last record, and the first bytes of the file.
-pub fn read_range(file: &dyn ReadAt, range: Range<u64>, limits: &Limits, sink: &mut Sink) -> Result<RangeEnd> {
-    read_in_blocks(file, range, limits, sink, BLOCK_BYTES)
-}
-
-fn read_in_blocks(
+pub fn read_range(
     file: &dyn ReadAt,
     range: Range<u64>,
     limits: &Limits,
+    digests: Digests,
     sink: &mut Sink,
-    block_bytes: usize,
 ) -> Result<RangeEnd> {
-    let mut out = Out { limits, sink, found: 0 };
+    read_in_blocks(file, range, &mut Out { limits, digests, sink, found: 0 }, BLOCK_BYTES)
+}
+
+fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {
     let mut blocks = Blocks::new(file, block_bytes);
     match probe(file)? {
         Some(Compression::Plain) => {
             let window =
                 Window::new(Plain { blocks: &mut blocks, at: range.start }, Buffer::default(), range.start, None);
-            let mut records = Records::new(window, &mut out);
+            let mut records = Records::new(window, out);
             let first = match range.start {
                 0 => records.gap(0)?,
                 start => records.find(start, range.end, None)?,
@@ -120,7 +121,7 @@ fn read_in_blocks(
             let (first_start, last_start, end) = (records.first, records.last, records.end.max(range.start));
             Ok(RangeEnd { first_start, last_start, end, records: out.found })
         }
-        Some(compression) => Members::new(blocks, compression, limits)?.read(range.start, range.end, &mut out),
+        Some(compression) => Members::new(blocks, compression, out.limits)?.read(range.start, range.end, out),
         None => {
             if range.start == 0 && !file.is_empty() {
                 out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?))?;
@@ -185,7 +186,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
         return Ok(None);
     }
     let mut nothing = |_| Ok(());
-    let mut out = Out { limits: &limits, sink: &mut nothing, found: 0 };
+    let mut out = Out { limits: &limits, digests: Digests::Ignore, sink: &mut nothing, found: 0 };
     let mut blocks = Blocks::new(file, PROBE_BYTES);
     let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
     let found = Records::new(window, &mut out).find(0, DAMAGED_START_BYTES, None)?;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 pub(super) use super::http::Refusal;
-use super::{encodings, http, record_head::Head};
+use super::{digests, encodings, http, record_head::Head, revisits};
 use crate::job::Limits;
 use crate::pages::fetch_time;
-use crate::pages::record::{Form, RawPage, Reason};
+use crate::pages::record::{Form, Names, RawPage, Reason};
 use crate::pages::url::scheme_beyond_web;
 
 /// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
@@ -14,17 +14,13 @@ use crate::pages::url::scheme_beyond_web;
 /// # Errors
 /// The reason why the record is refused.
 pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: &Limits) -> Result<RawPage, Refusal> {
-    no_page(head).map_or(Ok(()), Err)?;
+    no_page(head)
+        .map_or(Ok(()), |(reason, detail)| Err(revisits::refusal(head, payload, limits).unwrap_or((reason, detail))))?;
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
     let mut page = if is_http(head) {
-        from_http(payload, limits).map_err(|refusal| match (mended, refusal.0) {
-            (Some(Reason::Truncated), Reason::HttpHeaderUnterminated | Reason::BadHttpStatus) => {
-                (Reason::Truncated, "the record ends within its HTTP head".to_owned())
-            }
-            _ => refusal,
-        })?
+        from_http(payload, limits)?
     } else {
         let form = form(&head.media, payload)?;
         raw(200, head.media.clone(), head.charset.clone(), Cow::Borrowed(payload), form, None)
@@ -36,10 +32,25 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
         None if head.date.is_empty() => (),
         None => page.mended = page.mended.or(Some(Reason::BadDate)),
     }
+    page.names = Names { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
     if head.odd_line {
         page.mended = page.mended.or(Some(Reason::BadHeader));
     }
     Ok(page)
+}
+
+/// Whether digests say that a record is not what was written; `decoded` is the body of its page.
+pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
+    let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
+    let received = response.as_ref().map_or(block, |response| response.body);
+    let unchunked = || match &response {
+        Some(response) if response.chunked => http::unchunk(response.body, limits).ok().map(|(body, _)| body),
+        _ => None,
+    };
+    let forms = std::iter::once(Cow::Borrowed(received))
+        .chain(std::iter::once_with(unchunked).flatten())
+        .chain(std::iter::once(Cow::Borrowed(decoded)));
+    digests::mismatch((&head.block_digest, block), &head.payload_digest, forms)
 }
 
 /// Why a record with this head cannot be a page, whatever its payload.
@@ -52,10 +63,14 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
         "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
         "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
         // What crawlers write about a crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or fetch from other servers.
-        "response" | "resource" | "conversion" => {
-            scheme_beyond_web(&head.uri).map(|_| other(&format!("{} {}", head.kind, head.uri)))
+        "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
+            Some(other(&format!("{} {}", head.kind, head.uri)))
         }
-        "revisit" => Some((Reason::Revisit, String::new())),
+        "response" | "resource" | "conversion" if head.is_segment => {
+            Some((Reason::Segmented, "the first of several segments".to_owned()))
+        }
+        "response" | "resource" | "conversion" => None,
+        "revisit" => Some((Reason::Revisit, head.refers_to_uri.chars().take(200).collect())),
         "" => Some((Reason::BadHeader, "no WARC-Type".to_owned())),
         kind => Some(other(kind)),
     }
@@ -63,7 +78,7 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
 
 /// Whether the payload is an HTTP message: the record says so, or is the response of a web server and says nothing
 /// else.
-fn is_http(head: &Head) -> bool {
+pub(super) fn is_http(head: &Head) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
@@ -74,9 +89,7 @@ fn from_http(payload: &[u8], limits: &Limits) -> Result<RawPage, Refusal> {
     if !(200..300).contains(&response.status) {
         return Err((Reason::StatusNot2xx, response.status.to_string()));
     }
-    if !response.media.is_empty() && form_of_media(&response.media).is_none() {
-        return Err((Reason::NotText, response.media.chars().take(80).collect()));
-    }
+    no_text(&response.media).map_or(Ok(()), Err)?;
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
         false => (Cow::Borrowed(response.body), None),
@@ -95,7 +108,19 @@ fn raw(
     mended: Option<Reason>,
 ) -> RawPage {
     let body = body.into_owned();
-    RawPage { url: String::new(), fetch_time: 0, status, mime, charset, body, form, offset: 0, length: 0, mended }
+    RawPage {
+        url: String::new(),
+        fetch_time: 0,
+        status,
+        mime,
+        charset,
+        body,
+        form,
+        offset: 0,
+        length: 0,
+        mended,
+        names: Names::default(),
+    }
 }
 
 /// Decides by media type and first bytes whether there is text, and in which form.
@@ -107,6 +132,11 @@ fn form(media: &str, body: &[u8]) -> Result<Form, Refusal> {
         return if like_html(body) { Ok(Form::Html) } else { Err((Reason::NotText, "no media type".to_owned())) };
     }
     form_of_media(media).ok_or_else(|| (Reason::NotText, media.chars().take(80).collect()))
+}
+
+/// Why a page of this media type, if it is given, has no text.
+pub(super) fn no_text(media: &str) -> Option<Refusal> {
+    (!media.is_empty() && form_of_media(media).is_none()).then(|| (Reason::NotText, media.chars().take(80).collect()))
 }
 
 fn form_of_media(media: &str) -> Option<Form> {
@@ -189,9 +219,27 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_breaks_off_in_its_http_head_is_truncated() {
-        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", Some(Reason::Truncated)), Err(Reason::Truncated));
-        assert_eq!(made(RESPONSE, "HTTP/1.1 200 OK\r\nConte", None), Err(Reason::HttpHeaderUnterminated));
+    fn a_page_is_whole_if_any_digest_fits_any_form_of_it() {
+        use sha1::{Digest, Sha1};
+        let sha1 = |bytes: &str| {
+            format!("sha1:{}", Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        };
+        let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n\r\n";
+        let other = |block: &str, payload: &str| {
+            let head =
+                format!("WARC/1.0\r\n{RESPONSE}WARC-Block-Digest: {block}\r\nWARC-Payload-Digest: {payload}\r\n\r\n");
+            is_other(&parse(head.as_bytes()), http.as_bytes(), b"decoded", &Limits::default())
+        };
+        let wrong = sha1("another");
+        assert!(!other(&sha1(http), &wrong));
+        for form in ["3\r\n<p>\r\n0\r\n\r\n", "<p>", "decoded"] {
+            assert!(!other(&wrong, &sha1(form)), "{form}");
+            assert!(!other("", &sha1(form)), "{form}");
+        }
+        assert!(other(&wrong, &wrong) && other("", &wrong) && other(&wrong, ""));
+        assert!(!other("", "") && !other("xyz:1", ""));
+        let empty = "md5:d41d8cd98f00b204e9800998ecf8427e";
+        assert!(other(empty, empty));
     }
 
     #[test]

@@ -93,6 +93,22 @@ pub(super) struct Head {
     pub length: Result<u64, String>,
     /// Whether a line is not a header line.
     pub odd_line: bool,
+    /// Whether it has a `WARC-Segment-Number`: its block is continued in another record.
+    pub is_segment: bool,
+    /// `WARC-Record-ID`, without angle brackets; empty if absent, as all that follow.
+    pub id: String,
+    /// `WARC-Block-Digest`, as written.
+    pub block_digest: String,
+    /// `WARC-Payload-Digest`, as written.
+    pub payload_digest: String,
+    /// `WARC-Profile`, as written.
+    pub profile: String,
+    /// `WARC-Refers-To`, without angle brackets.
+    pub refers_to: String,
+    /// `WARC-Refers-To-Target-URI`, as written.
+    pub refers_to_uri: String,
+    /// `WARC-Refers-To-Date`, as written.
+    pub refers_to_date: String,
 }
 
 /// Reads a head, given from its version line to its blank line.
@@ -106,6 +122,14 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         charset: None,
         length: Err("no Content-Length".to_owned()),
         odd_line: false,
+        is_segment: false,
+        id: String::new(),
+        block_digest: String::new(),
+        payload_digest: String::new(),
+        profile: String::new(),
+        refers_to: String::new(),
+        refers_to_uri: String::new(),
+        refers_to_date: String::new(),
     };
     let mut length = None;
     for line in lines(bytes) {
@@ -120,6 +144,22 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
             head.uri = text(&value);
         } else if is("WARC-Date") {
             head.date = text(&value);
+        } else if is("WARC-Record-ID") {
+            head.id = without_brackets(&value);
+        } else if is("WARC-Block-Digest") {
+            head.block_digest = text(&value);
+        } else if is("WARC-Payload-Digest") {
+            head.payload_digest = text(&value);
+        } else if is("WARC-Profile") {
+            head.profile = without_brackets(&value);
+        } else if is("WARC-Segment-Number") {
+            head.is_segment = true;
+        } else if is("WARC-Refers-To") {
+            head.refers_to = without_brackets(&value);
+        } else if is("WARC-Refers-To-Target-URI") {
+            head.refers_to_uri = text(&value);
+        } else if is("WARC-Refers-To-Date") {
+            head.refers_to_date = text(&value);
         } else if is("Content-Type") {
             (head.media, head.charset) = media_type(&text(&value));
         } else if is("Content-Length") {
@@ -132,6 +172,12 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         }
     }
     head
+}
+
+/// A URI as WARC 1.1 writes it; WARC 1.0 puts angle brackets around it.
+fn without_brackets(value: &[u8]) -> String {
+    let value = value.strip_prefix(b"<").unwrap_or(value);
+    text(value.strip_suffix(b">").unwrap_or(value))
 }
 
 fn number(value: &[u8]) -> Result<u64, String> {

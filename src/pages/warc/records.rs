@@ -9,11 +9,12 @@ use memchr::memmem;
 use super::{
     page,
     record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    revisits,
     window::{Ending, Source, Window},
 };
 use crate::{
     error::Result,
-    job::Limits,
+    job::{Digests, Limits},
     pages::record::{Found, RawPage, Reason, Refused, Sink},
 };
 
@@ -33,6 +34,7 @@ const FAR_CLAIMS: u32 = 64;
 /// Receives the findings and counts them.
 pub(super) struct Out<'r, 's> {
     pub limits: &'r Limits,
+    pub digests: Digests,
     pub sink: &'r mut Sink<'s>,
     pub found: u64,
 }
@@ -44,8 +46,12 @@ impl Out<'_, '_> {
     }
 
     pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
+        self.hand_on(Refused::new(offset, reason, detail))
+    }
+
+    pub fn hand_on(&mut self, refused: Refused) -> Result<()> {
         self.found += 1;
-        (self.sink)(Found::Refused(Refused { offset, reason, detail: detail.into() }))
+        (self.sink)(Found::Refused(refused))
     }
 }
 
@@ -325,13 +331,25 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         next: Next,
         mended: Option<Reason>,
     ) -> Result<()> {
-        match page::page(head, self.window.get(body, to), mended, self.out.limits) {
-            Ok(mut page) => {
-                page.offset = self.window.source.offset(start);
-                page.length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
-                self.out.page(page)
+        if mended == Some(Reason::Truncated) {
+            let detail = format!("the file ends within the record: {} {}", head.kind, head.uri);
+            return self.refuse(start, Reason::Truncated, detail.chars().take(200).collect::<String>());
+        }
+        let offset = self.window.source.offset(start);
+        let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
+        let payload = self.window.get(body, to);
+        match page::page(head, payload, mended, self.out.limits) {
+            Ok(page) => {
+                let is_other = self.out.digests == Digests::Check
+                    && page.mended.is_none()
+                    && page::is_other(head, payload, &page.body, self.out.limits);
+                let mended = page.mended.or(is_other.then_some(Reason::DigestMismatch));
+                self.out.page(RawPage { offset, length, mended, ..page })
             }
-            Err((reason, detail)) => self.refuse(start, reason, detail),
+            Err((reason, detail)) => {
+                let means = revisits::means(head, payload, reason, length, self.out.limits).map(Box::new);
+                self.out.hand_on(Refused { means, ..Refused::new(offset, reason, detail) })
+            }
         }
     }
 

@@ -20,6 +20,10 @@ impl ReadAt for Bytes {
     }
 }
 
+fn out<'r, 's>(limits: &'r Limits, sink: &'r mut Sink<'s>) -> Out<'r, 's> {
+    Out { limits, digests: Digests::Check, sink, found: 0 }
+}
+
 fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
     let mut found = Vec::new();
     let mut sink = |one| {
@@ -27,7 +31,7 @@ fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
         Ok(())
     };
     let file = Bytes(bytes.to_vec());
-    let end = read_in_blocks(&file, 0..file.len(), limits, &mut sink, block_bytes).unwrap();
+    let end = read_in_blocks(&file, 0..file.len(), &mut out(limits, &mut sink), block_bytes).unwrap();
     assert_eq!(end.records, found.len() as u64);
     found
 }
@@ -50,7 +54,7 @@ fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        ends.push(read_in_blocks(&file, range, limits, &mut sink, block_bytes).unwrap());
+        ends.push(read_in_blocks(&file, range, &mut out(limits, &mut sink), block_bytes).unwrap());
         found.push(of_range);
     }
     let true_from = settle(&ends);

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Reads WARC files with warcio and with webtwin, and tells where they differ.
+
+usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio pyarrow xxhash brotli)
+
+Every record that warcio reads must be a page of webtwin or a row of `rejected`: both count the same records. A page that
+webtwin keeps must have the URL, the status and the decoded body of warcio's record at its offset; the body of a revisit is
+that of the record which the table `revisits` names. Each file is a run of its own into OUT; one line a file, and the exit
+code is 1 if any differs.
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import urllib.parse
+
+import pyarrow.parquet
+import xxhash
+from warcio.archiveiterator import ArchiveIterator
+
+
+def read_by_warcio(file):
+    """The records, by offset: a list of (type, URL, status, hash of the decoded body)."""
+    records = collections.defaultdict(list)
+    with open(file, "rb") as stream:
+        iterator = ArchiveIterator(stream)
+        for record in iterator:
+            kind = record.rec_type
+            status = record.http_headers and record.http_headers.get_statuscode()
+            try:
+                body = record.content_stream().read()
+            except Exception as error:  # what warcio cannot decode, it says by many classes
+                body = str(error).encode()
+            url = record.rec_headers.get_header("WARC-Target-URI") or ""
+            # This passes over what has not been read of the record.
+            offset = iterator.get_record_offset()
+            records[offset].append((kind, url.strip("<>"), status, xxhash.xxh3_64_intdigest(body) if body else 0))
+    return records
+
+
+def table(out, name):
+    parts = sorted((out / name).glob("part-*.parquet"))
+    return [row for part in parts for row in pyarrow.parquet.read_table(part).to_pylist()]
+
+
+def same_url(theirs, ours):
+    """Up to what webtwin makes canonical: fragment, user, empty path, case of the host."""
+    parts = urllib.parse.urlsplit(theirs)
+    return ours == parts._replace(netloc=parts.netloc.lower().rpartition("@")[2], path=parts.path or "/", fragment="").geturl()
+
+
+def compare(webtwin, out, file):
+    arguments = [webtwin, "run", "--input", str(file), "--output", str(out)]
+    arguments += ["--max-bad", "1", "--set", 'input.digests="check"', "--workers", "2"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1]}", True
+    summary = json.loads((out / "summary.json").read_text())["records"]
+    theirs, broke = {}, ""
+    try:
+        theirs = read_by_warcio(file)
+    except Exception as error:
+        broke = f"; warcio ends with: {type(error).__name__}: {error}"
+    count = sum(map(len, theirs.values()))
+    wrong = []
+    if not broke and count != summary["read"]:
+        wrong.append(f"warcio reads {count}")
+    originals = {row["url"]: row for row in table(out, "revisits")} if (out / "revisits").exists() else {}
+    for page in table(out, "pages") if not broke else []:
+        body_at = originals[page["url"]]["original_offset"] if page["url"] in originals else page["offset"]
+        heads = [record for record in theirs.get(page["offset"], []) if same_url(record[1], page["url"])]
+        bodies = [record[3] for record in theirs.get(body_at, [])]
+        if not heads:
+            wrong.append(f"no such record: {page['url']} at {page['offset']}")
+        elif page["body"] not in bodies:
+            wrong.append(f"other body: {page['url']}")
+        elif heads[0][0] == "response" and heads[0][2] not in (None, str(page["status"])):
+            wrong.append(f"other status: {page['url']}")
+    reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(summary["rejected"].items()))
+    mended = ", ".join(f"{n} {reason}" for reason, n in sorted(summary["mended"].items()))
+    said = f"{summary['read']} records, {summary['kept']} pages ({len(originals)} revisits)"
+    said += f"; rejected: {reasons or 'none'}" + (f"; mended: {mended}" if mended else "") + broke
+    return said + "".join(f"\n    DIFFERS {what}" for what in wrong[:10]), bool(wrong)
+
+
+def main():
+    webtwin, out, *files = sys.argv[1:]
+    differs = False
+    for number, file in enumerate(sorted(map(pathlib.Path, files))):
+        said, wrong = compare(webtwin, pathlib.Path(out) / f"{number:02}", file)
+        differs |= wrong
+        print(f"{file.name}: {said}", flush=True)
+    sys.exit(1 if differs else 0)
+
+
+if __name__ == "__main__":
+    main()

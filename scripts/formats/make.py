@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Makes small crawls with the tools that people crawl with, and takes the samples in source packages.
+
+usage: make.py FOLDER      (needs: pip install warcio requests, wget; pip fetches the source package of pywb)
+
+A site of a few pages is served on loopback, with copies, a redirect, a 404 and an image, and crawled by wget in three ways
+and by warcio's recorder. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
+"""
+
+import functools
+import http.server
+import io
+import pathlib
+import subprocess
+import sys
+import tarfile
+import threading
+
+SAMPLES = ["pywb"]
+
+
+def page(number):
+    words = " ".join(f"word{(number * 7919 + k * k * 31) % 9973}" for k in range(80))
+    links = "".join(f'<a href="{k}.html">{k}</a> ' for k in range(6))
+    return f"<html><head><title>{number}</title></head><body><p>{words}</p>{links}<a href=/moved>m</a></body></html>"
+
+
+class Site(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/moved":
+            self.send_response(301)
+            self.send_header("Location", "/docs/1.html")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def serve(root):
+    for folder in ("docs", "mirror"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        for number in range(6):
+            (root / folder / f"{number}.html").write_text(page(number))
+    (root / "docs" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
+    home = '<a href="docs/0.html">d</a><a href="mirror/0.html">m</a><a href="gone">g</a><img src="docs/image.png">'
+    (root / "index.html").write_text(f"<html><body>{home}</body></html>")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Site, directory=str(root)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/"
+
+
+def wget(folder, name, url, *more):
+    command = ["wget", "-q", "-r", "-l", "5", "-p", "--delete-after", "-P", str(folder / "wget"), "--warc-cdx"]
+    subprocess.run([*command, f"--warc-file={folder / name}", *more, url], check=False)
+
+
+def recorder(folder, url):
+    from warcio.capture_http import capture_http  # must come before requests
+    import requests
+
+    with capture_http(str(folder / "warcio-recorder.warc.gz")):
+        for path in ["", "docs/0.html", "docs/1.html", "mirror/1.html", "moved", "gone", "docs/image.png"]:
+            requests.get(url + path)
+
+
+def by_documentation(folder):
+    """Kinds of records of Browsertrix (pageinfo, text, thumbnails) and Heritrix (dns, revisits of both profiles)."""
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    with open(folder / "by-documentation.warc.gz", "wb") as stream:
+        writer = WARCWriter(stream, gzip=True, warc_version="WARC/1.1")
+        head = lambda status: StatusAndHeaders(status, [("Content-Type", "text/html")], protocol="HTTP/1.1")
+
+        def write(url, kind, payload, media=None, http=None, **lines):
+            lines = {name.replace("_", "-"): value for name, value in lines.items()}
+            record = writer.create_warc_record(
+                url, kind, payload=io.BytesIO(payload), http_headers=http, warc_content_type=media or "",
+                warc_headers_dict=lines)
+            writer.write_record(record)
+            return record.rec_headers
+
+        body = page(1).encode()
+        first = write("http://a.example/1", "response", body, http=head("200 OK"))
+        digest, date = first.get_header("WARC-Payload-Digest"), first.get_header("WARC-Date")
+        write("dns:a.example", "resource", b"20260101000000\na.example. 1 IN A 192.0.2.1\n", "text/dns")
+        write("urn:pageinfo:http://a.example/1", "resource", b'{"pageid": "1"}', "application/json")
+        write("urn:text:http://a.example/1", "resource", b"words", "text/plain")
+        write("urn:thumbnail:http://a.example/1", "resource", b"\xff\xd8\xff", "image/jpeg")
+        writer.write_record(writer.create_revisit_record(
+            "http://b.example/1", digest, "http://a.example/1", date, http_headers=head("200 OK")))
+        profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+        revisit = writer.create_revisit_record(
+            "http://a.example/1", digest, "http://a.example/1", date, http_headers=head("304 Not Modified"))
+        revisit.rec_headers.replace_header("WARC-Profile", profile)
+        revisit.rec_headers.replace_header("WARC-Date", "2036-01-01T00:00:00.123Z")
+        writer.write_record(revisit)
+
+
+def samples(folder):
+    for name in SAMPLES:
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(folder)]
+        subprocess.run([*pip, name], check=True)
+        (package,) = folder.glob(f"{name}-*.tar.gz")
+        with tarfile.open(package) as tar:
+            for member in tar:
+                path = pathlib.PurePath(member.name)
+                if path.suffix == ".warc" or path.name.endswith(".warc.gz"):
+                    (folder / f"{name}-{path.name}").write_bytes(tar.extractfile(member).read())
+        package.unlink()
+    # A revisit of another URL, and its original.
+    pair = [(folder / f"pywb-example-url-agnostic-{what}.warc.gz").read_bytes() for what in ("orig", "revisit")]
+    (folder / "pywb-example-url-agnostic-both.warc.gz").write_bytes(b"".join(pair))
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True)
+    url = serve(folder / "site")
+    recorder(folder, url)
+    wget(folder, "wget", url)
+    wget(folder, "wget-plain", url, "--no-warc-compression")
+    wget(folder, "wget-dedup", url, f"--warc-dedup={folder / 'wget.cdx'}")
+    # A crawl and its repetition, which refers to it.
+    both = [(folder / f"{name}.warc.gz").read_bytes() for name in ("wget", "wget-dedup")]
+    (folder / "wget-and-dedup.warc.gz").write_bytes(b"".join(both))
+    whole = (folder / "wget.warc.gz").read_bytes()
+    (folder / "wget-torn.warc.gz").write_bytes(whole[:-200])
+    by_documentation(folder)
+    samples(folder)
+
+
+if __name__ == "__main__":
+    main()

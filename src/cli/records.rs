@@ -1,0 +1,50 @@
+//! What a run says on stderr of the records it has read.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::console::tell;
+use crate::dataflow::sinks::summary::Records;
+use crate::pages::record::Reason;
+
+/// Reasons that the report names.
+const REASONS_TOLD: usize = 6;
+
+/// Torn files that the report names.
+const TORN_TOLD: usize = 5;
+
+/// Reports on stderr what became of the records, and what to do where a part of the crawl is missing.
+pub(super) fn report(records: &Records) {
+    let rejected: u64 = records.rejected.values().sum();
+    tell(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
+    for (what, counts) in [("rejected", &records.rejected), ("kept, but mended", &records.mended)] {
+        if !counts.is_empty() {
+            tell(format_args!("  {what}: {}", commonest(counts)));
+        }
+    }
+    if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {
+        tell(format_args!(
+            "{revisits} revisit records refer to records that are not in the input, or are no pages; to have the pages, \
+             add the files of the earlier crawl with --input"
+        ));
+    }
+    for (input, offset) in records.torn.iter().take(TORN_TOLD) {
+        tell(format_args!("{input} is torn: it ends within the record at offset {offset}; copy or download it again"));
+    }
+    if records.torn.len() > TORN_TOLD {
+        let more = records.torn.len() - TORN_TOLD;
+        tell(format_args!("{more} more files are torn: see records.torn in summary.json"));
+    }
+}
+
+/// Counts by reason, the largest first; the smallest of many together.
+fn commonest(counts: &BTreeMap<String, u64>) -> String {
+    let mut counts: Vec<(&str, u64)> = counts.iter().map(|(reason, &n)| (reason.as_str(), n)).collect();
+    counts.sort_by_key(|&(_, n)| Reverse(n));
+    let mut told: Vec<String> = counts.iter().take(REASONS_TOLD).map(|(reason, n)| format!("{n} {reason}")).collect();
+    let others: u64 = counts.iter().skip(REASONS_TOLD).map(|(_, n)| n).sum();
+    if others > 0 {
+        told.push(format!("{others} others"));
+    }
+    told.join(", ")
+}

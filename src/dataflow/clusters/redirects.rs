@@ -1,0 +1,90 @@
+//! Where URLs lead that are no pages, or pages only on the way to another.
+//!
+//! One exchange brings the redirects of a URL to its owner, which keeps the newest; then all processes share them.
+//!
+//! # Memory
+//! 16 bytes a URL that leads on, in every process.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::directory::Directory;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{DocId, Page, splitmix64};
+
+/// Redirects that are followed one after another; a longer chain leads nowhere, and so does a loop.
+const LONGEST_CHAIN: usize = 10;
+
+/// A redirect on its way to the owner of its URL.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Row {
+    from: DocId,
+    to: DocId,
+    time: i64,
+    source: u64,
+    offset: u64,
+}
+
+/// Where each URL leads: (from, to), ascending, each `from` once.
+#[derive(Debug, Clone, Default)]
+pub struct Redirects(Arc<Vec<[DocId; 2]>>);
+
+impl Redirects {
+    /// Gathers the redirects on all shelves, which are empty of them then. A page of the crawl leads on only if it says so
+    /// itself; a redirect of its URL at another time does not count.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn gather(net: &mut Net<'_>, shelf: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
+        let (redirects, leads) = (std::mem::take(&mut shelf.redirects), std::mem::take(&mut shelf.leads));
+        if net.sum("redirects", [(redirects.len() + leads.len()) as u64])? == [0] {
+            return Ok(Redirects::default());
+        }
+        let of_records = redirects.iter().filter(|row| directory.page(row.from).is_none()).map(|row| Row {
+            from: row.from,
+            to: row.to,
+            time: row.fetch_time,
+            source: row.source.into(),
+            offset: row.offset,
+        });
+        let of_pages = leads.iter().filter_map(|&(slot, to)| {
+            let page = shelf.pages[slot as usize];
+            let from = *directory.doc_ids.get(page as usize)?;
+            Some(Row { from, to, time: 0, source: 0, offset: 0 })
+        });
+        let peers = net.peers() as u64;
+        let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
+        let mut rows = net.exchange_all("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
+        rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.source, row.offset, row.to));
+        rows.dedup_by_key(|row| row.from);
+        let shared = net.share("all redirects", rows.iter().map(|row| [row.from, row.to]).collect())?;
+        let sorted = net.once(|| {
+            let mut rows = shared.to_vec();
+            rows.sort_unstable();
+            rows
+        })?;
+        Ok(Redirects(sorted))
+    }
+
+    /// Yields the pages of the crawl that a link to `target` counts for: itself, and those it leads to.
+    pub fn pages(&self, target: DocId, directory: &Directory, mut each: impl FnMut(Page)) {
+        let mut url = target;
+        for _ in 0..=LONGEST_CHAIN {
+            if let Some(page) = directory.page(url) {
+                each(page);
+            }
+            match self.next(url) {
+                Some(next) if next != target => url = next,
+                _ => return,
+            }
+        }
+    }
+
+    fn next(&self, from: DocId) -> Option<DocId> {
+        let at = self.0.binary_search_by_key(&from, |row| row[0]).ok()?;
+        Some(self.0[at][1])
+    }
+}

@@ -1,0 +1,366 @@
+//! Revisits: a record that refers to another for its payload becomes a capture with the content of that record.
+//!
+//! The original is looked for under the names that the revisit gives: record id, URL and date, payload digest, in this order.
+//! Where the server said no more than that nothing has changed, it is the capture of that URL before. What a revisit refers to
+//! may itself be a revisit, so the search is repeated until it finds nothing new.
+//!
+//! Two exchanges a round bring names and questions to the owners of the names; then each revisit goes to the worker on whose
+//! shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
+//! read again. Without revisits nothing is exchanged but their number.
+//!
+//! # Memory
+//! 16 bytes a page until the search ends, and during it 56 bytes for each name of a page that the worker owns.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chunks::bytes;
+use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection, WorkerPages};
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::{DocId, doc_id, splitmix64};
+use crate::job::Job;
+use crate::pages::html::Extractor;
+use crate::pages::record::{Form, Found, Names, Reason};
+use crate::pages::url::CanonicalUrl;
+use crate::pages::work_items::Work;
+
+/// Rounds of the search: a longer chain of revisits ends unresolved.
+const ROUNDS: usize = 20;
+
+/// A revisit record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revisit {
+    /// Canonical URL.
+    pub url: String,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// Its own names; the payload is that of its original.
+    pub names: Names,
+    /// Record id of the original, as [`Names::id`].
+    pub refers_to: u64,
+    /// Doc id of the original's URL; 0 if it is not named.
+    pub original: DocId,
+    /// Fetch time of the original; 0 if it is not named.
+    pub original_time: i64,
+    /// Number of the input.
+    pub source: u32,
+    /// Number of the work item.
+    pub item: u32,
+    /// Where its record starts.
+    pub offset: u64,
+    /// Length of the record.
+    pub length: u64,
+}
+
+/// How an original is looked for; the first that finds one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Way {
+    Id,
+    UrlAndDate,
+    Payload,
+    /// The capture of a URL before a time.
+    Before,
+}
+
+impl Way {
+    /// The key of a value; different ways have different keys.
+    fn key(self, value: u64) -> u64 {
+        splitmix64(value ^ splitmix64(self as u64))
+    }
+
+    fn at(url: DocId, time: i64) -> u64 {
+        Way::UrlAndDate.key(url ^ splitmix64(time as u64))
+    }
+}
+
+/// Content under one of its names. Rows order by name, then by place in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Offer {
+    key: u64,
+    source: u64,
+    offset: u64,
+    time: i64,
+    payload: u64,
+    holder: Holder,
+}
+
+/// Where content is: a slot on the shelf of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Holder {
+    worker: u32,
+    slot: u32,
+}
+
+/// A name under which a revisit looks for its original.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Question {
+    key: u64,
+    payload: u64,
+    /// The latest time that counts.
+    time: i64,
+    /// The worker that asks, its number for the revisit, and the [`Way`].
+    asker: u32,
+    revisit: u32,
+    way: u64,
+}
+
+/// Turns every revisit on all shelves whose original is on one of them into a capture, and all others into rejections.
+///
+/// `floors[item]` is the offset from which the records of a work item are true.
+///
+/// # Errors
+/// Those of reading originals again; or when the run has ended.
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, work: &Work, job: &Job, floors: &[u64]) -> Result<()> {
+    let (untrue, revisits): (Vec<Revisit>, Vec<Revisit>) =
+        std::mem::take(&mut shelf.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
+    shelf.rejections.extend(untrue.into_iter().map(unresolved));
+    if net.sum("revisits", [revisits.len() as u64])? == [0] {
+        shelf.names = Vec::new();
+        return Ok(());
+    }
+    let holders = search(net, shelf, &revisits, floors)?;
+    shelf.names = Vec::new();
+    let mut found = Vec::new();
+    for (revisit, holder) in revisits.into_iter().zip(holders) {
+        match holder {
+            Some(Holder { worker, slot }) => found.push((worker as usize, (slot, revisit))),
+            None => shelf.rejections.push(unresolved(revisit)),
+        }
+    }
+    let mut found = net.exchange_rows("revisits with their originals", found)?;
+    found.sort_by_key(|(slot, _)| *slot);
+    let outlooks = outlooks(net, shelf, &found, work, job)?;
+    for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
+        shelve(shelf, slot as usize, revisit, outlook);
+    }
+    Ok(())
+}
+
+fn unresolved(revisit: Revisit) -> Rejection {
+    let Revisit { source, offset, item, url, .. } = revisit;
+    Rejection { source, offset, reason: Reason::Revisit, detail: url, item }
+}
+
+/// Where the original of each revisit is.
+fn search(net: &mut Net<'_>, shelf: &WorkerPages, revisits: &[Revisit], floors: &[u64]) -> Result<Vec<Option<Holder>>> {
+    let mut found = vec![None; revisits.len()];
+    let mut by_names = true;
+    for _ in 0..ROUNDS {
+        let offers = offers(shelf, revisits, &found, floors, net.index() as u32, by_names);
+        let questions = questions(revisits, &found, net.index() as u32, by_names);
+        let answers = round(net, offers, questions)?;
+        let mut news = 0;
+        for [revisit, worker, slot] in answers {
+            news += u64::from(found[revisit as usize].replace(Holder { worker, slot }).is_none());
+        }
+        let left = found.iter().filter(|holder| holder.is_none()).count() as u64;
+        let [news, left] = net.sum("originals found", [news, left])?;
+        match (news, by_names) {
+            _ if left == 0 => break,
+            (0, false) => break,
+            // Only when all names have been followed is it known what came before.
+            (0, true) => by_names = false,
+            _ => by_names = true,
+        }
+    }
+    Ok(found)
+}
+
+fn offers(
+    shelf: &WorkerPages,
+    revisits: &[Revisit],
+    found: &[Option<Holder>],
+    floors: &[u64],
+    me: u32,
+    by_names: bool,
+) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    let mut offer = |url: DocId, time: i64, names: Names, (source, offset): (u32, u64), holder: Holder| {
+        let mut under = |key| {
+            offers.push(Offer { key, source: source.into(), offset, time, payload: names.payload, holder });
+        };
+        if !by_names {
+            return under(Way::Before.key(url));
+        }
+        if names.id != 0 {
+            under(Way::Id.key(names.id));
+        }
+        if time != 0 {
+            under(Way::at(url, time));
+        }
+        if names.payload != 0 {
+            under(Way::Payload.key(names.payload));
+        }
+    };
+    for (page, names) in shelf.captures.iter().zip(&shelf.names) {
+        if page.offset >= floors[page.item as usize] {
+            let holder = Holder { worker: me, slot: page.slot };
+            offer(page.doc_id, page.fetch_time, *names, (page.source, page.offset), holder);
+        }
+    }
+    for (revisit, holder) in revisits.iter().zip(found) {
+        if let Some(holder) = holder {
+            let place = (revisit.source, revisit.offset);
+            offer(doc_id(&revisit.url), revisit.fetch_time, revisit.names, place, *holder);
+        }
+    }
+    offers
+}
+
+fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, by_names: bool) -> Vec<Question> {
+    let mut questions = Vec::new();
+    for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, holder))| holder.is_none()) {
+        let mut ask = |way: Way, key, time| {
+            let (payload, revisit) = (row.names.payload, number as u32);
+            questions.push(Question { key, payload, time, asker: me, revisit, way: way as u64 });
+        };
+        if !by_names {
+            // The content of another payload may come before.
+            if row.names.payload == 0 {
+                let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
+                let times = [row.original_time, row.fetch_time, i64::MAX];
+                ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
+            }
+            continue;
+        }
+        if row.refers_to != 0 {
+            ask(Way::Id, Way::Id.key(row.refers_to), 0);
+        }
+        if row.original != 0 && row.original_time != 0 {
+            ask(Way::UrlAndDate, Way::at(row.original, row.original_time), 0);
+        }
+        if row.names.payload != 0 {
+            ask(Way::Payload, Way::Payload.key(row.names.payload), 0);
+        }
+    }
+    questions
+}
+
+/// Asks the owners of names; returns number of the revisit, worker and slot for the best way of each that has an answer.
+fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>) -> Result<Vec<[u32; 3]>> {
+    let peers = net.peers() as u64;
+    let mut offers = net.exchange_all("names of records", offers, |row| (row.key % peers) as usize)?;
+    offers.sort_unstable();
+    let questions = net.exchange_all("names of originals", questions, |row| (row.key % peers) as usize)?;
+    let answers = questions.into_iter().filter_map(|question| {
+        let Holder { worker, slot } = best(&offers, &question)?.holder;
+        Some([question.asker, question.revisit, question.way as u32, worker, slot])
+    });
+    let mut answers = net.exchange_all("originals", answers, |answer| answer[0] as usize)?;
+    answers.sort_unstable();
+    answers.dedup_by_key(|answer| answer[1]);
+    Ok(answers.into_iter().map(|[_, revisit, _, worker, slot]| [revisit, worker, slot]).collect())
+}
+
+/// The content that answers a question, out of offers that are ascending.
+fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
+    let first = offers.partition_point(|offer| offer.key < question.key);
+    let named = || offers[first..].iter().take_while(|offer| offer.key == question.key);
+    if question.way == Way::Before as u64 {
+        // Of those at the same time the first in the input.
+        let before = named().filter(|offer| offer.time <= question.time);
+        return before.max_by_key(|offer| (offer.time, Reverse((offer.source, offer.offset))));
+    }
+    let same = |offer: &&Offer| question.payload != 0 && offer.payload == question.payload;
+    named().find(same).or_else(|| named().next())
+}
+
+/// What a page says of others: its links, and where it leads.
+#[derive(Debug, Clone, Default)]
+struct Outlook {
+    links: Vec<DocId>,
+    leads_to: Option<DocId>,
+}
+
+/// Outlooks of the pages that revisits become; `None` where they are those of the original.
+fn outlooks(
+    net: &Net<'_>,
+    shelf: &WorkerPages,
+    found: &[(u32, Revisit)],
+    work: &Work,
+    job: &Job,
+) -> Result<Vec<Option<Outlook>>> {
+    let mut outlooks: Vec<Option<Outlook>> = vec![None; found.len()];
+    // Numbers of revisits by place of their original.
+    let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    for (number, (slot, revisit)) in found.iter().enumerate() {
+        let original = &shelf.captures[*slot as usize];
+        if original.url != revisit.url {
+            to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
+        }
+    }
+    let mut extractor = Extractor::following(&job.input.limits, &job.links);
+    for (source, mut places) in to_read {
+        let offsets: Vec<u64> = places.keys().copied().collect();
+        work.read_again(source, &offsets, &job.input, &mut |read| {
+            net.check()?;
+            let Found::Page(page) = read else { return Ok(()) };
+            let Some(numbers) = places.get_mut(&page.offset) else { return Ok(()) };
+            let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
+            let body = bytes(&page.body);
+            for &number in &*numbers {
+                let (slot, revisit) = &found[number];
+                let original = &shelf.captures[*slot as usize];
+                // Several records may share a place, in a compressed file of one member.
+                if original.url == url.as_str() && original.body == body && outlooks[number].is_none() {
+                    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
+                    outlooks[number] = Some(match page.form {
+                        Form::Html => {
+                            let extracted = extractor.html(&page.body, page.charset.as_deref(), &of);
+                            Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }
+                        }
+                        Form::Text => Outlook::default(),
+                    });
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(&number) = places.values().flatten().find(|&&number| outlooks[number].is_none()) {
+            let place = found[number].0 as usize;
+            let Capture { url, offset, .. } = &shelf.captures[place];
+            let lost = format!("at offset {offset} is not {url} any more; it has changed during the run, so run again");
+            return Err(Error::input(&work.inputs[source as usize], lost));
+        }
+    }
+    Ok(outlooks)
+}
+
+/// Puts a revisit on the shelf as a capture with the content in `slot`.
+fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) {
+    let Revisit { url, fetch_time, source, item, offset, length, .. } = revisit;
+    let original = shelf.captures[slot].clone();
+    let place = Place { source: original.source, offset: original.offset, url: original.url.clone() };
+    shelf.captures.push(Capture {
+        doc_id: doc_id(&url),
+        url,
+        fetch_time,
+        source,
+        item,
+        offset,
+        length,
+        slot: shelf.exact.len() as u32,
+        original: Some(Box::new(place)),
+        ..original
+    });
+    shelf.exact.push(shelf.exact[slot]);
+    let fprints = shelf.fprints.get(slot).to_vec();
+    shelf.fprints.push(&fprints);
+    if shelf.features.slots() > 0 {
+        let (hashes, weights) = shelf.features.get(slot);
+        let (hashes, weights) = (hashes.to_vec(), weights.to_vec());
+        shelf.features.push_as_kept(&hashes, &weights);
+    }
+    let Outlook { links, leads_to } = outlook.unwrap_or_else(|| {
+        let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
+        Outlook { links: shelf.links.get(slot).to_vec(), leads_to: at.ok().map(|at| shelf.leads[at].1) }
+    });
+    shelf.leads.extend(leads_to.map(|to| (shelf.links.slots() as u32, to)));
+    shelf.links.push(&links);
+}

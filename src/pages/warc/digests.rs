@@ -1,0 +1,126 @@
+//! Digests as WARC files write them: `algorithm:value`, the value in base32, hexadecimal or base64.
+
+use std::borrow::Cow;
+
+use data_encoding::{BASE32_NOPAD, BASE64_NOPAD, Encoding, HEXLOWER_PERMISSIVE};
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256, Sha512};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A digest that is written with a known algorithm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Digest {
+    /// Its algorithm.
+    pub algorithm: Algorithm,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// An algorithm that some crawler writes digests of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Md5,
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+impl Algorithm {
+    /// Names as written, with the length in bytes.
+    const NAMES: [(&str, Algorithm, usize); 6] = [
+        ("md5", Algorithm::Md5, 16),
+        ("sha1", Algorithm::Sha1, 20),
+        ("sha-1", Algorithm::Sha1, 20),
+        ("sha256", Algorithm::Sha256, 32),
+        ("sha-256", Algorithm::Sha256, 32),
+        ("sha512", Algorithm::Sha512, 64),
+    ];
+}
+
+impl Digest {
+    fn is_of(&self, bytes: &[u8]) -> bool {
+        match self.algorithm {
+            Algorithm::Md5 => Md5::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha1 => Sha1::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha256 => Sha256::digest(bytes)[..] == self.bytes[..],
+            Algorithm::Sha512 => Sha512::digest(bytes)[..] == self.bytes[..],
+        }
+    }
+}
+
+/// Whether a record has digests, and none of them is that of what it holds.
+///
+/// One that fits is enough: a crawler that edits HTTP heads breaks the digest of the block, and the page is whole all the same.
+/// That of the payload may be of the body as received, without its chunks, or decoded: crawlers differ. So these are asked for,
+/// `block` first and `forms` in their order, only until one fits. Digests of unknown algorithms say nothing.
+pub(super) fn mismatch<'b>(
+    (block_digest, block): (&str, &[u8]),
+    payload_digest: &str,
+    forms: impl IntoIterator<Item = Cow<'b, [u8]>>,
+) -> bool {
+    let (of_block, of_payload) = (parse(block_digest), parse(payload_digest));
+    if of_block.as_ref().is_some_and(|digest| digest.is_of(block)) {
+        return false;
+    }
+    match of_payload {
+        Some(digest) => !forms.into_iter().any(|form| digest.is_of(&form)),
+        None => of_block.is_some(),
+    }
+}
+
+/// Reads a digest; `None` for one of an unknown algorithm, or of a length that its algorithm does not have.
+pub(super) fn parse(text: &str) -> Option<Digest> {
+    let (name, value) = text.split_once(':')?;
+    let known = |(known, ..): &&(&str, Algorithm, usize)| name.trim().eq_ignore_ascii_case(known);
+    let &(_, algorithm, length) = Algorithm::NAMES.iter().find(known)?;
+    let value = value.trim().trim_end_matches('=');
+    let upper = value.to_ascii_uppercase();
+    // The length of the value tells the encoding: no two of these agree for any of these algorithms.
+    let ways: [(&Encoding, &str); 3] = [(&HEXLOWER_PERMISSIVE, value), (&BASE32_NOPAD, &upper), (&BASE64_NOPAD, value)];
+    let decoded = ways.iter().filter(|(encoding, _)| encoding.encode_len(length) == value.len());
+    let bytes = decoded.filter_map(|(encoding, value)| encoding.decode(value.as_bytes()).ok()).next()?;
+    Some(Digest { algorithm, bytes })
+}
+
+/// The hash that stands for a digest, the same however it is encoded; 0 for an empty one.
+pub(super) fn name(text: &str) -> u64 {
+    match parse(text) {
+        Some(Digest { algorithm, bytes }) => xxh3_64(&[&[algorithm as u8], &bytes[..]].concat()),
+        None if text.trim().is_empty() => 0,
+        None => xxh3_64(text.trim().as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_the_same_in_every_encoding() {
+        let hexadecimal = "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709";
+        for other in [
+            "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+            "sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj",
+            "SHA-1:DA39A3EE5E6B4B0D3255BFEF95601890AFD80709",
+            "sha1:2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
+        ] {
+            assert_eq!(parse(other), parse(hexadecimal), "{other}");
+            assert_eq!(name(other), name(hexadecimal), "{other}");
+        }
+        assert_eq!(parse(hexadecimal).unwrap().bytes[..2], [0xda, 0x39]);
+        assert_eq!(parse("md5:2QOYZWMPACZAJ2MABGMOZ6CCPY======"), parse("md5:d41d8cd98f00b204e9800998ecf8427e"));
+        let sha256 = "sha-256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(parse(sha256).unwrap().bytes.len(), 32);
+    }
+
+    #[test]
+    fn what_is_no_known_digest_has_a_name_but_no_value() {
+        for odd in ["blake3:00ff", "sha1:00ff", "sha1:!!42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "da39a3ee"] {
+            assert_eq!(parse(odd), None, "{odd}");
+            assert_ne!(name(odd), 0, "{odd}");
+        }
+        assert_eq!(name(" "), 0);
+        assert_ne!(name("blake3:00ff"), name("blake3:00fe"));
+    }
+}

@@ -1,0 +1,64 @@
+//! What records that are no pages say of pages: revisits refer to other records, redirects lead to other URLs.
+//!
+//! Both profiles of WARC 1.0 and 1.1 are understood. `identical-payload-digest` means that the server sent what it had sent
+//! before, `server-not-modified` that it said so itself (304).
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{digests, http, page, record_head::Head};
+use crate::job::Limits;
+use crate::pages::fetch_time;
+use crate::pages::record::{Means, Names, Reason, Redirect, Revisit};
+
+/// Why a revisit is no page, whatever it refers to: what it keeps of the response says so.
+pub(super) fn refusal(head: &Head, payload: &[u8], limits: &Limits) -> Option<http::Refusal> {
+    if head.kind != "revisit" || head.media != "application/http" {
+        return None;
+    }
+    let response = http::parse(payload, limits).ok()?;
+    match response.status {
+        304 => None,
+        200..300 => page::no_text(&response.media),
+        other => Some((Reason::StatusNot2xx, other.to_string())),
+    }
+}
+
+/// What a refused record says of pages; `length` is that of the record in its file.
+pub(super) fn means(head: &Head, payload: &[u8], reason: Reason, length: u64, limits: &Limits) -> Option<Means> {
+    match reason {
+        Reason::Revisit => Some(Means::Revisit(revisit(head, length))),
+        Reason::StatusNot2xx => redirect(head, payload, limits).map(Means::Redirect),
+        _ => None,
+    }
+}
+
+fn seconds(date: &str) -> i64 {
+    fetch_time::parse(date).unwrap_or(0)
+}
+
+fn revisit(head: &Head, length: u64) -> Revisit {
+    // Where the server sent no payload, a digest can only be that of nothing.
+    let not_modified = head.profile.to_ascii_lowercase().contains("not-modified");
+    let payload = if not_modified { 0 } else { digests::name(&head.payload_digest) };
+    Revisit {
+        url: head.uri.clone(),
+        fetch_time: seconds(&head.date),
+        length,
+        names: Names { id: name(&head.id), payload },
+        refers_to: name(&head.refers_to),
+        refers_to_url: head.refers_to_uri.clone(),
+        refers_to_time: seconds(&head.refers_to_date),
+    }
+}
+
+fn redirect(head: &Head, payload: &[u8], limits: &Limits) -> Option<Redirect> {
+    let response = http::parse(payload, limits).ok()?;
+    let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308) && !response.location.is_empty();
+    let (url, fetch_time) = (head.uri.clone(), seconds(&head.date));
+    leads_on.then_some(Redirect { url, fetch_time, location: response.location })
+}
+
+/// The hash that stands for a record id; 0 for none.
+pub(super) fn name(id: &str) -> u64 {
+    if id.is_empty() { 0 } else { xxh3_64(id.as_bytes()) }
+}

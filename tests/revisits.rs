@@ -1,0 +1,263 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::bad_warc::build::{Record, gzip, html, http_with};
+use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+
+const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// A fetch of a page: what the server would have sent.
+#[derive(Debug, Clone)]
+struct Fetch {
+    url: String,
+    /// Seconds after the crawl began, no two the same.
+    time: usize,
+    body: usize,
+}
+
+impl Fetch {
+    fn date(&self) -> String {
+        format!("2026-01-01T{:02}:{:02}:{:02}Z", self.time / 3600, self.time / 60 % 60, self.time % 60)
+    }
+
+    fn id(&self) -> String {
+        format!("<urn:uuid:00000000-0000-4000-8000-{:012}>", self.time)
+    }
+
+    fn digest(&self) -> String {
+        format!("xyz:{:032x}", self.body + 1)
+    }
+
+    fn record(&self, kind: &'static str, lines: &str, payload: Vec<u8>) -> Vec<u8> {
+        let lines = format!("WARC-Record-ID: {}\r\n{lines}", self.id());
+        let date = Box::leak(self.date().into_boxed_str());
+        let record = Record { uri: Some(self.url.clone()), date, ..Record::with("", payload) };
+        gzip(&Record { kind, ..record.lines(lines) }.bytes())
+    }
+
+    fn response(&self) -> Vec<u8> {
+        let digest = format!("WARC-Payload-Digest: {}\r\n", self.digest());
+        self.record("response", &digest, html("", &body(self.body)))
+    }
+
+    /// A revisit that says `lines`.
+    fn revisit(&self, profile: &str, lines: &str) -> Vec<u8> {
+        let status = if profile == NOT_MODIFIED { "HTTP/1.1 304 Not Modified" } else { "HTTP/1.1 200 OK" };
+        self.record("revisit", &format!("WARC-Profile: {profile}\r\n{lines}"), http_with(status, "Server: x\r\n", b""))
+    }
+}
+
+/// A page with links that are relative to its URL, some of them to a base.
+fn body(number: usize) -> Vec<u8> {
+    let words: String = (0..60).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
+    let base = if number % 4 == 3 { "<base href=\"sub/\">" } else { "" };
+    let links: String = (0..8).map(|k| format!("<a href=\"{k}\">{k}</a>")).collect();
+    let refresh = if number % 5 == 2 { "<meta http-equiv=refresh content='0; url=1'>" } else { "" };
+    format!("<html><head>{base}{refresh}<title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
+}
+
+/// What a crawler writes of a fetch, given the earlier ones of which it knows; and whether it is a revisit.
+fn written(fetch: &Fetch, before: &[Fetch], way: usize, which: usize) -> (Vec<u8>, bool) {
+    let same: Vec<&Fetch> = before.iter().filter(|other| other.body == fetch.body).collect();
+    let Some(original) = same.get(which % same.len().max(1)) else { return (fetch.response(), false) };
+    let last = before.iter().filter(|other| other.url == fetch.url).max_by_key(|other| other.time);
+    let digest = format!("WARC-Payload-Digest: {}\r\n", fetch.digest());
+    let place = format!(
+        "WARC-Refers-To-Target-URI: {}\r\nWARC-Refers-To-Date: {}\r\n",
+        original.url,
+        original.date().replace('Z', ".25Z")
+    );
+    let id = format!("WARC-Refers-To: {}\r\n", original.id());
+    let record = match way {
+        0 => return (fetch.response(), false),
+        1 => fetch.revisit(IDENTICAL, &(digest + &id)),
+        2 => fetch.revisit(IDENTICAL, &digest),
+        3 => fetch.revisit(IDENTICAL, &place),
+        4 => fetch.revisit(IDENTICAL, &(digest + &place)),
+        5 => fetch.revisit(NOT_MODIFIED, &id),
+        _ if last.is_some_and(|last| last.body == fetch.body) => fetch.revisit(NOT_MODIFIED, ""),
+        _ => return (fetch.response(), false),
+    };
+    (record, true)
+}
+
+fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
+    std::fs::create_dir(folder).unwrap();
+    let files = records.iter().map(|record| record.0 + 1).max().unwrap_or(0);
+    for file in 0..files {
+        let bytes: Vec<u8> =
+            records.iter().filter(|record| record.0 == file).flat_map(|record| record.1.clone()).collect();
+        std::fs::write(folder.join(format!("{file}.warc.gz")), bytes).unwrap();
+    }
+}
+
+/// A table without where its records are.
+fn pages(output: &str) -> Vec<serde_json::Value> {
+    let mut pages = rows(output, "pages");
+    for page in &mut pages {
+        page.as_object_mut().unwrap().retain(|column, _| !["source", "offset", "length"].contains(&column.as_str()));
+    }
+    pages
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    /// A crawl is written twice: each fetch as a response, and as a crawler does that repeats no payload.
+    #[test]
+    fn a_crawl_that_repeats_no_payload_means_what_the_whole_crawl_means(
+        fetches in prop::collection::vec((0usize..3, 0usize..8, 0usize..10, 0usize..7, 0usize..9, 0usize..3), 8..60)
+    ) {
+        let mut known: Vec<Fetch> = Vec::new();
+        let (mut whole, mut short, mut revisits) = (Vec::new(), Vec::new(), 0);
+        for (time, (host, page, of, way, which, file)) in fetches.into_iter().enumerate() {
+            let url = ["http://a.example/d/", "http://b.example/m/d/", "http://b.example/"][host];
+            let fetch = Fetch { url: format!("{url}{page}"), time: time * 61, body: of };
+            whole.push((file, fetch.response()));
+            let (record, is_revisit) = written(&fetch, &known, way, which);
+            short.push((file, record));
+            revisits += usize::from(is_revisit);
+            known.push(fetch);
+        }
+        // Later records may stand before earlier ones, in their files as well as among these.
+        short.reverse();
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        write(&folder.path().join("whole"), &whole);
+        write(&folder.path().join("short"), &short);
+        let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.idf=true"];
+        succeed(&[&["run", "--input", &at("whole"), "--output", &at("out")], &settings[..]].concat());
+        let (out, told) = the_same_on_any_workers(
+            folder.path(), "short", &[&["run", "--input", &at("short")], &settings[..]].concat()
+        );
+        prop_assert_eq!(pages(&out), pages(&at("out")));
+        let (expected, found) = (files(&at("out")), files(&out));
+        for table in ["links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "hosts"] {
+            let of = |name: &&String| name.starts_with(table);
+            let names: BTreeSet<_> = expected.keys().chain(found.keys()).filter(of).collect();
+            prop_assert!(!names.is_empty());
+            for name in names {
+                prop_assert!(expected.get(name) == found.get(name), "{}", name);
+            }
+        }
+        let rejected = rows(&out, "rejected");
+        prop_assert!(rejected.iter().all(|row| row["reason"] == "older_capture"), "{:?}", rejected);
+        prop_assert_eq!(rejected.len() + pages(&out).len(), whole.len());
+        prop_assert!(!told.contains("revisit"), "{}", told);
+
+        // What a page said is read again from the record that has it.
+        let revisited = if found.keys().any(|name| name.starts_with("revisits")) { rows(&out, "revisits") } else { vec![] };
+        prop_assert!(revisited.len() <= revisits);
+        let urls: Vec<&str> = revisited.iter().map(|row| row["url"].as_str().unwrap()).collect();
+        if let [first, .., last] = urls[..] {
+            succeed(&["explain", &out, first, last]);
+        }
+    }
+}
+
+/// Runs over some records, each in a member; returns the result, and what was said.
+fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
+    let input = folder.join("in.warc.gz");
+    std::fs::write(&input, records.concat()).unwrap();
+    let output = folder.join("out").to_str().unwrap().to_string();
+    let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    (output, said(&done))
+}
+
+fn reasons(output: &str) -> Vec<String> {
+    rows(output, "rejected").iter().map(|row| row["reason"].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn a_revisit_without_its_original_is_rejected_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
+    let lost = page(9, "lost", 5);
+    let lines = format!("WARC-Payload-Digest: {}\r\n", lost.digest());
+    let records =
+        [page(1, "a", 1).response(), lost.revisit(IDENTICAL, &lines), page(3, "new", 6).revisit(NOT_MODIFIED, "")];
+    let (output, told) = run(folder.path(), &records);
+    assert_eq!(reasons(&output), ["revisit", "revisit"]);
+    assert_eq!(rows(&output, "pages").len(), 1);
+    let line = told.lines().find(|line| line.starts_with("2 revisit records")).unwrap_or_else(|| panic!("{told}"));
+    assert!(line.contains("earlier crawl"), "{line}");
+    fail(&["show", &format!("{output}/revisits")], 2);
+}
+
+#[test]
+fn what_a_revisit_keeps_of_the_response_may_say_that_it_is_no_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };
+    let of = |time, url: &str, status: &str, lines: &str| {
+        let fetch = page(time, url);
+        let digest = format!("WARC-Profile: {IDENTICAL}\r\nWARC-Payload-Digest: {}\r\n", fetch.digest());
+        fetch.record("revisit", &digest, http_with(status, lines, b""))
+    };
+    let records = [
+        page(1, "a").response(),
+        of(2, "moved", "HTTP/1.1 301 Moved", "Location: a\r\n"),
+        of(3, "gone", "HTTP/1.1 404 Not Found", ""),
+        of(4, "image", "HTTP/1.1 200 OK", "Content-Type: image/png\r\n"),
+        of(5, "copy", "HTTP/1.1 200 OK", "Content-Type: text/html\r\n"),
+    ];
+    let (output, _) = run(folder.path(), &records);
+    let mut found = reasons(&output);
+    found.sort();
+    assert_eq!(found, ["not_text", "status_not_2xx", "status_not_2xx"]);
+    assert_eq!(rows(&output, "pages").len(), 2);
+}
+
+#[test]
+fn a_digest_in_another_encoding_is_the_same_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };
+    let named = |digest: &str| format!("WARC-Payload-Digest: {digest}\r\n");
+    let original = page(1, "a").record("response", &named("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"), html("", &body(1)));
+    let copy = page(2, "b").revisit(IDENTICAL, &named("sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709"));
+    let (output, _) = run(folder.path(), &[copy, original]);
+    assert_eq!(rows(&output, "pages").len(), 2);
+    assert_eq!(rows(&output, "pairs").len(), 1);
+}
+
+#[test]
+fn a_run_over_revisits_is_taken_up_where_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let mut records = Vec::new();
+    for number in 0..400 {
+        let page = |time, host: &str, body| Fetch { url: format!("http://{host}.example/{number}"), time, body };
+        let copy = page(2 * number + 1, "b", number);
+        records.push((number % 60, copy.revisit(IDENTICAL, &format!("WARC-Payload-Digest: {}\r\n", copy.digest()))));
+        records.push((number % 50, page(2 * number, "a", number).response()));
+    }
+    write(&folder.path().join("crawl"), &records);
+    let run = |output: &str, more: &[&str]| -> String {
+        let input = at("crawl");
+        let common = ["run", "--input", &input, "--output", output, "--set", "effort.shard_bytes=65536"];
+        let done = webtwin(&[&common[..], &["--workers", "1"], more].concat()).output().unwrap();
+        format!("{:?} {}", done.status.code(), said(&done))
+    };
+    assert!(run(&at("whole"), &[]).starts_with("Some(0)"));
+    assert_eq!(rows(&at("whole"), "revisits").len(), 400);
+    // Too little memory for the whole crawl ends a run amid its input.
+    let mut taken_up = false;
+    for bytes in ["37900000", "38000000", "38100000", "38300000"] {
+        let little = format!("effort.memory_bytes={bytes}");
+        let stopped = run(&at("out"), &["--resume", "--set", &little]);
+        assert!(stopped.starts_with("Some(9)"), "{stopped}");
+        taken_up |= stopped.contains(" recorded") && !stopped.contains(", 0 recorded");
+        if taken_up {
+            break;
+        }
+    }
+    assert!(taken_up);
+    let resumed = run(&at("out"), &["--resume"]);
+    assert!(resumed.starts_with("Some(0)") && !resumed.contains("resume: 0 work items taken"), "{resumed}");
+    let (whole, found) = (files(&at("whole")), files(&at("out")));
+    assert!(whole.keys().eq(found.keys()) && whole == found);
+}
