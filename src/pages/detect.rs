@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
-use super::zip_entries;
+use super::{warc, zip_entries};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
@@ -19,11 +19,11 @@ const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 pub enum Kind {
     /// An empty file: no records.
     Empty,
-    /// WARC or WET, not compressed.
+    /// WARC, WET or ARC, not compressed.
     WarcPlain,
-    /// WARC or WET in gzip, one member per record or otherwise.
+    /// WARC, WET or ARC in gzip, one member per record or otherwise.
     WarcGzip,
-    /// WARC or WET in zstd.
+    /// WARC, WET or ARC in zstd.
     WarcZstd,
     /// One JSON object per line.
     Jsonl(Compression),
@@ -115,7 +115,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
         Compression::Zstd => Kind::WarcZstd,
     };
     let start = trim(head);
-    if start.starts_with(b"WARC/") {
+    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
         return Some(warc);
     }
     if start.starts_with(b"{") {
@@ -128,7 +128,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.find_map(|line| {
         let line = trim(line);
-        match line.starts_with(b"WARC/1.") {
+        match line.starts_with(b"WARC/1.") || warc::is_arc_line(line) {
             true => Some(warc),
             false => line.starts_with(b"{\"").then_some(Kind::Jsonl(compression)),
         }
@@ -143,7 +143,7 @@ fn by_name(name: &str, compression: Compression) -> Option<Kind> {
 
 /// A message for formats that people give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 10] = [
+    let known: [(&[u8], &str); 9] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
         (b"\xff\xfe", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
@@ -152,7 +152,6 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"PK\x03\x04", "a compressed zip archive; decompress it"),
         (b"BZh", "compressed with bzip2; recompress it with gzip or zstd"),
         (b"\xfd7zXZ\0", "compressed with xz; recompress it with gzip or zstd"),
-        (b"filedesc://", "an ARC file, the forerunner of WARC; convert it with `warcio recompress`"),
         (b"%PDF-", "a PDF"),
     ];
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
@@ -274,6 +273,14 @@ mod tests {
                 "x",
                 Kind::WarcZstd,
             ),
+            ("ARC", b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 9\n1 0 x\n".to_vec(), "x", Kind::WarcPlain),
+            ("ARC in gzip", gzip(b"filedesc://a.arc"), "x", Kind::WarcGzip),
+            (
+                "ARC without its head",
+                b"\nhttp://a/ 1.2.3.4 20080101000000 text/html 9\n".to_vec(),
+                "x",
+                Kind::WarcPlain,
+            ),
             ("jsonl", line.to_vec(), "x.warc", Kind::Jsonl(Compression::None)),
             ("jsonl.gz", gzip(line), "x", Kind::Jsonl(Compression::Gzip)),
             ("jsonl.zst", zstd(line), "x", Kind::Jsonl(Compression::Zstd)),
@@ -308,7 +315,6 @@ mod tests {
             ("empty Parquet (142)", Vec::new(), "x.parquet", "bad_parquet"),
             ("zip", b"PK\x03\x04".to_vec(), "x", "a damaged zip archive"),
             ("xz", b"\xfd7zXZ\0".to_vec(), "x", "xz"),
-            ("ARC", gzip(b"filedesc://a.arc 0.0.0.0"), "x.arc.gz", "ARC"),
             ("compressed HTML", gzip(b"<html>"), "x", "compressed HTML"),
             ("noise", b"\x01\x02\x03".to_vec(), "x.warc", "not_warc"),
             ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),

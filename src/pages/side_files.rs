@@ -113,7 +113,7 @@ mod tests {
             ("a failed download", "a.warc.gz", "<html>404</html>", None),
             ("a pointer", "a.warc.gz", "version https://git-lfs.github.com/spec/v1\n", None),
             ("noise under a crawl's name", "a.parquet", "noise", None),
-            ("ARC", "a.arc", "filedesc://a.arc 0.0.0.0", None),
+            ("ARC", "a.arc", "filedesc://a.arc 0.0.0.0", Some(true)),
             ("an index", "a.cdx", " CDX N b a m s k r M S V g\ncom,example)/ 2026 -", Some(false)),
             ("an index of pywb", "a.cdxj", "com,example)/ 2026 {\"url\":\"http://example.com/\"}\n", Some(false)),
             ("checksums", "a.warc.gz.sha256", "00ff  a.warc.gz\n", Some(false)),

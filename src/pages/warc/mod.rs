@@ -1,6 +1,6 @@
-//! WARC and WET files: records of web archives, read in ranges, past any damage.
+//! WARC, WET and ARC files: records of web archives, read in ranges, past any damage.
 //!
-//! In: a file of WARC 0.18, 1.0 or 1.1 records, plain, in gzip members or zstd frames (one for each record, or fewer).
+//! In: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2, plain, in gzip members or zstd frames (one for each record, or fewer).
 //! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes outside
 //! records.
 //!
@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | bytes | `blocks`, `window` | what is at this position? |
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
-//! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
+//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
 //! | references | `revisits`, `digests` | which record has what it does not say itself? |
 //!
@@ -37,11 +37,13 @@ use crate::error::Result;
 use crate::job::{Digests, Limits};
 use crate::read_at::ReadAt;
 
+mod arc_head;
 mod blocks;
 mod decoder;
 mod digests;
 mod encodings;
 mod fields;
+mod format;
 mod http;
 mod members;
 mod page;
@@ -49,6 +51,8 @@ mod record_head;
 mod records;
 mod revisits;
 mod window;
+
+pub use format::Format;
 
 use blocks::{BLOCK_BYTES, Blocks};
 use members::{Members, Place};
@@ -109,10 +113,10 @@ pub fn read_range(
 fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {
     let mut blocks = Blocks::new(file, block_bytes);
     match probe(file)? {
-        Some(Compression::Plain) => {
+        Some((format, Compression::Plain)) => {
             let window =
                 Window::new(Plain { blocks: &mut blocks, at: range.start }, Buffer::default(), range.start, None);
-            let mut records = Records::new(window, out);
+            let mut records = Records::new(window, out, format);
             let first = match range.start {
                 0 => records.gap(0)?,
                 start => records.find(start, range.end, None)?,
@@ -121,7 +125,9 @@ fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_byt
             let (first_start, last_start, end) = (records.first, records.last, records.end.max(range.start));
             Ok(RangeEnd { first_start, last_start, end, records: out.found })
         }
-        Some(compression) => Members::new(blocks, compression, out.limits)?.read(range.start, range.end, out),
+        Some((format, compression)) => {
+            Members::new(blocks, format, compression, out.limits)?.read(range.start, range.end, out)
+        }
         None => {
             if range.start == 0 && !file.is_empty() {
                 out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?))?;
@@ -150,20 +156,31 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     offsets
 }
 
-/// Whether `file` is a WARC file, and how it is compressed, judged by its first bytes.
+/// Whether `file` is a WARC or ARC file, and how it is compressed, judged by its first bytes.
 ///
 /// Its first MiB may be damaged, as long as it contains a record or member.
 ///
 /// # Errors
 /// Those of `file`.
-pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
+pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
+    let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
+    let formats = [Format::Warc, Format::Arc];
+    if let Some(&format) = formats.iter().find(|format| format.begins(start_of_text(&first))) {
+        return Ok(Some((format, Compression::Plain)));
+    }
+    for format in formats {
+        if let Some(compression) = probe_for(file, format)? {
+            return Ok(Some((format, compression)));
+        }
+    }
+    Ok(None)
+}
+
+fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    if start_of_text(&first).starts_with(record_head::MAGIC) {
-        return Ok(Some(Compression::Plain));
-    }
     for compression in [Compression::Gzip, Compression::Zstd] {
-        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), compression, &limits)?;
+        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, compression, &limits)?;
         let mut at = 0;
         let place = loop {
             match members.open(at)? {
@@ -189,8 +206,13 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
     let mut out = Out { limits: &limits, digests: Digests::Ignore, sink: &mut nothing, found: 0 };
     let mut blocks = Blocks::new(file, PROBE_BYTES);
     let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
-    let found = Records::new(window, &mut out).find(0, DAMAGED_START_BYTES, None)?;
+    let found = Records::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
     Ok(found.map(|_| Compression::Plain))
+}
+
+/// Whether a line, without its end, is the head of an ARC record.
+pub(super) fn is_arc_line(line: &[u8]) -> bool {
+    arc_head::begins(line) && arc_head::parse(line).is_some()
 }
 
 /// A few words, for a message, on what a file that is not a WARC seems to be.
@@ -200,7 +222,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
 pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Compression::Gzip, &limits)?;
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Format::Warc, Compression::Gzip, &limits)?;
     if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
