@@ -23,6 +23,12 @@ impl Temporary {
         Temporary(path)
     }
 
+    /// Leaves what is there, whatever happens from now on.
+    pub fn release(self) {
+        left().remove(&self.0);
+        std::mem::forget(self);
+    }
+
     /// The path.
     pub fn path(&self) -> &Path {
         &self.0

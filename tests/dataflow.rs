@@ -62,7 +62,8 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
+    let guard =
+        prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours, Guard::Auto]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -197,7 +198,7 @@ proptest! {
         let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
         let hosts = &parts[0].2;
         let mut want = sort_based::similar_pairs(&table, hosts, &copies, &settings);
-        if settings.guard == Guard::Neighbours {
+        if matches!(settings.guard, Guard::Neighbours | Guard::Auto) {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.4.clone()).collect();
             let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
             let linked: Vec<Linked> = (0..hosts.len() as Page)
@@ -208,7 +209,9 @@ proptest! {
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
             let larger = |a: Page, b: Page| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
-            keep_apart(&mut want, &exact_pairs, &linked, hosts, larger);
+            let links_from = |host| links.iter().any(|link| hosts[link.0 as usize] == host);
+            let has_links = |host| settings.guard == Guard::Neighbours || links_from(host);
+            keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, larger);
         }
         prop_assert_eq!(got, want);
     }

@@ -24,6 +24,9 @@ mod crawl_folders;
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
+// A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
+mod dedup;
+
 // The documents and job files that are shipped say what is so.
 mod documents;
 
@@ -32,6 +35,9 @@ mod hamming;
 
 // The Hamming distance problem by itself: plans, indexes, online queries.
 mod hamming_cli;
+
+// Which of several copies stays, by rules of one's own.
+mod keep;
 
 // Who may know whom among the modules.
 mod layering;

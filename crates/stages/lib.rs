@@ -10,6 +10,8 @@ pub mod chunks;
 pub mod clusters;
 #[path = "../../src/hamming/mod.rs"]
 pub mod hamming;
+#[path = "../../src/minhash/mod.rs"]
+pub mod minhash;
 #[path = "../../src/overlap/mod.rs"]
 pub mod overlap;
 #[path = "../../src/signatures/mod.rs"]

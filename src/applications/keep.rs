@@ -1,14 +1,21 @@
 //! Which page of a trivial cluster stays, and why the others may go.
 //!
-//! Whole collections come first: a crawler that skips a mirror wants all its pages from *one* other copy. So if a
-//! trivial cluster has a page in the collection that is kept of its similar cluster, that page stays. Otherwise the
-//! page most linked from other hosts stays; ties go to the page whose host is most linked, then to the shorter URL,
-//! then to the smaller doc id.
+//! A page that a user prefers comes first. Then come whole collections: a crawler that skips a mirror wants all its pages
+//! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
+//! page stays. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
+//! other hosts, then to the page whose host is most linked, then to the shorter URL, then to the smaller doc id.
+//!
+//! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
+//! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself.
+
+use std::cmp::Reverse;
 
 use bytemuck::{Pod, Zeroable};
+use glob::Pattern;
 
 use crate::clusters::collection::SimilarCluster;
 use crate::ids::{ClusterId, FPrint, Page};
+use crate::job::{Keep, KeepBy};
 
 /// A page as one of several copies. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -16,16 +23,104 @@ use crate::ids::{ClusterId, FPrint, Page};
 pub struct PageCopy {
     /// Fingerprint of its whole text.
     pub exact: FPrint,
+    /// What the rule looks at; more is better ([`Keeping::merit`]).
+    pub merit: i64,
     /// Trivial cluster of the page: its smallest page.
     pub cluster: ClusterId,
     /// The page itself.
     pub page: Page,
+    /// Number of the first glob that its URL matches ([`Keeping::preference`]); less is better.
+    pub preference: u32,
     /// Links to the page from other hosts.
     pub links_from_elsewhere: u32,
     /// Links to any page of its host from other hosts.
     pub links_to_host: u32,
     /// Characters of its URL.
-    pub url_length: u64,
+    pub url_length: u32,
+}
+
+/// The rule by which pages stay, ready to be applied.
+#[derive(Debug)]
+pub struct Keeping {
+    prefer: Vec<Pattern>,
+    by: KeepBy,
+}
+
+impl Keeping {
+    /// The rule of a job. Globs that do not parse match nothing; settings with any are refused before.
+    pub fn new(keep: &Keep) -> Keeping {
+        Keeping { prefer: keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect(), by: keep.by }
+    }
+
+    /// Whether the clusters vote for the collections that are kept.
+    pub fn votes(&self) -> bool {
+        self.by != KeepBy::Links || !self.prefer.is_empty()
+    }
+
+    /// Number of the first glob that a URL matches, or how many there are. `*` stands for slashes, too.
+    pub fn preference(&self, url: &str) -> u32 {
+        self.prefer.iter().position(|glob| glob.matches(url)).unwrap_or(self.prefer.len()) as u32
+    }
+
+    /// What the rule looks at, of a page with this fetch time (0: unknown), so many bytes of text and this URL. More is
+    /// better, and an unknown time worst.
+    pub fn merit(&self, fetch_time: i64, text_bytes: u64, url: &str, page: Page) -> i64 {
+        match self.by {
+            KeepBy::Links => 0,
+            KeepBy::Newest if fetch_time == 0 => i64::MIN,
+            KeepBy::Newest => fetch_time,
+            KeepBy::Oldest if fetch_time == 0 => i64::MIN,
+            KeepBy::Oldest => -fetch_time,
+            KeepBy::Longest => text_bytes as i64,
+            KeepBy::ShortestUrl => -(url.chars().count() as i64),
+            KeepBy::SmallestId => -i64::from(page),
+        }
+    }
+
+    /// What `copy` has less of than `keeper`, which stays: the first in the order above. `placed` as for [`keeper`].
+    pub fn lost_by(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> LostBy {
+        let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
+        if differs(|copy| i64::from(copy.preference)) {
+            LostBy::Prefer
+        } else if (placed(copy.page) == Some(true)) != (placed(keeper.page) == Some(true)) {
+            LostBy::Collection
+        } else if differs(|copy| copy.merit) {
+            LostBy::Rule(self.by)
+        } else if differs(|copy| i64::from(copy.links_from_elsewhere)) {
+            LostBy::Rule(KeepBy::Links)
+        } else if differs(|copy| i64::from(copy.links_to_host)) {
+            LostBy::HostLinks
+        } else if differs(|copy| i64::from(copy.url_length)) {
+            LostBy::Rule(KeepBy::ShortestUrl)
+        } else {
+            LostBy::Rule(KeepBy::SmallestId)
+        }
+    }
+}
+
+/// What a page has less of than the one that stays in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum LostBy {
+    /// The other matches a glob of `keep.prefer`, or an earlier one.
+    Prefer,
+    /// The other is in the collection that is kept.
+    Collection,
+    /// The other is better by this rule.
+    Rule(KeepBy),
+    /// As many links lead to both, but more to the other's host.
+    HostLinks,
+}
+
+impl LostBy {
+    /// The word in the column `avoid.lost_by`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LostBy::Prefer => "prefer",
+            LostBy::Collection => "collection",
+            LostBy::Rule(by) => by.name(),
+            LostBy::HostLinks => "host-links",
+        }
+    }
 }
 
 /// Why a page may be skipped.
@@ -51,26 +146,33 @@ impl Why {
     }
 }
 
-/// Index of the collection of a similar cluster that is kept: the one most linked from other hosts; ties go to the one
-/// whose host is most linked, then to more pages, then to the smallest page.
+/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any; then the one
+/// most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
+/// page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
-pub fn kept_collection(cluster: &SimilarCluster, links_to_host: &[u32]) -> usize {
+pub fn kept_collection(cluster: &SimilarCluster, votes: &[u32], links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
         let to_host = links_to_host[collection.host];
-        (collection.links_from_elsewhere, to_host, collection.members.len(), std::cmp::Reverse(*at))
+        let votes = votes.get(*at).copied().unwrap_or(0);
+        (votes, collection.links_from_elsewhere, to_host, collection.members.len(), Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
 
-/// The page of one trivial cluster that stays. `placed(page)` is `Some(kept)` for a page of a reported collection.
-pub fn keeper(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> &PageCopy {
+/// The page of one trivial cluster that stays, unless there is none. `placed(page)` is `Some(kept)` for a page of a
+/// reported collection.
+pub fn keeper<'c>(
+    copies: impl IntoIterator<Item = &'c PageCopy>,
+    placed: impl Fn(Page) -> Option<bool>,
+) -> Option<&'c PageCopy> {
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
-        (kept, copy.links_from_elsewhere, copy.links_to_host, std::cmp::Reverse((copy.url_length, copy.page)))
+        let links = (copy.links_from_elsewhere, copy.links_to_host);
+        (Reverse(copy.preference), kept, copy.merit, links, Reverse((copy.url_length, copy.page)))
     };
-    copies.iter().max_by_key(rank).expect("a trivial cluster has pages")
+    copies.into_iter().max_by_key(rank)
 }
 
 /// Why `copy` may be skipped in favour of `keeper`.
@@ -88,19 +190,53 @@ pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<b
 mod tests {
     use super::*;
 
-    fn copy(page: Page, links_from_elsewhere: u32, url_length: u64) -> PageCopy {
-        PageCopy { exact: 1, cluster: ClusterId(0), page, links_from_elsewhere, links_to_host: 0, url_length }
+    fn copy(page: Page, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
+        let cluster = ClusterId(0);
+        let (preference, merit, links_to_host) = (0, 0, 0);
+        PageCopy { exact: 1, cluster, page, preference, merit, links_from_elsewhere, links_to_host, url_length }
+    }
+
+    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> Page {
+        keeper(copies, placed).unwrap().page
     }
 
     #[test]
     fn the_page_of_the_kept_collection_stays_before_the_better_linked_one() {
         let copies = [copy(1, 9, 10), copy(2, 0, 30)];
-        assert_eq!(keeper(&copies, |page| Some(page == 2)).page, 2);
-        assert_eq!(keeper(&copies, |_| None).page, 1);
+        assert_eq!(stays(&copies, |page| Some(page == 2)), 2);
+        assert_eq!(stays(&copies, |_| None), 1);
     }
 
     #[test]
     fn of_equally_linked_pages_the_shorter_url_stays_then_the_smaller_doc_id() {
-        assert_eq!(keeper(&[copy(1, 0, 30), copy(2, 0, 20), copy(3, 0, 20)], |_| None).page, 2);
+        assert_eq!(stays(&[copy(1, 0, 30), copy(2, 0, 20), copy(3, 0, 20)], |_| None), 2);
+    }
+
+    #[test]
+    fn a_preferred_page_stays_before_one_of_the_kept_collection_and_the_rule_before_links() {
+        let preferred = PageCopy { preference: 0, ..copy(1, 0, 30) };
+        let other = |page| PageCopy { preference: 1, ..copy(page, 9, 10) };
+        assert_eq!(stays(&[preferred, other(2)], |page| Some(page == 2)), 1);
+        let newest = PageCopy { merit: 7, ..copy(1, 0, 30) };
+        assert_eq!(stays(&[newest, copy(2, 9, 10)], |_| None), 1);
+        assert_eq!(stays(&[newest, copy(2, 9, 10)], |page| Some(page == 2)), 2);
+    }
+
+    #[test]
+    fn a_page_loses_by_the_first_thing_in_which_the_one_that_stays_is_better() {
+        let keeping = Keeping::new(&Keep { prefer: vec!["http://*.a.example/*".into()], by: KeepBy::Newest });
+        assert_eq!(keeping.preference("http://www.a.example/x/y.html"), 0);
+        assert_eq!(keeping.preference("http://b.example/"), 1);
+        assert!(keeping.merit(5, 0, "", 0) > keeping.merit(4, 0, "", 0));
+        assert!(keeping.merit(-5, 0, "", 0) > keeping.merit(0, 0, "", 0));
+        let lost = |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == 9)).as_str();
+        let one = copy(1, 3, 10);
+        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: 9, ..one }), "collection");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
+        assert_eq!(lost(copy(2, 2, 5), one), "links");
+        assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
+        assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
+        assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod dedup;
 mod evaluate;
 mod explain;
 mod hamming;
@@ -40,6 +41,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
+  webtwin dedup 'corpus/*.jsonl.zst' --output clean/
   webtwin evaluate out/ --truth truth.tsv --bands
   webtwin explain out/ http://a.example/page http://b.example/page
   webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
@@ -54,6 +56,8 @@ enum Command {
     Check(check::Args),
     /// Predicts rows, pairs, memory and disk from a sample of the input, writes nothing
     Plan(plan::Args),
+    /// Removes exact and near-duplicates from a corpus of texts: the same files out, without them
+    Dedup(dedup::Args),
     /// Prints a table of a run
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
@@ -179,6 +183,7 @@ fn run(command: Command) -> Result<()> {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Dedup(args) => dedup::run(args),
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),

@@ -15,7 +15,7 @@ use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
-use crate::job::{Digest, Job, JobKind};
+use crate::job::{Digest, Guard, Job, JobKind, Measure};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
@@ -89,7 +89,7 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     plan::refuse_what_cannot_fit(&job, cluster.workers, cluster.processes())?;
     let queue = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
-    let inputs = job.input.urls.clone();
+    let (inputs, of_job) = (job.input.urls.clone(), job.clone());
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading(&queue, log, || {
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
@@ -97,7 +97,7 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Lo
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        report(summary, folder.name());
+        report(&of_job, summary, folder.name());
         if let [url] = &inputs[..]
             && url.starts_with("synth://")
         {
@@ -292,10 +292,32 @@ fn tell_truth(url: &str, folder: &Location) -> Result<()> {
     Ok(())
 }
 
+/// For each measure that the job has used: its guard, the similar pairs, and those that the guard refused.
+fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)> {
+    let by = job.similar.by;
+    let mut measures = Vec::new();
+    if matches!(by, Measure::Overlap | Measure::Both) {
+        measures.push(("overlap", job.overlap.guard, summary.overlap.similar, summary.overlap.guarded));
+    }
+    if matches!(by, Measure::Hamming | Measure::Both) {
+        measures.push(("simhash", job.hamming.guard, summary.hamming.near, summary.hamming.guarded));
+    }
+    if by == Measure::Signatures {
+        measures.push(("signatures", job.signatures.guard, summary.signatures.collisions, summary.signatures.guarded));
+    }
+    measures
+}
+
 /// Reports the main figures of a run on stderr.
-fn report(summary: &Summary, folder: &str) {
+fn report(job: &Job, summary: &Summary, folder: &str) {
     records::report(&summary.records);
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
+    for (measure, guard, similar, refused) in guarded(job, summary) {
+        tell(format_args!(
+            "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
+            guard.name()
+        ));
+    }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",
         summary.trivial_clusters, summary.collections, summary.similar_clusters

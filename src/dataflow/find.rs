@@ -21,6 +21,7 @@ use super::shuffle::directory::Partitions;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
+use crate::applications::keep::Keeping;
 use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
@@ -133,11 +134,15 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         }
     };
 
-    let verdicts = avoid::verdicts(net, &crawl, &labels, &sizes, &from_elsewhere, &links_to_host, &similar_clusters)?;
+    let keeping = Keeping::new(&job.keep);
+    let copies = avoid::copies(net, &crawl, clusters, &from_elsewhere, &links_to_host, &keeping)?;
+    let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
+    let verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
+    drop(copies);
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &links_to_host, &similar_clusters)?;
+    let (collections, members) = report::rows(net, &crawl, &judged)?;
 
     let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;

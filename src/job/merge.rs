@@ -155,7 +155,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
         return refuse(
             "hamming.guard",
-            format!("{:?}", job.hamming.guard).to_lowercase(),
+            job.hamming.guard.name().into(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
     }
@@ -205,8 +205,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         }
     }
     if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
-        let guard = format!("{:?}", signatures.guard).to_lowercase();
-        return refuse("signatures.guard", guard, "none or mutual-best");
+        return refuse("signatures.guard", signatures.guard.name().into(), "none or mutual-best");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
@@ -219,6 +218,11 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if !(0.0..=1.0).contains(&job.servers.nearly_all) {
         return refuse("servers.nearly_all", job.servers.nearly_all.to_string(), "between 0 and 1");
+    }
+    for glob in &job.keep.prefer {
+        if let Err(error) = glob::Pattern::new(glob) {
+            return refuse("keep.prefer", glob.clone(), &format!("globs over URLs ({error})"));
+        }
     }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
@@ -302,6 +306,8 @@ mod tests {
             ("[signatures]\ndims = 0", "1 to 64"),
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
             ("[signatures]\nguard = \"centre\"", "mutual-best"),
+            ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
+            ("[keep]\nby = \"best\"", "best"),
             ("kind = [", "TOML"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();

@@ -35,6 +35,8 @@ pub struct Job {
     pub servers: Servers,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
+    /// Which of several copies stays.
+    pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
     /// Settings that change how much work is done at once, but never the answer.
@@ -249,6 +251,49 @@ pub enum Guard {
     /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
     /// host that have the same links there, or both none.
     Neighbours,
+    /// As [`Guard::Neighbours`] on hosts with links; pages of a host that links to nothing are no neighbours.
+    Auto,
+}
+
+impl Guard {
+    /// Name in settings and messages.
+    pub fn name(self) -> &'static str {
+        ["none", "mutual-best", "centre", "neighbours", "auto"][self as usize]
+    }
+}
+
+/// Which of several copies stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// Globs over URLs: copies that match the first stay before those that match the second, and these before all others.
+    pub prefer: Vec<String>,
+    /// What decides among copies that are preferred alike.
+    pub by: KeepBy,
+}
+
+/// What decides which of several copies stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepBy {
+    /// Links from other hosts: to the page, then to its host.
+    Links,
+    /// The latest fetch time.
+    Newest,
+    /// The earliest fetch time that is known.
+    Oldest,
+    /// The longest text.
+    Longest,
+    /// The shortest URL.
+    ShortestUrl,
+    /// The smallest doc id.
+    SmallestId,
+}
+
+impl KeepBy {
+    /// Name in settings and in the column `avoid.lost_by`.
+    pub fn name(self) -> &'static str {
+        ["links", "newest", "oldest", "longest", "shortest-url", "smallest-id"][self as usize]
+    }
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
@@ -476,7 +521,7 @@ impl Default for Job {
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::Neighbours,
+                guard: Guard::Auto,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
@@ -515,6 +560,7 @@ impl Default for Job {
                 min_hosts: 2,
                 attach: Attach::Nearby,
             },
+            keep: Keep { prefer: Vec::new(), by: KeepBy::Links },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             effort: Effort {
                 shard_bytes: 8 << 20,

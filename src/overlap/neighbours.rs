@@ -12,7 +12,8 @@
 //! For each page the [`KEPT`] targets with the smallest hashes represent all of its links. So two pages are the
 //! likelier to be taken for neighbours the more targets they share, and pages that share only a few targets, such as
 //! the home page, seldom are. Pages without links on their host are all in one place, so each is a neighbour of the
-//! others. Exact copies count as one page, wherever they are.
+//! others; but on a host that links to nothing at all, as the made-up host of a corpus of texts, links say nothing, and no
+//! page has a neighbour. Exact copies count as one page, wherever they are.
 //!
 //! Clusters grow within connected components of similar pages, so components are independent of each other.
 //!
@@ -26,7 +27,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{HostId, Page, splitmix64};
+use crate::ids::{HostId, Number, Page, splitmix64};
 
 /// Link targets kept per page.
 pub const KEPT: usize = 4;
@@ -53,9 +54,11 @@ impl Linked {
         Linked { page, targets: std::array::from_fn(|at| kept[at]) }
     }
 
-    /// The places of a page, which only its neighbours share: its targets, or its host if it has none.
-    fn places(&self, hosts: &[HostId]) -> impl Iterator<Item = u64> + '_ {
-        let nowhere = (self.targets[0] == NONE).then(|| 1 << 32 | u64::from(hosts[self.page as usize]));
+    /// The places of a page, which only its neighbours share: its targets, or its host if it has none and the host has
+    /// links.
+    fn places(&self, hosts: &[HostId], has_links: impl Fn(HostId) -> bool) -> impl Iterator<Item = u64> + '_ {
+        let host = hosts[self.page as usize];
+        let nowhere = (self.targets[0] == NONE && has_links(host)).then(|| 1 << 32 | u64::from(host.number()));
         self.targets.iter().filter(|&&target| target != NONE).map(|&target| u64::from(target)).chain(nowhere)
     }
 }
@@ -63,8 +66,9 @@ impl Linked {
 /// Keeps the pairs whose pages end up in one cluster, ascending.
 ///
 /// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` are their pages, ascending.
-/// `hosts[page]` is a page's host; `larger(a, b)` is the number of chunks that F of a pair is divided by. Ties in
-/// resemblance go to the smaller pages.
+/// `hosts[page]` is a page's host; `has_links(host)` says whether pages of a host that have no links there are neighbours
+/// of each other; `larger(a, b)` is the number of chunks that F of a pair is divided by. Ties in resemblance go to the
+/// smaller pages.
 ///
 /// # Cost
 /// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes per pair and about 150 per page,
@@ -74,11 +78,12 @@ pub fn keep_apart(
     exact_pairs: &[SimilarPair],
     pages: &[Linked],
     hosts: &[HostId],
+    has_links: impl Fn(HostId) -> bool,
     larger: impl Fn(Page, Page) -> u32,
 ) {
     let place = |page: Page| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
-    let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts).collect()).collect();
+    let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts, &has_links).collect()).collect();
     // Two clusters that were kept apart once stay apart while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Page, b: Page, whatever: bool| {
@@ -123,13 +128,14 @@ mod tests {
         exact_pairs: &[SimilarPair],
         pages: &[Linked],
         hosts: &[HostId],
+        has_links: impl Fn(HostId) -> bool,
         larger: impl Fn(Page, Page) -> u32,
     ) -> Vec<SimilarPair> {
         let neighbours = |p: Page, q: Page| {
             let targets = |page: Page| pages.iter().find(|linked| linked.page == page).unwrap().targets;
             let linked = |page: Page| targets(page).into_iter().filter(|&target| target != NONE);
             let same_host = hosts[p as usize] == hosts[q as usize];
-            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0;
+            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0 && has_links(hosts[p as usize]);
             same_host && (both_nowhere || linked(p).any(|target| linked(q).any(|other| target == other)))
         };
         let mut clusters: Vec<BTreeSet<Page>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
@@ -161,7 +167,8 @@ mod tests {
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
             links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
-            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14)
+            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14),
+            with_links in prop::collection::vec(any::<bool>(), 3),
         ) {
             let pair = |a: Page, b: Page, value| SimilarPair { a: a.min(b), b: a.max(b), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
@@ -171,8 +178,9 @@ mod tests {
             let linked = |page: usize| Linked::new(page as Page, links[page].iter().map(|&number| target(page, number)));
             let pages: Vec<_> = (0..14).map(linked).collect();
             let larger = |a: Page, b: Page| 6 + (a + b) % 3;
-            let want = by_definition(&pairs, &exact, &pages, &hosts, larger);
-            keep_apart(&mut pairs, &exact, &pages, &hosts, larger);
+            let has_links = |host: HostId| with_links[host.index()];
+            let want = by_definition(&pairs, &exact, &pages, &hosts, has_links, larger);
+            keep_apart(&mut pairs, &exact, &pages, &hosts, has_links, larger);
             prop_assert_eq!(pairs, want);
         }
     }
@@ -183,7 +191,7 @@ mod tests {
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
         let pair = |a, b, value| SimilarPair { a, b, value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
-        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_, _| 10);
+        keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_| true, |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
     }
 

@@ -1,6 +1,7 @@
 //! A file as a stream of its decoded bytes.
 
 use std::io::{self, BufReader, Read};
+use std::sync::Arc;
 
 use super::record::Reason;
 use crate::error::Error;
@@ -31,19 +32,31 @@ impl Compression {
 
 /// Reads a file from an offset on. A failure of the store is passed on as an [`io::Error`] that contains our [`Error`].
 pub struct FileReader<'a> {
-    file: &'a dyn ReadAt,
+    file: File<'a>,
     next: u64,
+}
+
+enum File<'a> {
+    Borrowed(&'a dyn ReadAt),
+    Shared(Arc<dyn ReadAt>),
 }
 
 impl<'a> FileReader<'a> {
     pub(crate) fn from(file: &'a dyn ReadAt, offset: u64) -> FileReader<'a> {
-        FileReader { file, next: offset }
+        FileReader { file: File::Borrowed(file), next: offset }
+    }
+
+    fn read_at(&self, length: usize) -> crate::error::Result<Vec<u8>> {
+        match &self.file {
+            File::Borrowed(file) => file.read_at(self.next, length),
+            File::Shared(file) => file.read_at(self.next, length),
+        }
     }
 }
 
 impl Read for FileReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read_at(self.next, into.len()).map_err(io::Error::other)?;
+        let bytes = self.read_at(into.len()).map_err(io::Error::other)?;
         self.next += bytes.len() as u64;
         into[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
@@ -65,7 +78,18 @@ enum Stream<'a> {
 
 impl<'a> Decoded<'a> {
     pub(crate) fn new(file: &'a dyn ReadAt, compression: Compression, limits: &Limits) -> io::Result<Decoded<'a>> {
-        let input = FileReader::from(file, 0);
+        Decoded::of(FileReader::from(file, 0), compression, limits)
+    }
+
+    /// As a stream that shares the file.
+    ///
+    /// # Errors
+    /// When the decoder cannot begin.
+    pub fn shared(file: Arc<dyn ReadAt>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'static>> {
+        Decoded::of(FileReader { file: File::Shared(file), next: 0 }, compression, limits)
+    }
+
+    fn of<'f>(input: FileReader<'f>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'f>> {
         let buffered = |input| BufReader::with_capacity(256 << 10, input);
         let stream = match compression {
             Compression::None => Stream::Plain(input),

@@ -24,10 +24,12 @@ pub mod mapped;
 
 // Writing: all of a file or nothing, one winner where two runs want the same name, and all files of one run together.
 pub mod commit;
+pub mod new_file;
 pub mod output;
 
 // Data that do not fit in memory for a while.
 pub mod spill;
+pub mod spill_array;
 
 // The finished work of an interrupted run.
 pub mod records;

@@ -26,7 +26,9 @@ use serde::{Deserialize, Serialize};
 use super::files::sync_folder;
 use super::location::Location;
 use super::manifest;
+use super::new_file::NewFile;
 use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
 
 /// Names of the files that make a folder a result.
 const MANIFESTS: [&str; 2] = [manifest::NAME, "fingerprints.json"];
@@ -174,6 +176,21 @@ impl Attempt {
     /// Its identifier.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Begins a file of the result that is written piece by piece, to be seen under its path once the attempt is decided
+    /// on.
+    ///
+    /// # Errors
+    /// As [`NewFile::create`].
+    pub fn create(&self, path: &str) -> Result<NewFile> {
+        NewFile::create(&self.staged.join(path)?, path)
+    }
+
+    /// The folder of this attempt on the local disk, if it is there; it goes with what is returned, unless that is
+    /// released before [`Attempt::commit`].
+    pub fn temporary(&self) -> Option<Temporary> {
+        self.staged.path().map(|path| Temporary::at(path.to_path_buf()))
     }
 
     /// Writes a file of the result, to be seen under its path once the attempt is decided on.

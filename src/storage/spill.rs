@@ -23,9 +23,9 @@ pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 
 /// Place of bytes in a spill file.
 #[derive(Debug, Clone, Copy)]
-struct Extent {
-    offset: u64,
-    bytes: usize,
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
 }
 
 /// A folder for spill files, and the bytes they may take together.
@@ -103,18 +103,18 @@ pub fn free_bytes(folder: &Path) -> Result<u64> {
 
 /// A file without a name that only grows.
 #[derive(Debug)]
-struct SpillFile {
+pub(super) struct SpillFile {
     disk: Disk,
     file: Option<File>,
     end: u64,
 }
 
 impl SpillFile {
-    fn new(disk: &Disk) -> SpillFile {
+    pub(super) fn new(disk: &Disk) -> SpillFile {
         SpillFile { disk: disk.clone(), file: None, end: 0 }
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
         if self.file.is_none() {
             self.file = Some(self.open().map_err(|cause| self.disk.failed(cause))?);
         }
@@ -138,8 +138,13 @@ impl SpillFile {
         Ok(file)
     }
 
+    /// Bytes written so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.end
+    }
+
     /// Appends the rows of `extent` to `into`.
-    fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
+    pub(super) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         into.resize(start + extent.bytes / size_of::<T>(), T::zeroed());
         let file = self.file.as_ref().expect("an extent was written");

@@ -11,7 +11,7 @@ use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Page};
+use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::{Guard, Job};
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
@@ -82,7 +82,13 @@ pub fn similar_pairs(
             keep_mutual_best(net, &mut pairs, hosts, &all, resemblance)?;
         }
         Guard::Centre => anchor(net, &mut pairs, &all, hosts.len())?,
-        Guard::Neighbours => part_neighbours(net, &mut pairs, &all, exact_pairs, links, crawl, job.overlap.doubt)?,
+        Guard::Neighbours | Guard::Auto => {
+            let linking = match job.overlap.guard {
+                Guard::Auto => hosts_with_links(net, links, hosts)?,
+                _ => net.once(|| vec![true; hosts.len()])?,
+            };
+            part_neighbours(net, &mut pairs, &all, exact_pairs, (links, &linking), crawl, job.overlap.doubt)?;
+        }
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
     let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
@@ -163,7 +169,21 @@ pub(crate) fn keep_mutual_best(
     Ok(())
 }
 
-/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]).
+/// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
+fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
+    let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0 as usize]).collect();
+    mine.sort_unstable();
+    mine.dedup();
+    let all = net.share("hosts with links", mine)?;
+    net.once(|| {
+        let mut linking = vec![false; hosts.len()];
+        all.iter().for_each(|host| linking[host.index()] = true);
+        linking
+    })
+}
+
+/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); `linking` are the hosts on which pages without
+/// links are neighbours.
 ///
 /// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
 /// with their links.
@@ -176,7 +196,7 @@ fn part_neighbours(
     pairs: &mut Vec<SimilarPair>,
     all: &AllPairs,
     exact_pairs: &[SimilarPair],
-    links: &[(Page, Page)],
+    (links, linking): (&[(Page, Page)], &[bool]),
     crawl: &Crawl,
     doubt: u32,
 ) -> Result<()> {
@@ -210,7 +230,8 @@ fn part_neighbours(
             these.to_vec()
         };
         let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-        keep_apart(&mut these, &copies, pages, hosts, |a, b| chunks[a as usize].max(chunks[b as usize]) + doubt);
+        let larger = |a: Page, b: Page| chunks[a as usize].max(chunks[b as usize]) + doubt;
+        keep_apart(&mut these, &copies, pages, hosts, |host: HostId| linking[host.index()], larger);
         pairs.append(&mut these);
     }
     pairs.sort_unstable();

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::applications::keep::kept_collection;
-use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::sinks::avoid::Judged;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
@@ -49,17 +48,12 @@ pub const ATTACHED: ClusterId = ClusterId::NONE;
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
 /// Three exchanges: collections by way of their root (which knows its URL), and members.
-pub fn rows(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    links_to_host: &[u32],
-    similar_clusters: &[SimilarCluster],
-) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, judged: &Judged<'_>) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
     let mut members = Vec::new();
-    for similar in similar_clusters {
-        let (id, kept) = (similar.id(), kept_collection(similar, links_to_host));
+    for (similar, &kept) in judged.similar_clusters.iter().zip(&judged.kept) {
+        let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.first_page();
             let row = CollectionRow {

@@ -198,7 +198,7 @@ fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> T
     Table::new([
         ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("role", texts(rows, |row| row.why.map_or("keep", |why| why.as_str()).to_string())),
+        ("role", texts(rows, |row| row.why.map_or("keep", |(why, _)| why.as_str()).to_string())),
     ])
 }
 
@@ -243,6 +243,7 @@ fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table 
         ("keep_doc_id", u64s(rows, |row| row.keep_doc_id)),
         ("keep_url", texts(rows, |row| row.keep_url.clone())),
         ("why", texts(rows, |row| row.why.as_str().to_string())),
+        ("lost_by", texts(rows, |row| row.lost_by.as_str().to_string())),
     ])
 }
 

@@ -1,0 +1,95 @@
+//! Records with what would become of them, instead of their removal.
+
+use super::corpus::Corpus;
+use super::settings::Settings;
+use super::verdicts::Verdicts;
+use crate::error::{Error, Result};
+
+/// The fields that are added.
+const FIELDS: [&str; 3] = ["duplicate_of", "similarity", "cluster"];
+
+/// What is added to a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// Id of the record in favour of which it would be removed.
+    pub duplicate_of: Option<String>,
+    /// Resemblance of the two.
+    pub similarity: Option<f64>,
+    /// Id of the record that would be kept of all its duplicates; `None` if it has none.
+    pub cluster: Option<String>,
+}
+
+impl Note {
+    /// The note on a record.
+    ///
+    /// # Errors
+    /// Those of the disk that holds ids.
+    pub fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<Note> {
+        Ok(match verdicts.of(record) {
+            Some(removed) => {
+                let kept = Some(corpus.id(removed.kept)?);
+                Note { duplicate_of: kept.clone(), similarity: Some(removed.similarity), cluster: kept }
+            }
+            None => {
+                let cluster = verdicts.has_copies(record).then(|| corpus.id(record)).transpose()?;
+                Note { duplicate_of: None, similarity: None, cluster }
+            }
+        })
+    }
+}
+
+/// The names of the added fields, if records are annotated.
+pub fn names(settings: &Settings) -> Option<[String; 3]> {
+    settings.annotate.as_ref().map(|prefix| FIELDS.map(|name| format!("{prefix}{name}")))
+}
+
+/// The error for a file that has one of the fields already.
+pub fn taken(file: &str, offset: Option<u64>) -> Error {
+    let place = offset.map_or(String::new(), |offset| format!("the record at byte {offset} "));
+    Error::input(
+        file,
+        format!(
+            "{place}has a field {} already; give --annotate-prefix, or the corpus without them",
+            FIELDS.join(", ").replace(", cluster", " or cluster")
+        ),
+    )
+}
+
+/// Adds a note to a line as the last fields of its object; all other bytes stay.
+///
+/// The line is an object with at least one field.
+pub fn line(line: &[u8], names: &[String; 3], note: &Note, into: &mut Vec<u8>) {
+    let Some(end) = memchr::memrchr(b'}', line) else { return into.extend_from_slice(line) };
+    into.extend_from_slice(&line[..end]);
+    let values =
+        [serde_json::json!(note.duplicate_of), serde_json::json!(note.similarity), serde_json::json!(note.cluster)];
+    for (name, value) in names.iter().zip(values) {
+        into.extend_from_slice(format!(",{}:{value}", serde_json::json!(name)).as_bytes());
+    }
+    into.extend_from_slice(&line[end..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_added_and_nothing_else_changes() {
+        let names = FIELDS.map(String::from);
+        let added = |text: &str, note: &Note| {
+            let mut into = Vec::new();
+            line(text.as_bytes(), &names, note, &mut into);
+            String::from_utf8(into).unwrap()
+        };
+        let note = Note { duplicate_of: Some("a\"b".into()), similarity: Some(0.75), cluster: Some("a\"b".into()) };
+        assert_eq!(
+            added("{ \"text\" : \"}\" }\r\n", &note),
+            "{ \"text\" : \"}\" ,\"duplicate_of\":\"a\\\"b\",\"similarity\":0.75,\"cluster\":\"a\\\"b\"}\r\n"
+        );
+        let none = Note { duplicate_of: None, similarity: None, cluster: None };
+        assert_eq!(
+            added("{\"text\":\"x\"}", &none),
+            "{\"text\":\"x\",\"duplicate_of\":null,\"similarity\":null,\"cluster\":null}"
+        );
+    }
+}

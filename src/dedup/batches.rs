@@ -1,0 +1,312 @@
+//! A file as batches of whole records, read in turn and worked on at the same time.
+//!
+//! Reading a file is sequential, working on its records is not. So a batch is read while the file is locked, and worked
+//! on once it is not: one file keeps all threads at work, compressed or not.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use parquet::data_type::ByteArray;
+
+use super::inputs::{Format, InputFile};
+use super::order::Key;
+use super::parquet_texts::ParquetTexts;
+use super::settings::Settings;
+use crate::error::Result;
+use crate::job::Limits;
+use crate::pages::decoded::{Decoded, sort_out};
+use crate::pages::record::Reason;
+use crate::storage::open::open_pinned;
+
+/// Bytes of a batch, about.
+pub const BATCH_BYTES: usize = 1 << 20;
+
+/// Records that were read together.
+pub enum Batch {
+    /// Lines, each with its end but perhaps the last of the file, from an offset in the decoded file.
+    Lines {
+        /// Where the first begins.
+        offset: u64,
+        /// The lines.
+        bytes: Vec<u8>,
+    },
+    /// A line over the limit.
+    TooLong {
+        /// Where it begins.
+        offset: u64,
+        /// Its length.
+        length: u64,
+    },
+    /// The rest of the file, which cannot be decoded.
+    Damaged {
+        /// Where it begins.
+        offset: u64,
+        /// How.
+        reason: Reason,
+        /// The same for people.
+        detail: String,
+    },
+    /// Rows of a table.
+    Rows(Vec<Row>),
+}
+
+/// A row of a table, as far as it matters.
+pub struct Row {
+    /// The text; `None` if it is null.
+    pub text: Option<ByteArray>,
+    /// The id.
+    pub id: Option<String>,
+    /// What the rule for keeping looks at.
+    pub key: Key,
+}
+
+/// A file that is being read.
+pub enum Batches {
+    /// Lines of JSON.
+    Lines(LineBatches),
+    /// Rows of Parquet.
+    Rows(Box<ParquetTexts>),
+}
+
+impl Batches {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when it changed, or is no Parquet with a column for the text.
+    pub fn open(file: &InputFile, settings: &Settings) -> Result<Batches> {
+        Ok(match file.format {
+            Format::Jsonl(_) => Batches::Lines(LineBatches::open(file, &settings.limits)?),
+            Format::Parquet => Batches::Rows(Box::new(ParquetTexts::open(file, settings)?)),
+        })
+    }
+
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn next(&mut self) -> Result<Option<Batch>> {
+        match self {
+            Batches::Lines(lines) => lines.next(),
+            Batches::Rows(rows) => rows.next().map(|rows| rows.map(Batch::Rows)),
+        }
+    }
+}
+
+/// Lines of a file, in batches.
+pub struct LineBatches {
+    input: Input,
+    limit: usize,
+    /// Where the next batch begins.
+    offset: u64,
+    /// The beginning of a line that has been read.
+    held: Vec<u8>,
+}
+
+enum Input {
+    Open(Box<dyn Read + Send>),
+    Failed(io::Error),
+    Ended,
+}
+
+impl LineBatches {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] when it changed.
+    pub fn open(file: &InputFile, limits: &Limits) -> Result<LineBatches> {
+        let Format::Jsonl(compression) = file.format else {
+            return Err(crate::error::Error::Invariant(format!("{} is not read as lines", file.name())));
+        };
+        let bytes: Arc<dyn crate::read_at::ReadAt> = open_pinned(&file.location, &file.stamp)?;
+        Ok(LineBatches::of(Decoded::shared(bytes, compression, limits).map(|input| Box::new(input) as _), limits))
+    }
+
+    fn of(input: io::Result<Box<dyn Read + Send>>, limits: &Limits) -> LineBatches {
+        let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
+        let input = input.map_or_else(Input::Failed, Input::Open);
+        LineBatches { input, limit, offset: 0, held: Vec::new() }
+    }
+
+    /// The next batch.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn next(&mut self) -> Result<Option<Batch>> {
+        let mut bytes = std::mem::take(&mut self.held);
+        let mut searched = bytes.len();
+        loop {
+            let is_more = self.fill(&mut bytes)?;
+            if let Some(end) = memchr::memrchr(b'\n', &bytes[searched..]) {
+                self.held = bytes.split_off(searched + end + 1);
+                return Ok(Some(self.lines(bytes)));
+            }
+            if !is_more {
+                // Where the file is damaged, a line without end is a part of one.
+                return match bytes.is_empty() || matches!(self.input, Input::Failed(_)) {
+                    false => Ok(Some(self.lines(bytes))),
+                    true => self.damage(),
+                };
+            }
+            searched = bytes.len();
+            if bytes.len() > self.limit.max(BATCH_BYTES) {
+                return self.too_long(bytes).map(Some);
+            }
+        }
+    }
+
+    fn lines(&mut self, bytes: Vec<u8>) -> Batch {
+        let offset = self.offset;
+        self.offset += bytes.len() as u64;
+        Batch::Lines { offset, bytes }
+    }
+
+    /// Passes over the rest of a line of which `bytes` is the beginning.
+    fn too_long(&mut self, mut bytes: Vec<u8>) -> Result<Batch> {
+        let (offset, mut length) = (self.offset, bytes.len() as u64);
+        loop {
+            bytes.clear();
+            let is_more = self.fill(&mut bytes)?;
+            let end = memchr::memchr(b'\n', &bytes);
+            length += end.unwrap_or(bytes.len()) as u64;
+            if let Some(end) = end {
+                self.held = bytes.split_off(end + 1);
+                self.offset += length + 1;
+                return Ok(Batch::TooLong { offset, length });
+            }
+            if !is_more {
+                self.offset += length;
+                return Ok(Batch::TooLong { offset, length });
+            }
+        }
+    }
+
+    /// Reads about a batch more; returns whether there may be more after it.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
+        let Input::Open(input) = &mut self.input else { return Ok(false) };
+        let start = bytes.len();
+        bytes.resize(start + BATCH_BYTES, 0);
+        let mut filled = start;
+        while filled < bytes.len() {
+            match input.read(&mut bytes[filled..]) {
+                Ok(0) => {
+                    self.input = Input::Ended;
+                    break;
+                }
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.input = Input::Failed(error);
+                    break;
+                }
+            }
+        }
+        bytes.truncate(filled);
+        Ok(matches!(self.input, Input::Open(_)))
+    }
+
+    /// What ended the file, if it was no end.
+    fn damage(&mut self) -> Result<Option<Batch>> {
+        match std::mem::replace(&mut self.input, Input::Ended) {
+            Input::Failed(error) => {
+                let (reason, detail) = sort_out(error)?;
+                Ok(Some(Batch::Damaged { offset: self.offset, reason, detail }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The lines of a batch, each with its end.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        Some(line)
+    })
+}
+
+/// A line without its end, a mark at its beginning and blanks around it; nothing for a blank line.
+pub fn bare(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gives a few bytes at a time.
+    struct Slow(Vec<u8>, usize, usize);
+
+    impl Read for Slow {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = into.len().min(self.2).min(self.0.len() - self.1);
+            into[..count].copy_from_slice(&self.0[self.1..][..count]);
+            self.1 += count;
+            Ok(count)
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn batches_are_the_file(
+            lengths in prop::collection::vec(prop_oneof![0usize..300, 900_000usize..2_500_000], 0..8),
+            last_newline: bool, step in 1000usize..3_000_000, limit in 1_000_000u64..2_000_000,
+        ) {
+            let mut file = lengths.iter().map(|&length| "x".repeat(length)).collect::<Vec<_>>().join("\n").into_bytes();
+            if last_newline {
+                file.push(b'\n');
+            }
+            let limits = Limits { record_bytes: limit, ..Limits::default() };
+            let mut batches = LineBatches::of(Ok(Box::new(Slow(file.clone(), 0, step))), &limits);
+            let mut at = 0;
+            while let Some(batch) = batches.next().unwrap() {
+                match batch {
+                    Batch::Lines { offset, bytes } => {
+                        prop_assert_eq!(offset, at);
+                        prop_assert!(bytes == file[at as usize..at as usize + bytes.len()]);
+                        at += bytes.len() as u64;
+                        prop_assert!(at == file.len() as u64 || bytes.ends_with(b"\n"));
+                    }
+                    Batch::TooLong { offset, length } => {
+                        prop_assert_eq!(offset, at);
+                        prop_assert!(length > limit);
+                        at += length;
+                        prop_assert!(at == file.len() as u64 || file[at as usize] == b'\n');
+                        at += u64::from(at < file.len() as u64);
+                    }
+                    _ => prop_assert!(false),
+                }
+            }
+            prop_assert_eq!(at, file.len() as u64);
+        }
+    }
+
+    #[test]
+    fn lines_before_damage_are_read() {
+        struct Torn(Slow);
+        impl Read for Torn {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(into)? {
+                    0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => Ok(count),
+                }
+            }
+        }
+        let torn = Torn(Slow(b"one\ntwo\nthr".to_vec(), 0, 4));
+        let mut batches = LineBatches::of(Ok(Box::new(torn)), &Limits::default());
+        let Some(Batch::Lines { bytes, .. }) = batches.next().unwrap() else { panic!() };
+        assert_eq!(bytes, b"one\ntwo\n");
+        let Some(Batch::Damaged { offset, reason, .. }) = batches.next().unwrap() else { panic!() };
+        assert_eq!((offset, reason), (8, Reason::Truncated));
+        assert!(batches.next().unwrap().is_none());
+    }
+}

@@ -1,0 +1,161 @@
+//! How much memory each part may take, and what a run is going to take, predicted.
+
+use std::fmt;
+
+use super::corpus::{BandRow, ExactRow, RECORD_BYTES};
+use super::inputs::{Format, Inputs};
+use super::settings::Settings;
+use crate::error::{Error, Result, size};
+use crate::pages::decoded::Compression;
+use crate::storage::spill::{BLOCK_BYTES, Disk, free_bytes};
+
+/// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
+const AT_REST: u64 = 24 << 20;
+
+/// Bytes of a thread: a batch, its texts, and open blocks.
+const A_WORKER: u64 = 8 << 20;
+
+/// Bytes of a bucket that is sorted at once.
+const BUCKET_BYTES: u64 = 8 << 20;
+
+/// Fewest bytes with which there is a run.
+const LEAST: u64 = 128 << 20;
+
+/// Bytes of a word of text with the space behind it, for predictions.
+const A_WORD: u64 = 6;
+
+/// What each part of a run may take.
+#[derive(Debug)]
+pub struct Budget {
+    /// The most bytes of records.
+    pub records: u64,
+    /// Bytes of each thread's sets of shingles, keys of bands, hashes, and ids.
+    pub of_worker: Shares,
+    /// Bytes of candidates.
+    pub candidates: u64,
+    /// Buckets of keys, of hashes and of candidates.
+    pub buckets: usize,
+    /// Where the rest goes.
+    pub disk: Disk,
+    /// What is going to be taken.
+    pub predicted: Prediction,
+}
+
+/// Bytes of the parts of one thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    /// Sets of shingles.
+    pub sets: u64,
+    /// Keys of bands.
+    pub bands: u64,
+    /// Hashes.
+    pub exact: u64,
+    /// Ids.
+    pub ids: u64,
+}
+
+/// What a run is going to take, from the lengths of its files and the beginnings of some.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Prediction {
+    /// Files.
+    pub files: usize,
+    /// Their bytes.
+    pub file_bytes: u64,
+    /// Bytes of records, decoded.
+    pub decoded_bytes: u64,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Bytes of disk.
+    pub disk_bytes: u64,
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} files of {} (about {} decoded): at most {} of memory",
+            self.files,
+            size(self.file_bytes),
+            size(self.decoded_bytes),
+            size(self.memory_bytes)
+        )?;
+        match self.disk_bytes {
+            0 => Ok(()),
+            bytes => write!(f, ", about {} of temporary disk", size(bytes)),
+        }
+    }
+}
+
+impl Budget {
+    /// Divides the memory, and predicts what is needed.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] when there is too little for any run; [`Error::DiskFull`] when the disk has not room for
+    /// half of what is predicted.
+    pub fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
+        let workers = settings.workers as u64;
+        let fixed = AT_REST + workers * A_WORKER;
+        let least = fixed + LEAST;
+        if settings.memory_bytes < least {
+            return Err(Error::MemoryLimit {
+                what: format!("dedup with {workers} threads"),
+                needed_bytes: least,
+                allowed_bytes: settings.memory_bytes,
+                setting: "--memory".into(),
+            });
+        }
+        let room = settings.memory_bytes - fixed;
+        let of_worker = |eighths: u64| room / 16 * eighths / workers;
+        let of_worker = match settings.near {
+            Some(_) => Shares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
+            None => Shares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
+        };
+        let decoded_bytes = inputs.files.iter().map(|file| decoded(file.format, file.stamp.bytes)).sum::<u64>();
+        // Texts of a thousand bytes are short for a corpus; shorter ones only make buckets larger.
+        let texts = decoded_bytes / 1000;
+        let keys = settings.near.map_or(0, |near| u64::from(near.bands.bands) * size_of::<BandRow>() as u64 * texts);
+        let sets = settings.near.map_or(0, |_| decoded_bytes / A_WORD * 4);
+        let hashes = size_of::<ExactRow>() as u64 * texts;
+        let most_buckets = (room / 16 / (3 * BLOCK_BYTES as u64 * workers)).max(1);
+        let buckets = keys.max(hashes).div_ceil(BUCKET_BYTES).clamp(1, most_buckets).next_power_of_two();
+        let beyond = |bytes: u64, share: u64| bytes.saturating_sub(share * workers);
+        let disk_bytes = beyond(sets, of_worker.sets) + beyond(keys, of_worker.bands) + beyond(hashes, of_worker.exact);
+        let all = fixed + texts * RECORD_BYTES + keys + sets + hashes;
+        let predicted = Prediction {
+            files: inputs.files.len(),
+            file_bytes: inputs.files.iter().map(|file| file.stamp.bytes).sum(),
+            decoded_bytes,
+            memory_bytes: all.min(settings.memory_bytes),
+            disk_bytes,
+        };
+        if disk_bytes > 0 {
+            let free = free_bytes(&settings.spill)?;
+            if free < disk_bytes / 2 {
+                return Err(Error::DiskFull {
+                    path: settings.spill.display().to_string(),
+                    needed_bytes: disk_bytes,
+                    cause: format!("{} free for what does not fit in memory", size(free)),
+                    remedy: "set --spill to a folder on a larger disk, or a larger --memory".into(),
+                });
+            }
+        }
+        Ok(Budget {
+            records: room / 2,
+            of_worker,
+            candidates: room / 8 / workers,
+            buckets: buckets as usize,
+            disk: Disk::new(&settings.spill, 0),
+            predicted,
+        })
+    }
+}
+
+/// Decoded bytes of a file, by what such files usually hold.
+fn decoded(format: Format, bytes: u64) -> u64 {
+    match format {
+        Format::Jsonl(Compression::None) => bytes,
+        Format::Jsonl(Compression::Gzip) => bytes * 3,
+        Format::Jsonl(Compression::Zstd) => bytes * 4,
+        Format::Parquet => bytes * 2,
+    }
+}

@@ -1,0 +1,228 @@
+//! Which files there are, in which format, and where their records go.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use crate::error::{Error, Result};
+use crate::pages::decoded::Compression;
+use crate::pages::detect::{Kind, detect};
+use crate::storage::expand::expand;
+use crate::storage::location::Location;
+use crate::storage::manifest::{self, Manifest};
+use crate::storage::open::{Stamp, open};
+
+use super::settings::Settings;
+
+/// Tables of a result, below which no file of the corpus may lie.
+pub const TABLES: [&str; 2] = ["removed", "rejected"];
+
+/// Name of the totals.
+pub const SUMMARY: &str = "summary.json";
+
+/// A format that records are read and written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines of JSON, in a file that is compressed as a whole or not.
+    Jsonl(Compression),
+    /// Parquet.
+    Parquet,
+}
+
+impl Format {
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Jsonl(Compression::None) => "jsonl",
+            Format::Jsonl(Compression::Gzip) => "jsonl.gz",
+            Format::Jsonl(Compression::Zstd) => "jsonl.zst",
+            Format::Parquet => "parquet",
+        }
+    }
+}
+
+/// A file of a corpus.
+#[derive(Debug, Clone)]
+pub struct InputFile {
+    /// Where it is.
+    pub location: Location,
+    /// Its version, the same whenever it is read.
+    pub stamp: Stamp,
+    /// Its format.
+    pub format: Format,
+    /// Its path in the result; `None` for files of `against`, which are not written.
+    pub path: Option<String>,
+}
+
+impl InputFile {
+    /// Its name, as the user knows it.
+    pub fn name(&self) -> &str {
+        self.location.name()
+    }
+}
+
+/// All files: those of `against`, then those of the input, each ascending by name.
+#[derive(Debug)]
+pub struct Inputs {
+    /// The files.
+    pub files: Vec<InputFile>,
+    /// How many of them belong to `against`.
+    pub against: usize,
+}
+
+/// Finds the files of a corpus.
+///
+/// # Errors
+/// [`Error::Input`] for what is missing or in another format; [`Error::Usage`] when a file is in both corpora, or its
+/// path in the result is not its own.
+pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
+    let mut files = files(&settings.against, tell)?;
+    let against = files.len();
+    let mut new = self::files(&settings.inputs, tell)?;
+    let names: Vec<String> = new.iter().map(|file| whole_name(&file.location)).collect();
+    for (file, path) in new.iter_mut().zip(paths(&names)) {
+        let first = path.split('/').next().unwrap_or_default();
+        let is_taken = [manifest::NAME, SUMMARY].contains(&path.as_str()) || TABLES.contains(&first);
+        if is_taken || first.starts_with('_') {
+            return Err(Error::Usage(format!(
+                "input {}: {path} in the result is the name of another of its files; rename the input",
+                file.name()
+            )));
+        }
+        if let Some(old) = files[..against].iter().find(|old| whole_name(&old.location) == whole_name(&file.location)) {
+            return Err(Error::Usage(format!("{} is both in the input and in --against", old.name())));
+        }
+        file.path = Some(path);
+    }
+    files.extend(new);
+    Ok(Inputs { files, against })
+}
+
+/// The files of some inputs, ascending by name, each once.
+fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+    let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
+    let mut others = Vec::new();
+    for input in inputs {
+        match of_result(input)? {
+            Some(files) => locations.extend(files.into_iter().map(|file| (file, true))),
+            None => others.push(input.clone()),
+        }
+    }
+    // A folder of pages is no corpus, so nothing is taken for a page.
+    for expanded in expand(&others, |_| false)? {
+        for location in expanded.locations {
+            *locations.entry(location).or_insert(false) |= !expanded.is_search;
+        }
+    }
+    let mut files = Vec::new();
+    for (location, is_named) in locations {
+        match look(&location) {
+            Ok(Some(file)) => files.push(file),
+            Ok(None) if !is_named => passed_over += 1,
+            Err(Error::Input { .. }) if !is_named && !claims_records(location.name()) => passed_over += 1,
+            Ok(None) => return Err(Error::input(location.name(), "neither JSONL nor Parquet, so no corpus of texts")),
+            Err(error) => return Err(error),
+        }
+    }
+    if passed_over > 0 {
+        tell(format!("passed over {passed_over} files that are neither JSONL nor Parquet"));
+    }
+    if files.is_empty() && !inputs.is_empty() {
+        return Err(Error::input(inputs.join(", "), "holds neither JSONL nor Parquet"));
+    }
+    Ok(files)
+}
+
+/// Whether the name is that of a corpus, so that a file that cannot be read is no side file.
+fn claims_records(name: &str) -> bool {
+    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    [".jsonl", ".ndjson", ".parquet"].iter().any(|ending| bare.ends_with(ending))
+}
+
+/// The files of an earlier result, if a folder is one.
+fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
+    if input.contains(['*', '?', '[']) || input.starts_with('@') {
+        return Ok(None);
+    }
+    let folder = Location::parse(input)?;
+    if !folder.join(manifest::NAME)?.exists()? {
+        return Ok(None);
+    }
+    let manifest = Manifest::read(&folder)?;
+    let job = &manifest.job;
+    if job["kind"] != "dedup" {
+        return Ok(None);
+    }
+    if !job["annotate"].is_null() {
+        let why = "a result of --annotate, which holds duplicates; give one without them";
+        return Err(Error::input(folder.name(), why));
+    }
+    let is_table = |path: &str| TABLES.contains(&path.split('/').next().unwrap_or_default());
+    let of_corpus = manifest.files.iter().filter(|file| !is_table(&file.path) && file.path != SUMMARY);
+    of_corpus.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
+}
+
+/// A file, if it is in a format that is read; an empty one counts as lines of JSON.
+fn look(location: &Location) -> Result<Option<InputFile>> {
+    if location.is_folder() {
+        return Ok(None);
+    }
+    let file = open(location)?;
+    let format = match detect(&*file, location.name())? {
+        Kind::Jsonl(compression) => Format::Jsonl(compression),
+        Kind::Parquet => Format::Parquet,
+        Kind::Empty => Format::Jsonl(Compression::of(&crate::read_at::ReadAt::read_at(&*file, 0, 4)?)),
+        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd | Kind::HtmlFile => return Ok(None),
+    };
+    Ok(Some(InputFile { location: location.clone(), stamp: file.stamp().clone(), format, path: None }))
+}
+
+/// A name by which a file is the same however it was given: absolute on the local disk, without `.` and `..`.
+fn whole_name(location: &Location) -> String {
+    let Some(path) = location.path() else { return location.name().replacen("://", "/", 1) };
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut parts: Vec<String> = Vec::new();
+    for part in Path::components(&absolute) {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            _ => {}
+        }
+    }
+    parts.join("/")
+}
+
+/// The path of each file below the deepest folder that holds them all.
+fn paths(names: &[String]) -> Vec<String> {
+    let folder = |name: &String| name.rfind('/').map_or(0, |slash| slash + 1);
+    let mut common = names.first().map_or("", |first| &first[..folder(first)]);
+    for name in names {
+        while !name.starts_with(common) {
+            let shorter = common[..common.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
+            common = &common[..shorter];
+        }
+    }
+    names.iter().map(|name| name[common.len()..].to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_what_follows_the_deepest_common_folder() {
+        let of = |names: &[&str]| paths(&names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+        assert_eq!(of(&["a/b/x.jsonl"]), ["x.jsonl"]);
+        assert_eq!(of(&["a/b/x.jsonl", "a/b/y.jsonl"]), ["x.jsonl", "y.jsonl"]);
+        assert_eq!(of(&["a/b/x.jsonl", "a/c/x.jsonl"]), ["b/x.jsonl", "c/x.jsonl"]);
+        assert_eq!(of(&["a/bc/x", "a/bd/x"]), ["bc/x", "bd/x"]);
+        assert_eq!(of(&["x", "y/x"]), ["x", "y/x"]);
+        assert!(of(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_local_name_is_absolute() {
+        let whole = |name: &str| whole_name(&Location::parse(name).unwrap());
+        assert_eq!(whole("/a/./b/../c.jsonl"), "a/c.jsonl");
+        assert!(whole("x.jsonl").ends_with("/x.jsonl"));
+    }
+}

@@ -1,0 +1,270 @@
+//! The fields of a JSON object that matter here, wherever they are in it.
+//!
+//! The name `a.b` stands for field `b` of the object in field `a`, and for a field that is called `a.b`. Other fields are
+//! skipped, not looked into. If one name occurs twice in an object, its last value counts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The text.
+    Text,
+    /// The id.
+    Id,
+    /// What the rule for keeping looks at.
+    Key,
+    /// A field that must not be there.
+    Taken,
+}
+
+/// The fields to be found.
+#[derive(Debug)]
+pub struct Wanted {
+    paths: Vec<Path>,
+}
+
+#[derive(Debug)]
+struct Path {
+    purpose: Purpose,
+    /// For each depth: the name there, and all that is left of the path.
+    steps: Vec<(String, String)>,
+}
+
+/// A value as far as it matters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scalar<'t> {
+    /// A string.
+    Text(Cow<'t, str>),
+    /// A whole number.
+    Whole(i128),
+    /// Another number.
+    Real(f64),
+    /// Neither; says what.
+    Other(&'static str),
+}
+
+/// What was found: for each purpose the value of the first of its fields that is there and not null.
+#[derive(Debug, Default)]
+pub struct Found<'t>([Option<(usize, Scalar<'t>)>; 4]);
+
+impl<'t> Found<'t> {
+    /// Takes the value for a purpose.
+    pub fn take(&mut self, purpose: Purpose) -> Option<Scalar<'t>> {
+        self.0[purpose as usize].take().map(|(_, value)| value)
+    }
+
+    fn offer(&mut self, wanted: &Wanted, path: usize, value: Option<Scalar<'t>>) {
+        let slot = &mut self.0[wanted.paths[path].purpose as usize];
+        match value {
+            Some(value) if slot.as_ref().is_none_or(|(rank, _)| path <= *rank) => *slot = Some((path, value)),
+            None if slot.as_ref().is_some_and(|(rank, _)| path == *rank) => *slot = None,
+            _ => {}
+        }
+    }
+}
+
+/// The most fields that can be wanted: a bit each.
+const MOST: usize = 32;
+
+impl Wanted {
+    /// Wants fields, the first of a purpose before the others; more than 32 are not looked for.
+    pub fn new<'n>(fields: impl IntoIterator<Item = (Purpose, &'n str)>) -> Wanted {
+        let path = |(purpose, name): (Purpose, &str)| {
+            let names: Vec<&str> = name.split('.').collect();
+            let step = |at: usize| (names[at].to_string(), names[at..].join("."));
+            Path { purpose, steps: (0..names.len()).map(step).collect() }
+        };
+        Wanted { paths: fields.into_iter().map(path).take(MOST).collect() }
+    }
+
+    /// Finds the fields of an object.
+    ///
+    /// # Errors
+    /// Why the text is no JSON object.
+    pub fn find<'t>(&self, text: &'t str) -> Result<Found<'t>, String> {
+        if !text.starts_with('{') {
+            return Err("the line is no JSON object".into());
+        }
+        let mut found = Found::default();
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let all = (1u64 << self.paths.len()) - 1;
+        let seed = Seed { wanted: self, depth: 0, ends: 0, leads: all as u32, found: &mut found };
+        seed.deserialize(&mut parser).and_then(|()| parser.end()).map_err(|error| error.to_string())?;
+        Ok(found)
+    }
+}
+
+/// A value at which some paths end, or through which they lead.
+struct Seed<'w, 'f, 't> {
+    wanted: &'w Wanted,
+    depth: usize,
+    ends: u32,
+    leads: u32,
+    found: &'f mut Found<'t>,
+}
+
+impl<'t> Seed<'_, '_, 't> {
+    fn offer(self, value: Option<Scalar<'t>>) {
+        let mut ends = self.ends;
+        while ends != 0 {
+            self.found.offer(self.wanted, ends.trailing_zeros() as usize, value.clone());
+            ends &= ends - 1;
+        }
+    }
+}
+
+impl<'t> DeserializeSeed<'t> for Seed<'_, '_, 't> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'t>>(self, parser: D) -> Result<(), D::Error> {
+        parser.deserialize_any(self)
+    }
+}
+
+impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.offer(None);
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.offer(Some(Scalar::Other("true or false")));
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.offer(Some(Scalar::Whole(number.into())));
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.offer(Some(Scalar::Whole(number.into())));
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.offer(Some(Scalar::Real(number)));
+        Ok(())
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'t str) -> Result<(), E> {
+        self.offer(Some(Scalar::Text(Cow::Borrowed(text))));
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.offer(Some(Scalar::Text(Cow::Owned(text.to_string()))));
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.offer(Some(Scalar::Other("a list")));
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<(), A::Error> {
+        let Seed { wanted, depth, ends, leads, found } = self;
+        while let Some(key) = map.next_key_seed(Key)? {
+            let (mut below, mut through) = (0, 0);
+            for (at, path) in wanted.paths.iter().enumerate().filter(|(at, _)| leads >> at & 1 == 1) {
+                match path.steps.get(depth) {
+                    Some((_, rest)) if *rest == key => below |= 1 << at,
+                    Some((name, _)) if *name == key => through |= 1 << at,
+                    _ => {}
+                }
+            }
+            if below | through == 0 {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                map.next_value_seed(Seed { wanted, depth: depth + 1, ends: below, leads: through, found })?;
+            }
+        }
+        Seed { wanted, depth, ends, leads, found }.offer(Some(Scalar::Other("an object")));
+        Ok(())
+    }
+}
+
+/// The name of a field.
+struct Key;
+
+impl<'t> DeserializeSeed<'t> for Key {
+    type Value = Cow<'t, str>;
+
+    fn deserialize<D: Deserializer<'t>>(self, parser: D) -> Result<Cow<'t, str>, D::Error> {
+        parser.deserialize_str(self)
+    }
+}
+
+impl<'t> Visitor<'t> for Key {
+    type Value = Cow<'t, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'t str) -> Result<Cow<'t, str>, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Cow<'t, str>, E> {
+        Ok(Cow::Owned(name.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> Wanted {
+        Wanted::new([(Purpose::Text, "text"), (Purpose::Text, "a.b"), (Purpose::Id, "a.id"), (Purpose::Key, "n")])
+    }
+
+    #[test]
+    fn fields_are_found_at_any_depth_and_in_the_order_of_their_names() {
+        let text = |text: &str| Some(Scalar::Text(Cow::Owned(text.into())));
+        for (line, want, id) in [
+            (r#"{"text":"x","a":{"b":"y","id":7}}"#, text("x"), Some(Scalar::Whole(7))),
+            (r#"{"a":{"b":"y"},"text":"x"}"#, text("x"), None),
+            (r#"{"a":{"b":"y"},"text":null}"#, text("y"), None),
+            (r#"{"a.b":"flat","a.id":"i"}"#, text("flat"), text("i")),
+            (r#"{"text":"x","text":"last"}"#, text("last"), None),
+            (r#"{"text":"x\ny","a":[{"b":"no"}]}"#, text("x\ny"), None),
+            (r#"{"\u0074ext":"x"}"#, text("x"), None),
+            (r#"{"text":["x"],"z":{"text":"no"}}"#, Some(Scalar::Other("a list")), None),
+            (r#"{"text":{"b":"no"}}"#, Some(Scalar::Other("an object")), None),
+            ("{}", None, None),
+        ] {
+            let wanted = wanted();
+            let mut found = wanted.find(line).unwrap();
+            assert_eq!((found.take(Purpose::Text), found.take(Purpose::Id)), (want, id), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_value() {
+        let wanted = wanted();
+        let key = |line: &'static str| wanted.find(line).unwrap().take(Purpose::Key);
+        assert_eq!(key(r#"{"n":18446744073709551615}"#), Some(Scalar::Whole(u64::MAX.into())));
+        assert_eq!(key(r#"{"n":-1.5e3}"#), Some(Scalar::Real(-1500.0)));
+        assert_eq!(key(r#"{"n":true}"#), Some(Scalar::Other("true or false")));
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_why_without_its_content() {
+        for line in ["[1]", "\"secret\"", "{\"secret\":", "{} secret", "{\"a\":\"\u{1}secret\"}", ""] {
+            let told = wanted().find(line).unwrap_err();
+            assert!(!told.is_empty() && !told.contains("secret"), "{told}");
+        }
+    }
+}

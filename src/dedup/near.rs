@@ -1,0 +1,84 @@
+//! Near-duplicates: the wiring of [`crate::minhash`] over rows that may lie on disk.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::budget::Budget;
+use super::corpus::{BandRow, Corpus};
+use super::exact::{NONE, each_bucket};
+use super::order::Order;
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::minhash::candidates::{Candidate, MOST, candidates};
+use crate::minhash::resemblance::Threshold;
+use crate::minhash::star_cover::{LeftOut, StarCover};
+use crate::storage::spill::Buckets;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Near-duplicates by their place in the order of keeping, ascending.
+    pub left_out: Vec<LeftOut>,
+    /// Comparisons of two sets.
+    pub compared: u64,
+}
+
+/// Finds the near-duplicates among the records that are no exact copies.
+///
+/// # Errors
+/// Those of the disk that holds rows and sets; [`Error::MemoryLimit`] when groups of candidates take too much.
+///
+/// # Cost
+/// A sort of the keys in all threads; the decisions in one, each with a comparison for each candidate that is kept.
+pub fn left_out(
+    settings: &Settings,
+    corpus: &mut Corpus,
+    order: &Order,
+    copies: &[u32],
+    budget: &Budget,
+) -> Result<Found> {
+    let Some(near) = settings.near else { return Ok(Found::default()) };
+    let against = corpus.against();
+    let (first_of_arrival, groups) = (&corpus.first_of_arrival, AtomicU32::new(0));
+    let records = u64::from(order.records.max(1));
+    let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
+    let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
+    let new = || (Buckets::new(budget.buckets, budget.candidates, &budget.disk), Vec::new());
+    let found = each_bucket(keys, settings.workers, new, |(found, texts), rows: &mut Vec<BandRow>| {
+        texts.clear();
+        let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
+        texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
+        let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
+        candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
+    })?;
+    let mut found: Vec<Buckets<Candidate>> = found.into_iter().map(|(found, _)| found).collect();
+
+    let threshold = Threshold::new(near.threshold);
+    let mut cover = StarCover::new(order.records as usize, against, groups.into_inner() as usize);
+    let (mut all, mut some) = (Vec::new(), Vec::new());
+    let (mut room, mut other_room) = (Vec::new(), Vec::new());
+    for bucket in 0..budget.buckets {
+        all.clear();
+        for part in &mut found {
+            part.take(bucket, &mut some)?;
+            all.extend_from_slice(&some);
+        }
+        all.sort_unstable();
+        all.dedup();
+        for of_text in all.chunk_by(|x, y| x.text == y.text) {
+            let text = of_text[0].text;
+            let set = corpus.set(order.record(text), &mut room)?;
+            cover.decide(text, of_text, |other| {
+                Ok(threshold.reached(set, corpus.set(order.record(other), &mut other_room)?))
+            })?;
+        }
+        if cover.bytes() > settings.memory_bytes / 2 {
+            return Err(Error::MemoryLimit {
+                what: "candidates for near-duplicates in large groups".into(),
+                needed_bytes: settings.memory_bytes * 2,
+                allowed_bytes: settings.memory_bytes,
+                setting: "--memory".into(),
+            });
+        }
+    }
+    Ok(Found { compared: cover.compared, left_out: cover.left_out() })
+}

@@ -1,0 +1,411 @@
+//! Copies the rows of a Parquet file that are kept, with all their columns.
+//!
+//! Values are moved from column to column at the level of the format, whatever their type and however deep they are
+//! nested: nothing is converted, so schema, metadata and values stay. Row groups stay row groups; one that loses all of
+//! its rows is left out. Columns keep their compression, and a dictionary if they had one.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as Copied};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::reader::FileReader;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnDescPtr, Type};
+
+use super::annotate::{Note, taken};
+use super::inputs::InputFile;
+use super::parquet_texts::damaged;
+use crate::error::{Error, Result};
+use crate::storage::open::open_pinned;
+use crate::storage::parquet_file::{Fault, ParquetFile, rows_of};
+
+/// Rows of a column that are held at a time.
+const ROWS: usize = 512;
+
+/// Where Arrow keeps its own schema, which readers hold against that of the file.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// What becomes of the rows of a file.
+pub struct Rows<'r> {
+    /// Whether a row of the file is kept.
+    pub is_kept: &'r dyn Fn(u64) -> bool,
+    /// The names of columns that are added, and what is in them for a row that is kept.
+    #[allow(clippy::type_complexity)]
+    pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<Note>)>,
+}
+
+/// Writes the kept rows of a file to `out`; returns it, and the number of rows.
+///
+/// # Errors
+/// [`Error::Input`] when the file is damaged or has one of the added columns; those of `out`.
+///
+/// # Cost
+/// One pass over the file. Memory for a few pages and 512 rows of one column.
+pub fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Result<(W, u64)> {
+    let name = file.name();
+    let opened = open_pinned(&file.location, &file.stamp)?;
+    let input = ParquetFile::open(opened).map_err(|fault| fault.of_input(name))?;
+    let metadata = input.reader.metadata();
+    let schema = schema(metadata, rows).map_err(|_| taken(name, None))?;
+    let failed = |cause: ParquetError| write_failed(name, cause);
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties(metadata, rows))).map_err(failed)?;
+    let (mut first, mut kept) = (0, 0);
+    for group in 0..metadata.num_row_groups() {
+        let is_kept: Vec<bool> = (0..rows_of(&input, group) as u64).map(|row| (rows.is_kept)(first + row)).collect();
+        if is_kept.contains(&true) {
+            kept += is_kept.iter().filter(|is_kept| **is_kept).count() as u64;
+            let mut out = writer.next_row_group().map_err(failed)?;
+            copy_group(&input, name, group, &is_kept, &mut out)?;
+            if let Some((_, note)) = rows.notes {
+                let places = (first..).zip(&is_kept).filter(|(_, is_kept)| **is_kept);
+                let notes = places.map(|(row, _)| note(row)).collect::<Result<Vec<Note>>>()?;
+                add_notes(&notes, &mut out).map_err(failed)?;
+            }
+            out.close().map_err(failed)?;
+        }
+        first += is_kept.len() as u64;
+    }
+    let out = writer.into_inner().map_err(failed)?;
+    Ok((out, kept))
+}
+
+fn write_failed(name: &str, cause: ParquetError) -> Error {
+    if let ParquetError::External(inner) = cause {
+        // What our own sink says comes back in wrappers of the crate and of the standard library.
+        let inner = match inner.downcast::<std::io::Error>() {
+            Ok(io) => match io.into_inner().map(|inner| inner.downcast::<Error>()) {
+                Some(Ok(error)) => return *error,
+                _ => return Error::storage(name, "writing its kept rows failed"),
+            },
+            Err(other) => other,
+        };
+        return Error::storage(name, inner);
+    }
+    Error::input(name, format!("bad_parquet: its rows cannot be copied: {cause}"))
+}
+
+/// The schema of the file, with the added columns at the end.
+fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
+    let root = metadata.file_metadata().schema_descr().root_schema_ptr();
+    let Some((names, _)) = rows.notes else { return Ok(root) };
+    let mut fields = root.get_fields().to_vec();
+    let kinds = [
+        (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        (Physical::DOUBLE, None),
+        (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    ];
+    for (name, (physical, logical)) in names.iter().zip(kinds) {
+        if fields.iter().any(|field| field.name() == name) {
+            return Err(ParquetError::General(format!("column {name} is there")));
+        }
+        let column = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
+        fields.push(Arc::new(column.with_logical_type(logical).build()?));
+    }
+    Type::group_type_builder(root.name()).with_fields(fields).build().map(Arc::new)
+}
+
+fn properties(metadata: &ParquetMetaData, rows: &Rows<'_>) -> WriterProperties {
+    let of_file = metadata.file_metadata();
+    let version = if of_file.version() >= 2 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+    let mut pairs = of_file.key_value_metadata().cloned();
+    if rows.notes.is_some()
+        && let Some(pairs) = &mut pairs
+    {
+        // It would not name the added columns, and some readers take that for damage.
+        pairs.retain(|pair| pair.key != ARROW_SCHEMA);
+    }
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(version)
+        .set_key_value_metadata(pairs)
+        .set_max_row_group_row_count(None);
+    if let Some(group) = metadata.row_groups().first() {
+        properties = properties.set_sorting_columns(group.sorting_columns().cloned());
+        for column in group.columns() {
+            let path = column.column_path().clone();
+            let is_dictionary =
+                |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
+            properties = properties
+                .set_column_compression(path.clone(), column.compression())
+                .set_column_dictionary_enabled(path, column.encodings().any(is_dictionary));
+        }
+    }
+    properties.build()
+}
+
+fn copy_group<W: Write + Send>(
+    input: &ParquetFile,
+    name: &str,
+    group: usize,
+    is_kept: &[bool],
+    out: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<()> {
+    let columns = input.reader.metadata().file_metadata().schema_descr().columns();
+    for (leaf, column) in columns.iter().enumerate() {
+        let reader = input.column(group, leaf).map_err(|fault| damaged(name, group, fault))?;
+        let failed = |cause: ParquetError| write_failed(name, cause);
+        let mut writer = out
+            .next_column()
+            .map_err(failed)?
+            .ok_or_else(|| Error::Invariant(format!("{name} has more columns than the schema of its copy")))?;
+        let copied = input.guard(|| copy_column(reader, column, is_kept, writer.untyped()));
+        copied.map_err(|fault| match fault {
+            Fault::Content(_) => damaged(name, group, fault),
+            Fault::Run(error) => error,
+        })?;
+        writer.close().map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn copy_column(
+    reader: ColumnReader,
+    column: &ColumnDescPtr,
+    is_kept: &[bool],
+    writer: &mut ColumnWriter<'_>,
+) -> Copied<()> {
+    // Readers and writers of one type have names of their own, so each arm has both.
+    macro_rules! arms {
+        ($($reader:ident $writer:ident),*) => {
+            match (reader, writer) {
+                $((ColumnReader::$reader(reader), ColumnWriter::$writer(writer)) => {
+                    copy_values(reader, column, is_kept, writer)
+                })*
+                _ => Err(ParquetError::General("a column changes its type".into())),
+            }
+        };
+    }
+    arms!(
+        BoolColumnReader BoolColumnWriter,
+        Int32ColumnReader Int32ColumnWriter,
+        Int64ColumnReader Int64ColumnWriter,
+        Int96ColumnReader Int96ColumnWriter,
+        FloatColumnReader FloatColumnWriter,
+        DoubleColumnReader DoubleColumnWriter,
+        ByteArrayColumnReader ByteArrayColumnWriter,
+        FixedLenByteArrayColumnReader FixedLenByteArrayColumnWriter
+    )
+}
+
+/// Copies the values of the kept rows: a row begins where the repetition level is 0, and a value is present where the
+/// definition level is the highest.
+fn copy_values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    column: &ColumnDescPtr,
+    is_kept: &[bool],
+    writer: &mut ColumnWriterImpl<'_, T>,
+) -> Copied<()> {
+    let (present, repeats) = (column.max_def_level(), column.max_rep_level() > 0);
+    let (mut levels, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row = 0;
+    while row < is_kept.len() {
+        levels.clear();
+        repetitions.clear();
+        values.clear();
+        let wanted = ROWS.min(is_kept.len() - row);
+        let (records, of_values, of_levels) = reader.read_records(
+            wanted,
+            (present > 0).then_some(&mut levels),
+            repeats.then_some(&mut repetitions),
+            &mut values,
+        )?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("a column ends {} rows early", is_kept.len() - row)));
+        }
+        let slots = if present > 0 { of_levels } else { of_values };
+        let (mut at, mut value, mut end) = (row, 0, 0);
+        let (mut kept_slots, mut kept_values) = (0, 0);
+        while end < slots {
+            // All slots of one row.
+            let start = end;
+            end += 1;
+            while repeats && end < slots && repetitions[end] > 0 {
+                end += 1;
+            }
+            let stays = is_kept[at];
+            for slot in start..end {
+                let is_present = present == 0 || levels[slot] == present;
+                if stays {
+                    if present > 0 {
+                        levels[kept_slots] = levels[slot];
+                    }
+                    if repeats {
+                        repetitions[kept_slots] = repetitions[slot];
+                    }
+                    kept_slots += 1;
+                    if is_present {
+                        values.swap(kept_values, value);
+                        kept_values += 1;
+                    }
+                }
+                value += usize::from(is_present);
+            }
+            at += 1;
+        }
+        let levels = (present > 0).then(|| &levels[..kept_slots]);
+        let repetitions = repeats.then(|| &repetitions[..kept_slots]);
+        if kept_slots > 0 {
+            writer.write_batch(&values[..kept_values], levels, repetitions)?;
+        }
+        row += records;
+    }
+    Ok(())
+}
+
+fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
+    for column in 0..3 {
+        let Some(mut writer) = out.next_column()? else {
+            return Err(ParquetError::General("the added columns are not in the schema".into()));
+        };
+        match writer.untyped() {
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                let levels: Vec<i16> = notes.iter().map(|note| i16::from(note.similarity.is_some())).collect();
+                let values: Vec<f64> = notes.iter().filter_map(|note| note.similarity).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let text = |note: &'_ Note| if column == 0 { note.duplicate_of.clone() } else { note.cluster.clone() };
+                let levels: Vec<i16> = notes.iter().map(|note| i16::from(text(note).is_some())).collect();
+                let values: Vec<ByteArray> =
+                    notes.iter().filter_map(text).map(|text| ByteArray::from(text.into_bytes())).collect();
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            _ => return Err(ParquetError::General("the added columns have other types".into())),
+        }
+        writer.close()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::{Compression, ZstdLevel};
+    use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
+    use parquet::file::metadata::KeyValue;
+    use parquet::file::reader::SerializedFileReader;
+    use parquet::schema::parser::parse_message_type;
+    use proptest::prelude::*;
+
+    use super::super::inputs::Format;
+    use super::*;
+    use crate::storage::location::Location;
+
+    type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
+
+    const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
+        optional group tags (LIST) { repeated group list { optional int32 element; } } }";
+
+    fn encoded(groups: &[Vec<Made>]) -> Vec<u8> {
+        let pair = |key: &str| KeyValue::new(key.to_string(), Some("value".to_string()));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(Some(vec![pair("pandas"), pair(ARROW_SCHEMA)]))
+            .build();
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+        for rows in groups {
+            let mut group = file.next_row_group().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let ids: Vec<i64> = rows.iter().map(|row| row.0).collect();
+            column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+            column.close().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let texts: Vec<ByteArray> = rows.iter().filter_map(|row| row.1.as_deref()).map(ByteArray::from).collect();
+            let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.1.is_some())).collect();
+            column.typed::<ByteArrayType>().write_batch(&texts, Some(&levels), None).unwrap();
+            column.close().unwrap();
+            let mut column = group.next_column().unwrap().unwrap();
+            let (mut values, mut levels, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+            for (_, _, tags) in rows {
+                match tags {
+                    Some(tags) if !tags.is_empty() => {
+                        for (at, tag) in tags.iter().enumerate() {
+                            levels.push(if tag.is_some() { 3 } else { 2 });
+                            repetitions.push(i16::from(at > 0));
+                            values.extend(tag);
+                        }
+                    }
+                    tags => {
+                        levels.push(i16::from(tags.is_some()));
+                        repetitions.push(0);
+                    }
+                }
+            }
+            column.typed::<Int32Type>().write_batch(&values, Some(&levels), Some(&repetitions)).unwrap();
+            column.close().unwrap();
+            group.close().unwrap();
+        }
+        file.into_inner().unwrap()
+    }
+
+    fn told(bytes: Vec<u8>) -> Vec<String> {
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
+    }
+
+    fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();
+        location.put(bytes).unwrap();
+        let stamp = location.stamp().unwrap().unwrap();
+        copy(&InputFile { location, stamp, format: Format::Parquet, path: None }, rows, Vec::new()).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn kept_rows_are_the_rows_they_were(
+            rows in prop::collection::vec(
+                (
+                    any::<i64>(),
+                    prop::option::of("[a-z ]{0,9}"),
+                    prop::option::of(prop::collection::vec(prop::option::of(0i32..9), 0..4)),
+                ),
+                0..40,
+            ),
+            more in 0usize..1500, group in 1usize..700, seed: u64,
+        ) {
+            let rows: Vec<Made> = rows.iter().cycle().take(if rows.is_empty() { 0 } else { more }).cloned().collect();
+            let bytes = encoded(&rows.chunks(group).map(<[Made]>::to_vec).collect::<Vec<_>>());
+            let is_kept = |row: u64| !(seed ^ row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7).is_multiple_of(3);
+            let all = told(bytes.clone());
+            let want: Vec<&String> = (0..).zip(&all).filter(|(row, _)| is_kept(*row)).map(|(_, row)| row).collect();
+            let (copy, kept) = copied(&bytes, &Rows { is_kept: &is_kept, notes: None });
+            prop_assert_eq!(kept as usize, want.len());
+            let got = told(copy.clone());
+            prop_assert_eq!(got.iter().collect::<Vec<_>>(), want);
+            let old = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+            let new = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
+            let (old, new) = (old.metadata(), new.metadata());
+            prop_assert_eq!(old.file_metadata().schema(), new.file_metadata().schema());
+            prop_assert_eq!(old.file_metadata().key_value_metadata(), new.file_metadata().key_value_metadata());
+            for group in new.row_groups() {
+                prop_assert!(group.columns().iter().all(|column| matches!(column.compression(), Compression::ZSTD(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn notes_become_columns_and_the_schema_of_arrow_goes() {
+        let rows: Vec<Made> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
+        let bytes = encoded(&[rows]);
+        let names = ["duplicate_of", "similarity", "cluster"].map(String::from);
+        let note = |row: u64| {
+            let id = |is: bool| is.then(|| "k".to_string());
+            Ok(Note { duplicate_of: id(row == 1), similarity: (row == 1).then_some(0.5), cluster: id(row < 2) })
+        };
+        let (copy, _) = copied(&bytes, &Rows { is_kept: &|_| true, notes: Some((&names, &note)) });
+        let all = told(copy.clone());
+        assert!(all[1].contains("duplicate_of: \"k\", similarity: 0.5, cluster: \"k\""), "{}", all[1]);
+        assert!(all[2].contains("duplicate_of: null, similarity: null, cluster: null"), "{}", all[2]);
+        let reader = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
+        let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        assert_eq!(pairs.iter().map(|pair| pair.key.as_str()).collect::<Vec<_>>(), ["pandas"]);
+    }
+}

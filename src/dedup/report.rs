@@ -1,0 +1,184 @@
+//! The totals of a run: `summary.json`, and what is worth a line to people.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::corpus::Corpus;
+use super::inputs::Inputs;
+use super::settings::{Keep, Settings};
+use super::verdicts::Verdicts;
+
+/// Records that stand for the most others, in the summary.
+const SHOWN: usize = 20;
+
+/// A cluster of this share of all records is worth a line.
+const GIANT_SHARE: u64 = 20;
+
+/// The totals of a run. Times and machines are not in it, so its bytes are those of the answer.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Records of the input, by what became of them: read = kept + removed + rejected.
+    pub records: Records,
+    /// Bytes of texts.
+    pub text_bytes: TextBytes,
+    /// Records of `against`.
+    pub against: u64,
+    /// Texts without a character but white space: they are kept, and no duplicates of each other.
+    pub empty_texts: u64,
+    /// Records without an id in the field that was named: they have file and row for it.
+    pub without_id: u64,
+    /// Records without what the rule for keeping looks at: they come last.
+    pub without_key: u64,
+    /// Pairs of sets that were compared.
+    pub compared: u64,
+    /// Kept records in favour of which others are removed.
+    pub clusters: u64,
+    /// Those in favour of which the most are.
+    pub largest_clusters: Vec<Cluster>,
+    /// Counts by file of the input.
+    pub files: Vec<FileCounts>,
+    /// The settings that the answer depends on.
+    pub settings: Value,
+}
+
+/// Records of the input by what became of them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Records {
+    /// Records read.
+    pub read: u64,
+    /// Records kept.
+    pub kept: u64,
+    /// Records removed (or annotated as duplicates), in all.
+    pub removed: u64,
+    /// The same by reason.
+    pub removed_by: BTreeMap<&'static str, u64>,
+    /// Records rejected, in all.
+    pub rejected: u64,
+    /// The same by reason.
+    pub rejected_by: BTreeMap<&'static str, u64>,
+}
+
+/// Bytes of texts by what became of their records.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct TextBytes {
+    /// Of records kept.
+    pub kept: u64,
+    /// Of records removed.
+    pub removed: u64,
+}
+
+/// A kept record with duplicates.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cluster {
+    /// Its id.
+    pub id: String,
+    /// Records removed in favour of it.
+    pub removed: u64,
+}
+
+/// Counts of a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileCounts {
+    /// Its name.
+    pub file: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Records kept.
+    pub kept: u64,
+    /// Records removed.
+    pub removed: u64,
+    /// Records rejected.
+    pub rejected: u64,
+}
+
+impl Summary {
+    /// Counts what became of the records.
+    pub fn new(settings: &Settings, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts, compared: u64) -> Summary {
+        let mut records = Records::default();
+        let mut text_bytes = TextBytes::default();
+        let mut favoured: Vec<u32> = Vec::new();
+        let mut files = Vec::new();
+        for (number, file) in inputs.files.iter().enumerate().skip(inputs.against) {
+            let rejected = corpus.rejections.iter().filter(|rejection| rejection.file as usize == number);
+            let mut counts =
+                FileCounts { file: file.name().into(), format: file.format.name(), kept: 0, removed: 0, rejected: 0 };
+            for rejection in rejected {
+                counts.rejected += 1;
+                *records.rejected_by.entry(rejection.reason.as_str()).or_default() += 1;
+            }
+            for batch in corpus.of_file(number as u32) {
+                for (record, at) in (batch.first..).zip(&batch.records) {
+                    match verdicts.of(record) {
+                        None => {
+                            counts.kept += 1;
+                            text_bytes.kept += u64::from(at.text_bytes);
+                        }
+                        Some(removed) => {
+                            counts.removed += 1;
+                            text_bytes.removed += u64::from(at.text_bytes);
+                            *records.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                            favoured.push(removed.kept);
+                        }
+                    }
+                }
+            }
+            records.kept += counts.kept;
+            records.removed += counts.removed;
+            records.rejected += counts.rejected;
+            files.push(counts);
+        }
+        records.read = records.kept + records.removed + records.rejected;
+        favoured.sort_unstable();
+        let mut clusters: Vec<(u64, u32)> =
+            favoured.chunk_by(|x, y| x == y).map(|same| (same.len() as u64, same[0])).collect();
+        let all = clusters.len() as u64;
+        clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
+        clusters.truncate(SHOWN);
+        let cluster = |(removed, record)| Some(Cluster { id: corpus.id(record).ok()?, removed });
+        Summary {
+            records,
+            text_bytes,
+            against: corpus.against().into(),
+            empty_texts: corpus.empty,
+            without_id: corpus.without_id,
+            without_key: corpus.without_key,
+            compared,
+            clusters: all,
+            largest_clusters: clusters.into_iter().filter_map(cluster).collect(),
+            files,
+            settings: settings.answer(),
+        }
+    }
+
+    /// What somebody may not expect.
+    pub fn surprises(&self, settings: &Settings) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.records.rejected > 0 {
+            let reasons: Vec<String> =
+                self.records.rejected_by.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+            lines.push(format!("{} records rejected: {}", self.records.rejected, reasons.join(", ")));
+        }
+        if self.empty_texts > 0 {
+            lines.push(format!("{} texts are empty; all of them are kept", self.empty_texts));
+        }
+        if self.without_id > 0 {
+            lines.push(format!("{} records have no id; FILE:ROW stands for it", self.without_id));
+        }
+        if self.without_key > 0 && settings.keep != Keep::First {
+            lines.push(format!(
+                "{} records lack what --keep {} looks at; others stay before them",
+                self.without_key,
+                settings.keep.name()
+            ));
+        }
+        if let Some(largest) = self.largest_clusters.first()
+            && largest.removed >= 100
+            && largest.removed * GIANT_SHARE >= self.records.read
+        {
+            lines.push(format!("{} records are duplicates of one: {}", largest.removed, largest.id));
+        }
+        lines
+    }
+}

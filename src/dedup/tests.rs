@@ -1,0 +1,184 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::budget::{Budget, Shares};
+use super::settings::{Keep, Near, Settings};
+use super::verdicts::{Verdicts, Why};
+use super::{exact, inputs, near, order, read};
+use crate::job::Limits;
+use crate::minhash::bands::Bands;
+use crate::minhash::resemblance::Threshold;
+use crate::minhash::shingles::{Shingles, Shingling};
+use crate::minhash::star_cover::by_definition;
+
+/// A record of a made-up corpus.
+#[derive(Debug, Clone)]
+struct Made {
+    words: Vec<u8>,
+    number: i64,
+    file: usize,
+}
+
+impl Made {
+    fn text(&self) -> String {
+        self.words.iter().map(|word| format!("w{word}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Texts of few words, many of them copies and near-copies of others.
+fn corpus() -> impl Strategy<Value = Vec<Made>> {
+    let text = prop::collection::vec(0u8..4, 0..12);
+    let texts = prop::collection::vec(text, 1..8);
+    let record = (any::<prop::sample::Index>(), prop::option::of((0usize..12, 0u8..4)), 0i64..5, 0usize..4);
+    (texts, prop::collection::vec(record, 0..40)).prop_map(|(texts, records)| {
+        let made = |(text, edit, number, file): (prop::sample::Index, Option<(usize, u8)>, i64, usize)| {
+            let mut words = text.get(&texts).clone();
+            if let Some((at, word)) = edit
+                && let Some(old) = words.get_mut(at)
+            {
+                *old = word;
+            }
+            Made { words, number, file }
+        };
+        records.into_iter().map(made).collect()
+    })
+}
+
+fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    let files = (0..4).map(|file| path(&format!("{file}.jsonl")));
+    Settings {
+        inputs: files.clone().skip(against).collect(),
+        against: files.take(against).collect(),
+        output: path("out"),
+        text_fields: vec!["text".into()],
+        id_field: Some("id".into()),
+        near: Some(Near {
+            shingling: Shingling::Words(2),
+            threshold: 0.5,
+            // A pair at the threshold is missed once in 2^64.
+            bands: Bands { bands: 64, rows: 1 },
+        }),
+        keep,
+        prefer: Vec::new(),
+        annotate: None,
+        max_bad: 0.0,
+        limits: Limits::default(),
+        workers: 2,
+        memory_bytes: 1 << 30,
+        spill: std::env::temp_dir(),
+    }
+}
+
+/// (id, id that is kept in its place, why, similarity in millionths) of each record that is removed.
+type Removals = Vec<(String, String, Why, u64)>;
+
+fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
+    let settings = Settings { workers, ..settings.clone() };
+    let inputs = inputs::find(&settings, &|_| ()).unwrap();
+    let mut budget = Budget::new(&settings, &inputs).unwrap();
+    if spills {
+        budget.of_worker = Shares { sets: 0, bands: 0, exact: 0, ids: 0 };
+        (budget.candidates, budget.buckets) = (0, 4);
+    }
+    let mut corpus = read::read(&settings, &inputs, &budget).unwrap();
+    let order = order::Order::of(&settings, &corpus).unwrap();
+    let copies = exact::copies(&mut corpus, &order, workers).unwrap();
+    let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;
+    let verdicts = Verdicts::new(&corpus, order, copies, left_out);
+    let removed = |record| {
+        let removed = verdicts.of(record)?;
+        let similarity = (removed.similarity * 1e6).round() as u64;
+        Some((corpus.id(record).unwrap(), corpus.id(removed.kept).unwrap(), removed.why, similarity))
+    };
+    (0..corpus.count()).filter_map(removed).collect()
+}
+
+/// The same by definition: records in order, each compared with all that are kept before it.
+fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by_key(|&at| {
+        let record = &records[at];
+        let preference = match keep {
+            Keep::Longest => -(record.text().len() as i64),
+            Keep::Max(_) => -record.number,
+            Keep::Min(_) => record.number,
+            Keep::SmallestId => (100 - at) as i64,
+            _ => 0,
+        };
+        let is_new = record.file >= against;
+        // The input is in the order of files; a made record's number is its place within that.
+        (is_new, if is_new { preference } else { 0 }, record.file, at)
+    });
+    let set = |at: usize| Shingles::new(Shingling::Words(2)).of(&records[order[at]].text()).to_vec();
+    let sets: Vec<Vec<u32>> = (0..order.len()).map(set).collect();
+    let text = |at: u32| records[order[at as usize]].text();
+    let old = order.iter().filter(|&&at| records[at].file < against).count() as u32;
+    let similar = |x: u32, y: u32| Threshold::new(0.5).reached(&sets[x as usize], &sets[y as usize]);
+    let mut removals: Vec<(usize, Removals)> = Vec::new();
+    // Exact copies first: only the first of each text is compared with others.
+    let mut first: BTreeMap<String, u32> = BTreeMap::new();
+    let mut firsts: Vec<u32> = Vec::new();
+    for at in 0..order.len() as u32 {
+        if text(at).is_empty() || *first.entry(text(at)).or_insert(at) == at {
+            firsts.push(at);
+        }
+    }
+    let old_firsts = firsts.iter().filter(|&&at| at < old).count() as u32;
+    let cover = by_definition(firsts.len() as u32, old_firsts, |x, y| similar(firsts[x as usize], firsts[y as usize]));
+    let left_out: BTreeMap<u32, (u32, f64)> =
+        cover.iter().map(|left| (firsts[left.text as usize], (firsts[left.kept as usize], left.resemblance))).collect();
+    for at in old..order.len() as u32 {
+        let stands = if text(at).is_empty() { at } else { first[&text(at)] };
+        let (kept, similarity) = match left_out.get(&stands) {
+            Some(&(kept, similarity)) => (kept, similarity),
+            None if stands == at => continue,
+            None => (stands, 1.0),
+        };
+        let why = match left_out.contains_key(&stands) {
+            _ if kept < old => Why::Against,
+            true => Why::Near,
+            false => Why::Exact,
+        };
+        let id = |at: u32| id(order[at as usize]);
+        let number = order[at as usize];
+        removals.push((number, vec![(id(at), id(kept), why, (similarity * 1e6).round() as u64)]));
+    }
+    removals.sort_by_key(|(number, _)| (records[*number].file, *number));
+    removals.into_iter().flat_map(|(_, removal)| removal).collect()
+}
+
+/// Ids fall while records are made, so that the smallest is the last.
+fn id(at: usize) -> String {
+    (100 - at).to_string()
+}
+
+fn write(folder: &Path, records: &[Made]) {
+    for file in 0..4 {
+        let of_file = records.iter().enumerate().filter(|(_, record)| record.file == file);
+        let lines: String = of_file
+            .map(|(at, record)| {
+                format!("{{\"id\":{},\"text\":\"{}\",\"n\":{}}}\n", id(at), record.text(), record.number)
+            })
+            .collect();
+        std::fs::write(folder.join(format!("{file}.jsonl")), lines).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_is_removed_is_what_the_definition_says(
+        records in corpus(), against in 0usize..3, workers in 1usize..4, spills: bool,
+        keep in prop::sample::select(vec!["first", "longest", "smallest-id", "max:n", "min:n"]),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &records);
+        let keep: Keep = keep.parse().unwrap();
+        let settings = settings(folder.path(), keep.clone(), against);
+        prop_assert_eq!(found(&settings, workers, spills), plain(&records, &keep, against));
+    }
+}

@@ -1,0 +1,93 @@
+//! What becomes of each record.
+
+use super::corpus::Corpus;
+use super::exact::NONE;
+use super::order::Order;
+use crate::minhash::star_cover::LeftOut;
+
+/// Why a record is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// A kept record has the same text.
+    Exact,
+    /// A kept record is similar.
+    Near,
+    /// A record of `against` has the same text, or is similar.
+    Against,
+}
+
+impl Why {
+    /// The word in the column `removed.why`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Why::Exact => "exact",
+            Why::Near => "near",
+            Why::Against => "against",
+        }
+    }
+}
+
+/// A record that is removed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Removed {
+    /// Number of the record that is kept in its place.
+    pub kept: u32,
+    /// Why.
+    pub why: Why,
+    /// Resemblance of the two texts; 1 if they are the same.
+    pub similarity: f64,
+}
+
+/// What becomes of each record.
+pub struct Verdicts {
+    order: Order,
+    /// By place, the first place with the same text.
+    copies: Vec<u32>,
+    /// By place, ascending.
+    left_out: Vec<LeftOut>,
+    against: u32,
+    /// Records, by number, in whose place others are removed.
+    has_copies: Vec<u64>,
+}
+
+impl Verdicts {
+    /// Joins exact copies, given by place, with the near-duplicates among the others.
+    pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, left_out: Vec<LeftOut>) -> Verdicts {
+        let has_copies = vec![0; (order.records as usize).div_ceil(64)];
+        let mut verdicts = Verdicts { order, copies, left_out, against: corpus.against(), has_copies };
+        for record in verdicts.against..verdicts.order.records {
+            if let Some(removed) = verdicts.of(record) {
+                verdicts.has_copies[removed.kept as usize / 64] |= 1 << (removed.kept % 64);
+            }
+        }
+        verdicts
+    }
+
+    /// What becomes of a record: `None` if it is kept. Those of `against` are.
+    pub fn of(&self, record: u32) -> Option<Removed> {
+        if record < self.against {
+            return None;
+        }
+        let place = self.order.place(record);
+        let first = self.copies[place as usize];
+        let stands_for_it = if first == NONE { place } else { first };
+        let near = self.left_out.binary_search_by_key(&stands_for_it, |left_out| left_out.text).ok();
+        let (kept, similarity) = match near.map(|at| self.left_out[at]) {
+            // An exact copy of a record that is removed is as similar as that is.
+            Some(near) => (self.order.record(near.kept), near.resemblance),
+            None if first == NONE => return None,
+            None => (self.order.record(first), 1.0),
+        };
+        let why = match near {
+            _ if kept < self.against => Why::Against,
+            Some(_) => Why::Near,
+            None => Why::Exact,
+        };
+        Some(Removed { kept, why, similarity })
+    }
+
+    /// Whether other records are removed in favour of this one.
+    pub fn has_copies(&self, record: u32) -> bool {
+        self.has_copies[record as usize / 64] >> (record % 64) & 1 == 1
+    }
+}

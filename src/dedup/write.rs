@@ -1,0 +1,312 @@
+//! The second pass: every file is read again, its kept records are written, then the tables, the summary and the
+//! manifest.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use flate2::write::GzEncoder;
+
+use super::annotate::{self, Note};
+use super::batches::{Batch, LineBatches, lines};
+use super::corpus::Corpus;
+use super::inputs::{Format, InputFile, Inputs, SUMMARY};
+use super::parquet_copy;
+use super::report::Summary;
+use super::settings::Settings;
+use super::verdicts::Verdicts;
+use super::{Laps, exact::NONE};
+use crate::error::{Error, Result};
+use crate::pages::decoded::Compression;
+use crate::storage::location::Location;
+use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::new_file::NewFile;
+use crate::storage::output::{Attempt, random_id};
+use crate::storage::table::{Column, Table, encode};
+
+/// Rows of a part of a table.
+const PART_ROWS: usize = 1 << 17;
+
+/// Level of zstd: its default, which tools use unless told otherwise.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Writes the result and commits it.
+///
+/// # Errors
+/// Those of inputs and stores; nothing is left behind then.
+pub fn write(
+    settings: &Settings,
+    folder: &Location,
+    inputs: &Inputs,
+    corpus: &Corpus,
+    verdicts: &Verdicts,
+    summary: &Summary,
+    laps: &mut Laps,
+) -> Result<()> {
+    let attempt = Attempt::new(folder, &random_id()?)?;
+    let temporary = attempt.temporary();
+    let staged = || -> Result<Vec<FileEntry>> {
+        let mut files = Output { settings, inputs, corpus, verdicts, attempt: &attempt }.corpus_files()?;
+        files.extend(removed(&attempt, inputs, corpus, verdicts)?);
+        files.extend(rejected(&attempt, inputs, corpus)?);
+        let text = serde_json::to_string_pretty(summary).expect("a summary is plain values") + "\n";
+        attempt.put(SUMMARY, text.as_bytes())?;
+        files.push(FileEntry::of(SUMMARY, None, text.as_bytes()));
+        files.sort_unstable();
+        Ok(files)
+    };
+    let files = staged().inspect_err(|_| attempt.discard())?;
+    laps.lap("writing");
+    // From here on the attempt may be decided on, and then its files must stay.
+    if let Some(temporary) = temporary {
+        temporary.release();
+    }
+    manifest(settings, summary, laps, files, attempt.id()).commit(&attempt)
+}
+
+fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
+    let answer = settings.answer();
+    let digest = xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes());
+    let mut recipes = std::collections::BTreeMap::from([("exact".to_string(), "xxh3-128 of the text".to_string())]);
+    if let Some(near) = settings.near {
+        let bands = near.bands;
+        recipes.insert("minhash".into(), format!("{} minhash32 {}x{}", near.shingling, bands.bands, bands.rows));
+    }
+    let records = &summary.records;
+    let counts =
+        [("read", records.read), ("kept", records.kept), ("removed", records.removed), ("rejected", records.rejected)];
+    Manifest {
+        format: FORMAT,
+        attempt: attempt.into(),
+        digest: format!("{digest:032x}"),
+        job: answer,
+        recipes,
+        build: crate::build::version().into(),
+        workers: settings.workers as u64,
+        counts: counts.map(|(name, n)| (name.to_string(), n)).into(),
+        seconds: laps.seconds.clone(),
+        peak_memory_bytes: crate::build::peak_memory_bytes(),
+        files,
+    }
+}
+
+/// What the threads that write share.
+struct Output<'o> {
+    settings: &'o Settings,
+    inputs: &'o Inputs,
+    corpus: &'o Corpus,
+    verdicts: &'o Verdicts,
+    attempt: &'o Attempt,
+}
+
+impl Output<'_> {
+    /// Writes the files of the corpus, a thread each.
+    fn corpus_files(&self) -> Result<Vec<FileEntry>> {
+        let (next, stop) = (AtomicUsize::new(self.inputs.against), AtomicBool::new(false));
+        let written = Mutex::new(Vec::new());
+        let one_thread = || -> Result<()> {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(file) = self.inputs.files.get(number) else { return Ok(()) };
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let entry = self.file(number as u32, file).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+                written.lock().expect("no holder of this lock can panic").push(entry);
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.settings.workers).map(|_| scope.spawn(one_thread)).collect();
+            let panicked = || Err(Error::Invariant("a thread of dedup ended with a panic".into()));
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| panicked()))
+        })?;
+        Ok(written.into_inner().expect("no holder of this lock can panic"))
+    }
+
+    fn file(&self, number: u32, file: &InputFile) -> Result<FileEntry> {
+        let path = file.path.as_deref().ok_or_else(|| Error::Invariant(format!("{} has no path", file.name())))?;
+        let out = self.attempt.create(path)?;
+        let (out, rows) = match file.format {
+            Format::Jsonl(compression) => (self.lines(number, file, Encoder::new(out, compression)?)?, None),
+            Format::Parquet => {
+                let (out, rows) = self.rows(number, file, out)?;
+                (out, Some(rows))
+            }
+        };
+        out.finish(rows)
+    }
+
+    /// Writes the lines of the kept records.
+    fn lines(&self, number: u32, file: &InputFile, mut out: Encoder) -> Result<NewFile> {
+        let mut rows = self.rows_of(number);
+        let mut next = rows.next();
+        let names = annotate::names(self.settings);
+        let mut batches = LineBatches::open(file, &self.settings.limits)?;
+        let (mut row, mut noted) = (0, Vec::new());
+        let failed = |cause: io::Error| write_failed(file.name(), cause);
+        while let Some(batch) = batches.next()? {
+            let bytes = match batch {
+                Batch::Lines { bytes, .. } => bytes,
+                Batch::TooLong { .. } => {
+                    row += 1;
+                    continue;
+                }
+                Batch::Damaged { .. } | Batch::Rows(_) => break,
+            };
+            for line in lines(&bytes) {
+                if let Some((_, record)) = next.filter(|(of_record, _)| *of_record == row) {
+                    match &names {
+                        Some(names) => {
+                            noted.clear();
+                            annotate::line(line, names, &Note::on(record, self.corpus, self.verdicts)?, &mut noted);
+                            out.write_all(&noted).map_err(failed)?;
+                        }
+                        None if self.verdicts.of(record).is_none() => out.write_all(line).map_err(failed)?,
+                        None => {}
+                    }
+                    next = rows.next();
+                }
+                row += 1;
+            }
+        }
+        if next.is_some() {
+            return Err(Error::input(file.name(), "it changed while it was read"));
+        }
+        out.finish().map_err(failed)
+    }
+
+    /// Writes the kept rows of a table.
+    fn rows(&self, number: u32, file: &InputFile, out: NewFile) -> Result<(NewFile, u64)> {
+        let total = self.corpus.of_file(number).iter().map(|batch| batch.first_row).max();
+        let mut records =
+            vec![NONE; total.map_or(0, |_| self.rows_of(number).map(|(row, _)| row + 1).max().unwrap_or(0)) as usize];
+        self.rows_of(number).for_each(|(row, record)| records[row as usize] = record);
+        let record = |row: u64| records.get(row as usize).copied().filter(|record| *record != NONE);
+        let annotates = self.settings.annotate.is_some();
+        let is_kept = |row: u64| record(row).is_some_and(|record| annotates || self.verdicts.of(record).is_none());
+        let note = |row: u64| match record(row) {
+            Some(record) => Note::on(record, self.corpus, self.verdicts),
+            None => Err(Error::Invariant(format!("{} has a row {row} that was not read", file.name()))),
+        };
+        let names = annotate::names(self.settings);
+        let notes = names.as_ref().map(|names| (names, &note as &dyn Fn(u64) -> Result<Note>));
+        parquet_copy::copy(file, &parquet_copy::Rows { is_kept: &is_kept, notes }, out)
+    }
+
+    /// Row and number of each record of a file.
+    fn rows_of(&self, file: u32) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let of_batch = |batch: &'_ super::corpus::BatchRecords| (batch.first_row, batch.first);
+        self.corpus.of_file(file).iter().flat_map(move |batch| {
+            let (first_row, first) = of_batch(batch);
+            batch.records.iter().zip(first..).map(move |(at, record)| (first_row + u64::from(at.row), record))
+        })
+    }
+}
+
+fn write_failed(name: &str, cause: io::Error) -> Error {
+    let text = cause.to_string();
+    match cause.into_inner().map(|inner| inner.downcast::<Error>()) {
+        Some(Ok(error)) => *error,
+        _ => Error::storage(name, text),
+    }
+}
+
+/// A file that is compressed as its input is: in one member or frame, for some readers look no further.
+enum Encoder {
+    Plain(NewFile),
+    Gzip(GzEncoder<NewFile>),
+    Zstd(zstd::stream::write::Encoder<'static, NewFile>),
+}
+
+impl Encoder {
+    fn new(out: NewFile, compression: Compression) -> Result<Encoder> {
+        Ok(match compression {
+            Compression::None => Encoder::Plain(out),
+            Compression::Gzip => Encoder::Gzip(GzEncoder::new(out, flate2::Compression::default())),
+            Compression::Zstd => Encoder::Zstd(
+                zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)
+                    .and_then(|mut encoder| encoder.include_checksum(true).map(|()| encoder))
+                    .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
+            ),
+        })
+    }
+
+    fn finish(self) -> io::Result<NewFile> {
+        match self {
+            Encoder::Plain(out) => Ok(out),
+            Encoder::Gzip(encoder) => encoder.finish(),
+            Encoder::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+impl Write for Encoder {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Encoder::Plain(out) => out.write(bytes),
+            Encoder::Gzip(encoder) => encoder.write(bytes),
+            Encoder::Zstd(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The table `removed`: a row per record that is removed, by file and row.
+fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts) -> Result<Vec<FileEntry>> {
+    let name = |file: u32| inputs.files[file as usize].name().to_string();
+    let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.of(record)?)));
+    let mut rows = of_input.peekable();
+    let mut files = Vec::new();
+    while files.is_empty() || rows.peek().is_some() {
+        let some: Vec<_> = rows.by_ref().take(PART_ROWS).collect();
+        let kept = |row: &(u32, super::verdicts::Removed)| row.1.kept;
+        let ids = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> Result<Column> {
+            some.iter().map(|row| corpus.id(of(row))).collect::<Result<Vec<String>>>().map(Column::Text)
+        };
+        let places = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> (Column, Column) {
+            let (files, rows) =
+                some.iter().map(|row| corpus.place(of(row))).map(|(file, row)| (name(file), row)).unzip();
+            (Column::Text(files), Column::U64(rows))
+        };
+        let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept));
+        let table = Table::new([
+            ("id", ids(&|row| row.0)?),
+            ("file", file),
+            ("row", row),
+            ("kept_id", ids(&kept)?),
+            ("kept_file", kept_file),
+            ("kept_row", kept_row),
+            ("why", Column::Text(some.iter().map(|row| row.1.why.as_str().to_string()).collect())),
+            ("similarity", Column::F64(some.iter().map(|row| row.1.similarity).collect())),
+        ]);
+        files.push(part(attempt, "removed", files.len(), &table)?);
+    }
+    Ok(files)
+}
+
+/// The table `rejected`, as that of a run.
+fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<FileEntry>> {
+    let mut rows = corpus.rejections.iter().filter(|row| row.file as usize >= inputs.against).peekable();
+    let mut files = Vec::new();
+    while files.is_empty() || rows.peek().is_some() {
+        let some: Vec<_> = rows.by_ref().take(PART_ROWS).collect();
+        let source = |row: &&super::corpus::Rejection| inputs.files[row.file as usize].name().to_string();
+        let table = Table::new([
+            ("source", Column::Text(some.iter().map(source).collect())),
+            ("offset", Column::U64(some.iter().map(|row| row.offset).collect())),
+            ("reason", Column::Text(some.iter().map(|row| row.reason.as_str().to_string()).collect())),
+            ("detail", Column::Text(some.iter().map(|row| row.detail.clone()).collect())),
+        ]);
+        files.push(part(attempt, "rejected", files.len(), &table)?);
+    }
+    Ok(files)
+}
+
+fn part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
+    let (path, bytes) = (format!("{name}/part-{number:05}.parquet"), encode(table)?);
+    attempt.put(&path, &bytes)?;
+    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
+}

@@ -1,0 +1,30 @@
+//! MinHash with locality-sensitive hashing: which texts resemble each other, without looking at every pair.
+//!
+//! In: texts, in the order in which they are to be kept. Out: for each text, the first one kept before it that it
+//! resembles, if there is one.
+//!
+//! ```text
+//!  text ──▶ set of shingles ──▶ signature ──▶ keys of bands ──▶ texts that share a key ──▶ verified ──▶ star cover
+//!           shingles.rs         signature.rs   bands.rs          candidates.rs          resemblance.rs  star_cover.rs
+//! ```
+//!
+//! The *resemblance* of two texts is the share of their shingles that both have: |A ∩ B| / |A ∪ B|. Two texts have the
+//! same minimum under a random order of all shingles with just that probability, so agreeing minima estimate it. Here
+//! the minima only propose candidates; whether a candidate is similar is decided by the sets themselves.
+//!
+//! # Source
+//! Broder, *On the resemblance and containment of documents* (1997): shingles, resemblance, minima under permutations.
+//! Leskovec, Rajaraman, Ullman, *Mining of massive datasets*, chapter 3: bands and rows.
+//!
+//! # Deviations
+//! - Shingles are known by hashes of 32 bits. Two sets of n shingles share n² / 2³² by chance, one in 4,000 times for
+//!   n = 1,000, so a resemblance is exact but for about that.
+//! - A permutation is x ↦ (x ⊕ a) · b modulo 2³² with odd b, for 32-bit hashes that are well spread. It maps no two
+//!   hashes to one.
+
+pub mod bands;
+pub mod candidates;
+pub mod resemblance;
+pub mod shingles;
+pub mod signature;
+pub mod star_cover;

@@ -1,0 +1,84 @@
+//! The resemblance of two sets, counted.
+
+/// A threshold of resemblance in millionths, because comparisons are made in whole numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Threshold(u32);
+
+impl Threshold {
+    /// The threshold nearest to a share, 0 to 1.
+    pub fn new(share: f64) -> Threshold {
+        Threshold((share * 1e6).round() as u32)
+    }
+
+    /// The threshold as a share.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+
+    /// The fewest elements that two sets must share whose sizes add up to `sum`.
+    fn least_shared(self, sum: usize) -> usize {
+        // shared / (sum - shared) >= t, solved for shared.
+        (sum as u128 * u128::from(self.0)).div_ceil(1_000_000 + u128::from(self.0)) as usize
+    }
+
+    /// The resemblance of two sets, each ascending, if it is at least this; never for empty sets.
+    ///
+    /// # Cost
+    /// One pass over both, which ends as soon as too many elements have no counterpart.
+    pub fn reached(self, left: &[u32], right: &[u32]) -> Option<f64> {
+        let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
+        let least = self.least_shared(few.len() + many.len()).max(1);
+        if few.len() < least {
+            return None;
+        }
+        let (mut x, mut y, mut shared) = (0, 0, 0);
+        while x < few.len() && y < many.len() {
+            // A look now and then, so that the loop has no branch but its end.
+            if shared + few.len() - x < least {
+                return None;
+            }
+            let stop = (x + STRIDE).min(few.len());
+            while x < stop && y < many.len() {
+                let (a, b) = (few[x], many[y]);
+                shared += usize::from(a == b);
+                x += usize::from(a <= b);
+                y += usize::from(b <= a);
+            }
+        }
+        (shared >= least).then(|| shared as f64 / (few.len() + many.len() - shared) as f64)
+    }
+}
+
+/// Elements between two looks at whether the threshold can still be reached.
+const STRIDE: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_threshold_is_reached_where_sets_say_so(
+            left in prop::collection::btree_set(0u32..120, 0..100), right in prop::collection::btree_set(0u32..120, 0..100),
+            thousandths in 0u32..=1000,
+        ) {
+            let (x, y): (Vec<u32>, Vec<u32>) = (left.iter().copied().collect(), right.iter().copied().collect());
+            let shared = left.intersection(&right).count();
+            let all = left.union(&right).collect::<BTreeSet<_>>().len();
+            let want = shared > 0 && shared * 1000 >= thousandths as usize * all;
+            let got = Threshold::new(f64::from(thousandths) / 1000.0).reached(&x, &y);
+            prop_assert_eq!(got, want.then(|| shared as f64 / all as f64));
+        }
+    }
+
+    #[test]
+    fn a_pair_exactly_at_the_threshold_reaches_it() {
+        let (x, y): (Vec<u32>, Vec<u32>) = ((0..20).collect(), (0..11).collect());
+        assert_eq!(Threshold::new(0.55).reached(&x, &y), Some(0.55));
+        assert_eq!(Threshold::new(0.550001).reached(&x, &y), None);
+    }
+}

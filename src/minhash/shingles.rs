@@ -1,0 +1,188 @@
+//! Text becomes the set of its shingles: all runs of n words, tokens or characters, each known by a hash of 32 bits.
+//!
+//! A text with fewer units than a shingle has one shingle, itself; one without any unit has none. The hash of a run is
+//! a polynomial in the hashes of its units, which is carried from one run to the next, so a shingle of 20 words costs
+//! no more than one of two.
+
+use std::fmt;
+use std::str::FromStr;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::ids::splitmix64;
+use crate::text::words::Words;
+
+/// The units of a shingle, and how many of them it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shingling {
+    /// Words as in [`crate::text::words`]: case-folded, without punctuation.
+    Words(u32),
+    /// What stands between white space, as it is.
+    Tokens(u32),
+    /// Characters in lower case, with one space for each run of white space.
+    Chars(u32),
+}
+
+/// Most units of a shingle.
+const MOST_UNITS: u32 = 1000;
+
+impl FromStr for Shingling {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shingling, String> {
+        let wrong =
+            || format!("{text:?} is no shingle such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} units");
+        let (unit, count) = text.split_once(':').ok_or_else(wrong)?;
+        let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(wrong)?;
+        match unit {
+            "words" => Ok(Shingling::Words(count)),
+            "tokens" => Ok(Shingling::Tokens(count)),
+            "chars" => Ok(Shingling::Chars(count)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Shingling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shingling::Words(count) => write!(f, "words:{count}"),
+            Shingling::Tokens(count) => write!(f, "tokens:{count}"),
+            Shingling::Chars(count) => write!(f, "chars:{count}"),
+        }
+    }
+}
+
+/// An odd multiplier with well-mixed bits (the golden ratio in 64 bits).
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Finds the shingles of one text after another; keeps its memory.
+#[derive(Debug)]
+pub struct Shingles {
+    shingling: Shingling,
+    words: Words,
+    units: Vec<u64>,
+    found: Vec<u32>,
+}
+
+impl Shingles {
+    /// A finder of such shingles.
+    pub fn new(shingling: Shingling) -> Shingles {
+        Shingles { shingling, words: Words::default(), units: Vec::new(), found: Vec::new() }
+    }
+
+    /// The hashes of the shingles of `text`, ascending, each once.
+    ///
+    /// # Cost
+    /// One pass over the text, and a sort of as many hashes as it has units.
+    pub fn of(&mut self, text: &str) -> &[u32] {
+        let Shingles { shingling, words, units, found } = self;
+        units.clear();
+        let count = match *shingling {
+            Shingling::Words(count) => {
+                words.each(text, |word| units.push(xxh3_64(word)));
+                count
+            }
+            Shingling::Tokens(count) => {
+                units.extend(text.split_whitespace().map(|token| xxh3_64(token.as_bytes())));
+                count
+            }
+            Shingling::Chars(count) => {
+                for token in text.split_whitespace() {
+                    if !units.is_empty() {
+                        units.push(splitmix64(u64::from(' ')));
+                    }
+                    units.extend(token.chars().flat_map(char::to_lowercase).map(|c| splitmix64(u64::from(c))));
+                }
+                count
+            }
+        };
+        runs(units, count as usize, found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// The hashes of all runs of `count` units, in order.
+fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
+    found.clear();
+    if units.is_empty() {
+        return;
+    }
+    let count = count.min(units.len());
+    let append = |hash: u64, unit: u64| hash.wrapping_mul(BASE).wrapping_add(unit);
+    let oldest = BASE.wrapping_pow(count as u32 - 1);
+    // The high half: the low bits of a polynomial depend on low bits only.
+    let shingle = |hash: u64| (splitmix64(hash) >> 32) as u32;
+    let mut hash = units[..count].iter().fold(0, |hash, &unit| append(hash, unit));
+    found.push(shingle(hash));
+    for (&old, &new) in units.iter().zip(&units[count..]) {
+        hash = append(hash.wrapping_sub(old.wrapping_mul(oldest)), new);
+        found.push(shingle(hash));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The runs themselves.
+    fn plain(units: &[String], count: usize) -> BTreeSet<Vec<String>> {
+        let count = count.min(units.len()).max(1);
+        units.windows(count).map(<[String]>::to_vec).collect()
+    }
+
+    fn set(shingling: Shingling, text: &str) -> BTreeSet<u32> {
+        Shingles::new(shingling).of(text).iter().copied().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn two_texts_share_as_many_hashes_as_shingles(
+            x in prop::collection::vec("[a-c]{1,2}", 0..40), y in prop::collection::vec("[a-c]{1,2}", 0..40),
+            count in 1u32..7,
+        ) {
+            let (plain_x, plain_y) = (plain(&x, count as usize), plain(&y, count as usize));
+            for shingling in [Shingling::Words(count), Shingling::Tokens(count)] {
+                let (hashes_x, hashes_y) = (set(shingling, &x.join(" ")), set(shingling, &y.join(" ")));
+                prop_assert_eq!(hashes_x.len(), plain_x.len());
+                prop_assert_eq!(hashes_x.intersection(&hashes_y).count(), plain_x.intersection(&plain_y).count());
+            }
+        }
+
+        #[test]
+        fn runs_of_characters_are_those_of_the_text_in_lower_case(text in "[a-cA-C \n]{0,40}", count in 1u32..7) {
+            let clean = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+            let characters: Vec<String> = clean.chars().map(String::from).collect();
+            prop_assert_eq!(set(Shingling::Chars(count), &text).len(), plain(&characters, count as usize).len());
+        }
+    }
+
+    #[test]
+    fn words_are_folded_and_tokens_are_not() {
+        assert_eq!(set(Shingling::Words(2), "One, TWO three!"), set(Shingling::Words(2), "one two: Three"));
+        assert_ne!(set(Shingling::Tokens(2), "One, two"), set(Shingling::Tokens(2), "One two"));
+    }
+
+    #[test]
+    fn a_short_text_is_one_shingle_and_an_empty_one_has_none() {
+        assert_eq!(set(Shingling::Words(5), "two words").len(), 1);
+        assert_ne!(set(Shingling::Words(5), "two words"), set(Shingling::Words(5), "words two"));
+        assert!(set(Shingling::Words(5), " -- ").is_empty() && set(Shingling::Chars(3), " \n").is_empty());
+    }
+
+    #[test]
+    fn shingles_are_read_as_they_are_written() {
+        for text in ["words:5", "tokens:1", "chars:1000"] {
+            assert_eq!(text.parse::<Shingling>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "words", "words:0", "words:1001", "words:x", "lines:2"] {
+            assert!(wrong.parse::<Shingling>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::program::{fail, files, said, succeed, webtwin};
+
+/// Words that no two texts share by chance.
+fn text(number: usize, words: usize) -> String {
+    (0..words).map(|at| format!("w{}x{at}", number)).collect::<Vec<_>>().join(" ")
+}
+
+fn edited(number: usize, words: usize, at: usize) -> String {
+    text(number, words).replace(&format!("w{number}x{at}"), "edited")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut all).unwrap();
+    all
+}
+
+/// Rows of a table, as JSON.
+fn rows(table: &str) -> Vec<Value> {
+    succeed(&["show", table, "--json", "--limit", "1000000"])
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect()
+}
+
+fn summary(out: &str) -> Value {
+    let summary: Value = serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
+    let records = &summary["records"];
+    let n = |name: &str| records[name].as_u64().unwrap();
+    assert_eq!(n("read"), n("kept") + n("removed") + n("rejected"), "{records}");
+    summary
+}
+
+/// Lines with all that is odd but legal, then copies and near-copies of some, and two that are no records.
+fn odd_lines() -> Vec<String> {
+    let mut lines = vec![
+        format!("{{ \"text\" : \"{}\" ,\t\"z\":[1,{{\"text\":\"no\"}}]}}\r\n", text(0, 60)),
+        format!("{{\"n\":1.50e+1,\"text\":\"{}\\u00e9\\n\"}}  \n", text(1, 60)),
+        format!("{{\"text\":\"x\",\"text\":\"{}\"}}\n", text(2, 60)),
+        "\n".to_string(),
+        "no json\n".to_string(),
+        format!("{{\"id\":\"é\",\"content\":\"{}\"}}\n", text(3, 60)),
+        "{\"title\":\"without a text\"}\n".to_string(),
+        "{\"text\":\"\"}\n".to_string(),
+        "{\"text\":\"\"}\n".to_string(),
+        "{\"text\":\"short\"}\n".to_string(),
+    ];
+    lines.push(format!("{{\"copy\":1,\"text\":\"{}\"}}\n", text(0, 60)));
+    lines.push(format!("{{\"near\":1,\"text\":\"{}\"}}\n", edited(3, 60, 30)));
+    lines.push("{\"text\":\"Short!\"}".to_string());
+    lines
+}
+
+#[test]
+fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let lines = odd_lines();
+    let all: String = lines.concat();
+    std::fs::create_dir_all(at("in/b")).unwrap();
+    std::fs::write(at("in/a.jsonl"), format!("\u{feff}{all}")).unwrap();
+    std::fs::write(at("in/b/a.jsonl.gz"), gzip(all.as_bytes())).unwrap();
+    std::fs::write(at("in/z.zst"), zstd::encode_all(all.as_bytes(), 3).unwrap()).unwrap();
+    std::fs::write(at("in/notes.txt"), "no corpus\n").unwrap();
+    for workers in ["1", "2", "3"] {
+        let arguments = ["dedup", &at("in"), "--output", &at(workers), "--workers", workers, "--max-bad", "0.5"];
+        succeed(&arguments);
+    }
+    let one = files(&at("1"));
+    assert_eq!(
+        one.keys().collect::<Vec<_>>(),
+        [
+            "a.jsonl",
+            "b/a.jsonl.gz",
+            "rejected/part-00000.parquet",
+            "removed/part-00000.parquet",
+            "summary.json",
+            "z.zst"
+        ]
+    );
+    assert!(files(&at("2")) == one && files(&at("3")) == one);
+    // 3 is blank, 4 and 6 are no records; 10 to 12 are duplicates.
+    let kept = |at: &usize| !matches!(at, 3 | 4 | 6 | 10..=12);
+    let want: String = (0..lines.len()).filter(kept).map(|at| lines[at].as_str()).collect();
+    assert_eq!(String::from_utf8(one["a.jsonl"].clone()).unwrap(), format!("\u{feff}{want}"));
+    // The other files only keep what is never a duplicate.
+    let empty = "{\"text\":\"\"}\n{\"text\":\"\"}\n";
+    assert_eq!(String::from_utf8(gunzip(&one["b/a.jsonl.gz"])).unwrap(), empty);
+    assert_eq!(String::from_utf8(zstd::decode_all(&one["z.zst"][..]).unwrap()).unwrap(), empty);
+    let summary = summary(&at("1"));
+    assert_eq!(summary["records"]["rejected_by"], json!({ "bad_field": 3, "bad_json": 3 }));
+    assert_eq!((&summary["empty_texts"], &summary["records"]["read"]), (&json!(6), &json!(36)));
+    let removed = rows(&at("1/removed"));
+    assert_eq!(removed.len(), 3 + 2 * 8);
+    let [copy, near, short] = &removed[..3] else { panic!() };
+    assert_eq!(
+        (&copy["row"], &copy["kept_row"], &copy["why"], &copy["similarity"]),
+        (&json!(10), &json!(0), &json!("exact"), &json!(1.0))
+    );
+    // 56 shingles each, of which the edit changes five.
+    assert_eq!(
+        (&near["row"], &near["kept_row"], &near["why"], &near["similarity"]),
+        (&json!(11), &json!(5), &json!("near"), &json!(51.0 / 61.0))
+    );
+    assert_eq!(
+        (&short["row"], &short["kept_row"], &short["why"], &short["similarity"]),
+        (&json!(12), &json!(9), &json!("near"), &json!(1.0))
+    );
+    assert_eq!(near["id"], json!(format!("{}:11", at("in/a.jsonl"))));
+    let rejected = rows(&at("1/rejected"));
+    assert_eq!(rejected[0]["reason"], json!("bad_json"));
+    let offset = rejected[0]["offset"].as_u64().unwrap() as usize;
+    assert_eq!(&format!("\u{feff}{all}")[offset..offset + 7], "no json");
+}
+
+#[test]
+fn annotated_records_keep_their_bytes_and_say_what_they_are_duplicates_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let lines = [
+        format!("{{\"id\":7,\"text\":\"{}\"}} \r\n", text(0, 60)),
+        format!("{{\"id\":8,\"text\":\"{}\"}}\n", text(0, 60)),
+        format!("{{\"id\":9,\"text\":\"{}\"}}\n", text(1, 60)),
+    ];
+    std::fs::write(at("a.jsonl"), lines.concat()).unwrap();
+    let common = ["dedup", &at("a.jsonl"), "--id-field", "id", "--annotate"];
+    succeed(&[&common[..], &["--output", &at("out")]].concat());
+    let noted = std::fs::read_to_string(at("out/a.jsonl")).unwrap();
+    let notes = [
+        ",\"duplicate_of\":null,\"similarity\":null,\"cluster\":\"7\"} \r\n",
+        ",\"duplicate_of\":\"7\",\"similarity\":1.0,\"cluster\":\"7\"}\n",
+        ",\"duplicate_of\":null,\"similarity\":null,\"cluster\":null}\n",
+    ];
+    let want: String =
+        lines.iter().zip(notes).map(|(line, note)| line[..line.rfind('}').unwrap()].to_string() + note).collect();
+    assert_eq!(noted, want);
+    // Once more, the fields are taken; under another name they are not.
+    let again = ["dedup", &at("out/a.jsonl"), "--annotate", "--output"];
+    assert!(fail(&[&again[..], &[&at("again")]].concat(), 3).contains("duplicate_of"));
+    succeed(&[&again[..], &[&at("again"), "--annotate-prefix", "second_"]].concat());
+    assert!(fail(&["dedup", &at("a.jsonl"), "--against", &at("out"), "--output", &at("x")], 3).contains("--annotate"));
+}
+
+#[test]
+fn an_earlier_result_keeps_its_records_and_what_it_holds_is_removed_from_the_new_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |id: &str, text: String| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    std::fs::write(at("old.jsonl"), [line("a", text(0, 60)), line("b", text(0, 60)), line("c", text(1, 60))].concat())
+        .unwrap();
+    let new = [line("d", text(0, 60)), line("e", edited(1, 60, 9)), line("f", text(2, 60)), line("g", text(2, 60))];
+    std::fs::write(at("new.jsonl"), new.concat()).unwrap();
+    succeed(&["dedup", &at("old.jsonl"), "--id-field", "id", "--output", &at("old")]);
+    succeed(&["dedup", &at("new.jsonl"), "--id-field", "id", "--against", &at("old"), "--output", &at("new")]);
+    let removed: BTreeMap<String, (String, String)> = rows(&at("new/removed"))
+        .iter()
+        .map(|row| ["id", "kept_id", "why"].map(|name| row[name].as_str().unwrap().to_string()))
+        .map(|[id, kept, why]| (id, (kept, why)))
+        .collect();
+    let pair = |kept: &str, why: &str| (kept.to_string(), why.to_string());
+    let want = [("d", pair("a", "against")), ("e", pair("c", "against")), ("g", pair("f", "exact"))];
+    assert_eq!(removed, want.map(|(id, kept)| (id.to_string(), kept)).into());
+    assert_eq!(std::fs::read_to_string(at("new/new.jsonl")).unwrap(), new[2]);
+    assert_eq!(summary(&at("new"))["against"], json!(2));
+}
+
+#[test]
+fn the_rule_decides_which_of_several_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |id: u32, n: &str, date: &str, extra: &str| {
+        format!("{{\"id\":{id},\"meta\":{{\"n\":{n},\"at\":\"{date}\"}},\"text\":\"{}{extra}\"}}\n", text(0, 60))
+    };
+    std::fs::write(at("a.jsonl"), line(10, "2", "2020-01-01", "") + &line(9, "7.5", "2024-01-01T00:00:00Z", " x"))
+        .unwrap();
+    std::fs::write(at("b.jsonl"), line(8, "null", "never", "") + &line(11, "-1", "2022-01-01", "")).unwrap();
+    for (rule, stays) in [
+        (&["--keep", "first"][..], 10),
+        (&["--keep", "longest"], 9),
+        (&["--keep", "newest:meta.at"], 9),
+        (&["--keep", "max:meta.n"], 9),
+        (&["--keep", "min:meta.n"], 11),
+        (&["--keep", "smallest-id"], 8),
+        (&["--prefer", "*/b.jsonl"], 8),
+        (&["--prefer", "b.jsonl,a.jsonl", "--keep", "min:meta.n"], 11),
+    ] {
+        let out = at(&rule.join("").replace(['/', '*'], ""));
+        let input = [at("a.jsonl"), at("b.jsonl")];
+        succeed(&[&["dedup", &input[0], &input[1], "--id-field", "id", "--output", &out][..], rule].concat());
+        let kept =
+            ["a.jsonl", "b.jsonl"].map(|name| std::fs::read_to_string(Path::new(&out).join(name)).unwrap()).concat();
+        let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(kept.iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), [stays], "{rule:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("a.jsonl"), format!("{{\"body\":\"{}\"}}\n", text(0, 9)).repeat(5)).unwrap();
+    std::fs::write(at("page.html"), "<!doctype html><p>x").unwrap();
+    let out = at("out");
+    let dedup =
+        |input: &str, more: &[&str], code| fail(&[&["dedup", &at(input), "--output", &out][..], more].concat(), code);
+    assert!(dedup("a.jsonl", &[], 5).contains("no field text|content"));
+    assert!(dedup("missing", &[], 3).contains("no such file"));
+    assert!(dedup("page.html", &[], 3).contains("neither JSONL nor Parquet"));
+    assert!(dedup("a.jsonl", &["--memory", "1MB"], 9).contains("--memory"));
+    assert!(dedup("a.jsonl", &["--threshold", "7"], 2).contains("--threshold"));
+    assert!(dedup("a.jsonl", &["--keep", "best"], 2).contains("max:FIELD"));
+    assert!(dedup("a.jsonl", &["--keep", "smallest-id"], 2).contains("--id-field"));
+    assert!(!Path::new(&out).exists());
+    succeed(&["dedup", &at("a.jsonl"), "--text-field", "body", "--output", &out]);
+    assert!(dedup("a.jsonl", &["--text-field", "body"], 4).contains("already been committed"));
+}
+
+#[test]
+fn exact_copies_alone_can_be_removed_and_empty_input_gives_an_empty_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |text: String| format!("{{\"text\":\"{text}\"}}\n");
+    std::fs::write(at("a.jsonl"), line(text(0, 60)) + &line(edited(0, 60, 3)) + &line(text(0, 60))).unwrap();
+    succeed(&["dedup", &at("a.jsonl"), "--by", "exact", "--output", &at("out")]);
+    assert_eq!(std::fs::read_to_string(at("out/a.jsonl")).unwrap().lines().count(), 2);
+    std::fs::write(at("empty.jsonl"), "").unwrap();
+    succeed(&["dedup", &at("empty.jsonl"), "--output", &at("none")]);
+    assert_eq!(std::fs::read(at("none/empty.jsonl")).unwrap(), b"");
+    assert_eq!(summary(&at("none"))["records"]["read"], json!(0));
+}
+
+/// A corpus of texts under made-up URLs of one host, as people feed to `run`.
+#[test]
+fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let lines = |number: usize| {
+        (0..12).map(|at| format!("line {at} of text {number} has words of its own")).collect::<Vec<_>>()
+    };
+    let page = |name: String, lines: &[String]| json!({ "url": format!("http://corpus.invalid/{name}"), "text": lines.join("\n") });
+    let mut pages = Vec::new();
+    for number in 0..20 {
+        let mut lines = lines(number);
+        pages.push(page(format!("{number}"), &lines));
+        lines[4] = "another line".into();
+        pages.push(page(format!("copy-{number}"), &lines));
+    }
+    std::fs::write(at("a.jsonl"), pages.iter().map(|page| format!("{page}\n")).collect::<String>()).unwrap();
+    let run = |guard: &[&str], out: &str| {
+        let output =
+            webtwin(&[&["run", "--input", &at("a.jsonl"), "--output", &at(out)][..], guard].concat()).output().unwrap();
+        assert!(output.status.success());
+        (rows(&at(&format!("{out}/clusters"))).len(), said(&output))
+    };
+    let (found, told) = run(&[], "auto");
+    assert_eq!(found, 40);
+    assert!(told.contains("20 similar pairs by overlap, of which the guard `auto` refused 0"), "{told}");
+    let (found, told) = run(&["--set", "overlap.guard=neighbours"], "neighbours");
+    assert_eq!(found, 0);
+    assert!(told.contains("the guard `neighbours` refused 20"), "{told}");
+}
