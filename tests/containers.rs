@@ -1,4 +1,4 @@
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -15,6 +15,20 @@ pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
         zip.write_all(bytes).unwrap();
     }
     zip.finish().unwrap().into_inner()
+}
+
+/// One stream of xz.
+pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+/// One stream of bzip2.
+pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut packed).unwrap();
+    packed
 }
 
 /// As Browsertrix packs a crawl.
@@ -80,5 +94,47 @@ fn an_entry_that_is_no_warc_is_named_and_so_is_a_zip_archive_without_any() {
         std::fs::write(at(name), bytes).unwrap();
         let said = fail(&["run", "--input", &at(name), "--output", &at("out")], 3);
         assert!(said.contains(words), "{said}");
+    }
+}
+
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+#[test]
+fn xz_and_bzip2_give_what_the_plain_file_gives_also_in_several_streams_and_within_a_zip_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let mut warc = Vec::new();
+    flate2::read::MultiGzDecoder::new(&wget_crawl(&["a", "b", "c"])[..]).read_to_end(&mut warc).unwrap();
+    let lines = (0..9).map(|page| format!("{{\"url\":\"http://h.example/{page}\",\"text\":\"page {page}\"}}\n"));
+    let lines = lines.collect::<String>().into_bytes();
+    for (ending, pack) in [("xz", xz as Pack), ("bz2", bzip2 as Pack)] {
+        for (kind, bytes, pages) in [("warc", &warc, 3), ("jsonl", &lines, 9)] {
+            let name = format!("{kind}.{ending}");
+            // The second stream begins amid a record.
+            let (first, second) = bytes.split_at(bytes.len() / 2);
+            std::fs::write(at(&name), [pack(first), pack(second)].concat()).unwrap();
+            let (out, _) =
+                the_same_on_any_workers(folder.path(), &format!("{name}-out"), &["run", "--input", &at(&name)]);
+            assert_eq!(records(&out).0, pages, "{name}");
+            for row in rows(&out, "pages") {
+                let (offset, length) =
+                    (row["offset"].as_u64().unwrap() as usize, row["length"].as_u64().unwrap() as usize);
+                let url = row["url"].as_str().unwrap();
+                assert!(String::from_utf8_lossy(&bytes[offset..][..length]).contains(url), "{name} {url}");
+            }
+            let ends =
+                if kind == "warc" { ["a", "c"] } else { ["0", "8"] }.map(|page| format!("http://h.example/{page}"));
+            assert!(succeed(&["explain", &out, &ends[0], &ends[1]]).contains(&ends[1]));
+
+            let cut = pack(bytes);
+            std::fs::write(at(&name), &cut[..cut.len() - 20]).unwrap();
+            let torn = at(&format!("{name}-torn"));
+            succeed(&["run", "--input", &at(&name), "--output", &torn, "--max-bad", "1"]);
+            assert_eq!(records(&torn).1["truncated"], 1, "{name}");
+        }
+        let packed = zipped(&[(&format!("archive/a.warc.{ending}"), &pack(&warc))]);
+        std::fs::write(at("a.wacz"), packed).unwrap();
+        succeed(&["run", "--input", &at("a.wacz"), "--output", &at(&format!("{ending}-wacz"))]);
+        assert_eq!(records(&at(&format!("{ending}-wacz"))).0, 3);
     }
 }

@@ -8,7 +8,7 @@ use super::decoded::Compression;
 use super::origin::file_of;
 use super::parquet_rows::ParquetRows;
 use super::record::Sink;
-use super::work_items::{Source, look, synthetic};
+use super::work_items::{Source, look, read_stream, synthetic};
 use super::{html_dir, jsonl, warc};
 use crate::error::{Error, Result};
 use crate::job::Input;
@@ -77,6 +77,7 @@ impl Source {
                     warc::read_range(&*file, range, limits, input.digests, sink)?;
                 }
             }
+            Source::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,
             Source::Jsonl(location, stamp, Compression::None) => {
                 let file = open_pinned(location, stamp)?;
                 for range in stretches() {

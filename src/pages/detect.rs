@@ -25,6 +25,8 @@ pub enum Kind {
     WarcGzip,
     /// WARC, WET or ARC in zstd.
     WarcZstd,
+    /// WARC, WET or ARC in a compression that cannot be entered at a record.
+    WarcStream(Compression),
     /// One JSON object per line.
     Jsonl(Compression),
     /// Parquet, by its magic number.
@@ -109,14 +111,15 @@ pub fn is_html(head: &[u8]) -> bool {
 
 /// Format by the decoded first bytes; `None` if they do not tell.
 fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
-    let warc = match compression {
+    let archive = match compression {
         Compression::None => Kind::WarcPlain,
         Compression::Gzip => Kind::WarcGzip,
         Compression::Zstd => Kind::WarcZstd,
+        Compression::Xz | Compression::Bzip2 => Kind::WarcStream(compression),
     };
     let start = trim(head);
     if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
-        return Some(warc);
+        return Some(archive);
     }
     if start.starts_with(b"{") {
         return Some(Kind::Jsonl(compression));
@@ -129,7 +132,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     lines.find_map(|line| {
         let line = trim(line);
         match line.starts_with(b"WARC/1.") || warc::is_arc_line(line) {
-            true => Some(warc),
+            true => Some(archive),
             false => line.starts_with(b"{\"").then_some(Kind::Jsonl(compression)),
         }
     })
@@ -143,15 +146,13 @@ fn by_name(name: &str, compression: Compression) -> Option<Kind> {
 
 /// A message for formats that people give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 9] = [
+    let known: [(&[u8], &str); 7] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
         (b"\xff\xfe", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"{\0", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\0{", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"PK\x03\x04", "a compressed zip archive; decompress it"),
-        (b"BZh", "compressed with bzip2; recompress it with gzip or zstd"),
-        (b"\xfd7zXZ\0", "compressed with xz; recompress it with gzip or zstd"),
         (b"%PDF-", "a PDF"),
     ];
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
@@ -187,7 +188,7 @@ pub(super) fn claims_lines(name: &str) -> bool {
 }
 
 fn uncompressed(name: &str) -> &str {
-    name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
+    [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
 fn ends_in(name: &str, endings: &[&str]) -> bool {
@@ -243,6 +244,18 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut packed).unwrap();
+        packed
+    }
+
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut packed).unwrap();
+        packed
+    }
+
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
@@ -283,6 +296,11 @@ mod tests {
             ),
             ("jsonl", line.to_vec(), "x.warc", Kind::Jsonl(Compression::None)),
             ("jsonl.gz", gzip(line), "x", Kind::Jsonl(Compression::Gzip)),
+            ("jsonl.xz", xz(line), "x", Kind::Jsonl(Compression::Xz)),
+            ("jsonl.bz2", bzip2(line), "x", Kind::Jsonl(Compression::Bzip2)),
+            ("warc.xz", xz(warc), "x", Kind::WarcStream(Compression::Xz)),
+            ("warc.bz2", bzip2(warc), "x", Kind::WarcStream(Compression::Bzip2)),
+            ("empty bzip2", bzip2(b""), "x", Kind::Empty),
             ("jsonl.zst", zstd(line), "x", Kind::Jsonl(Compression::Zstd)),
             ("byte order mark", [b"\xef\xbb\xbf\r\n ", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
             ("an array first (123)", [b"[1,2]\n", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
@@ -314,7 +332,7 @@ mod tests {
             ("UTF-16 without", utf16(line), "x.jsonl", "not_utf8"),
             ("empty Parquet (142)", Vec::new(), "x.parquet", "bad_parquet"),
             ("zip", b"PK\x03\x04".to_vec(), "x", "a damaged zip archive"),
-            ("xz", b"\xfd7zXZ\0".to_vec(), "x", "xz"),
+            ("xz that ends at once", b"\xfd7zXZ\0".to_vec(), "x", "damaged from the start"),
             ("compressed HTML", gzip(b"<html>"), "x", "compressed HTML"),
             ("noise", b"\x01\x02\x03".to_vec(), "x.warc", "not_warc"),
             ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),

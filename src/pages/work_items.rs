@@ -1,6 +1,7 @@
 //! The input, cut into work items, each read by one worker.
 //!
-//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size,
+//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size
+//! (whole, if their compression cannot be entered at a record),
 //! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,11 +9,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::decoded::Compression;
+use super::decoded::{Compression, Decoded, sort_out};
 use super::detect::{Kind, detect, is_html};
 use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
-use super::record::{Form, Found, Names, RawPage, Sink};
+use super::record::{Form, Found, Names, RawPage, Refused, Sink};
 use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::warc::{self, RangeEnd};
 use super::zip_entries::{Entry, Slice, entries};
@@ -68,6 +69,8 @@ impl WorkItem {
 #[derive(Debug)]
 pub(super) enum Source {
     Warc(Origin),
+    /// Records in a compression that cannot be entered at one of them.
+    WarcStream(Origin, Compression),
     Jsonl(Location, Stamp, Compression),
     Parquet(Location, Stamp),
     /// A folder of pages, or a single page.
@@ -162,6 +165,7 @@ impl Work {
         let mut add = |what: &str, stamp: &Stamp| text.push_str(&format!("{what} {} {}\n", stamp.bytes, stamp.version));
         match &self.sources[item.input as usize] {
             Source::Warc(origin) => add("warc", &origin.stamp),
+            Source::WarcStream(origin, compression) => add(&format!("warc {compression:?}"), &origin.stamp),
             Source::Jsonl(_, stamp, compression) => add(&format!("jsonl {compression:?}"), stamp),
             Source::Parquet(_, stamp) => add("parquet", stamp),
             Source::Pages(_, files) => {
@@ -202,6 +206,9 @@ impl Work {
             Source::Warc(origin) => {
                 let file = origin.open()?;
                 return warc::read_range(&*file, item.piece.clone(), limits, input.digests, sink);
+            }
+            Source::WarcStream(origin, compression) => {
+                read_stream(origin, *compression, input, &mut counted)?;
             }
             Source::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
@@ -248,6 +255,18 @@ impl Work {
             }
         }
         floors
+    }
+}
+
+/// Yields every record of a compressed stream.
+pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    let file = origin.open()?;
+    match Decoded::new(&*file, compression, &input.limits) {
+        Ok(stream) => warc::read_stream(stream, &input.limits, input.digests, sink).map(drop),
+        Err(error) => {
+            let (reason, detail) = sort_out(error)?;
+            sink(Found::Refused(Refused::new(0, reason, detail)))
+        }
     }
 }
 
@@ -298,7 +317,10 @@ impl Looked {
     /// Name without folders, and length, of a file that is read as WARC by itself.
     fn warc_file(&self) -> Option<(String, u64)> {
         match &self.source {
-            Source::Warc(Origin { location, entry: None, .. }) => Some((location.file_name().to_string(), self.bytes)),
+            Source::Warc(Origin { location, entry: None, .. })
+            | Source::WarcStream(Origin { location, entry: None, .. }, _) => {
+                Some((location.file_name().to_string(), self.bytes))
+            }
             _ => None,
         }
     }
@@ -307,7 +329,8 @@ impl Looked {
     /// beside the files it was made of.
     fn repeats(&self, files: &BTreeSet<(String, u64)>) -> bool {
         match &self.source {
-            Source::Warc(Origin { entry: Some(entry), .. }) => {
+            Source::Warc(Origin { entry: Some(entry), .. })
+            | Source::WarcStream(Origin { entry: Some(entry), .. }, _) => {
                 let name = entry.name.rsplit('/').next().unwrap_or_default();
                 files.contains(&(name.to_string(), self.bytes))
             }
@@ -361,6 +384,9 @@ fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Inp
         Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => {
             (Source::Warc(Origin { location: place, stamp, entry: None }), bytes, None)
         }
+        Kind::WarcStream(compression) => {
+            (Source::WarcStream(Origin { location: place, stamp, entry: None }, compression), bytes, Some(bytes))
+        }
         Kind::Zip => return look_into_zip(&*file),
         Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
         Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
@@ -383,12 +409,14 @@ fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
         let slice = Slice { file, range: entry.range.clone() };
         let origin = Origin { location: file.location().clone(), stamp: file.stamp().clone(), entry: Some(entry) };
         let name = origin.name();
-        let units = match detect(&slice, &name)? {
-            Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => slice.len(),
-            Kind::Empty => 0,
+        let bytes = slice.len();
+        let (source, units, units_a_piece) = match detect(&slice, &name)? {
+            Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(origin), bytes, None),
+            Kind::WarcStream(compression) => (Source::WarcStream(origin, compression), bytes, Some(bytes)),
+            Kind::Empty => (Source::Warc(origin), 0, None),
             _ => return Err(Error::input(name, "not_warc: something else under the name of a WARC file")),
         };
-        Ok(Looked { name, source: Source::Warc(origin), units, units_a_piece: None, bytes: units })
+        Ok(Looked { name, source, units, units_a_piece, bytes })
     };
     entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
 }

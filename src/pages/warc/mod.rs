@@ -6,7 +6,7 @@
 //!
 //! | layer | file | question |
 //! |---|---|---|
-//! | bytes | `blocks`, `window` | what is at this position? |
+//! | bytes | `blocks`, `window`, `stream` | what is at this position? |
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
@@ -30,6 +30,7 @@
 //!   records.
 //! - Segmented records are not joined: neither the first segment nor its continuations are pages.
 
+use std::io::Read;
 use std::ops::Range;
 
 use super::record::{Reason, Sink};
@@ -50,6 +51,7 @@ mod page;
 mod record_head;
 mod records;
 mod revisits;
+mod stream;
 mod window;
 
 pub use format::Format;
@@ -108,6 +110,15 @@ pub fn read_range(
     sink: &mut Sink,
 ) -> Result<RangeEnd> {
     read_in_blocks(file, range, &mut Out { limits, digests, sink, found: 0 }, BLOCK_BYTES)
+}
+
+/// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a record. Offsets and lengths
+/// are those of decoded bytes.
+///
+/// # Errors
+/// Those of the stream that are failures of storage; those of `sink`. Damage ends the stream with a refusal.
+pub fn read_stream(stream: impl Read, limits: &Limits, digests: Digests, sink: &mut Sink) -> Result<RangeEnd> {
+    stream::read(stream, &mut Out { limits, digests, sink, found: 0 })
 }
 
 fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {

@@ -261,6 +261,24 @@ proptest! {
     }
 
     #[test]
+    fn a_stream_gives_what_a_plain_file_gives_if_no_record_claims_to_be_longer(
+        format in prop::sample::select(vec![Format::Warc, Format::Arc]),
+        pieces in prop::collection::vec(piece(), 0..8),
+    ) {
+        let pieces: Vec<Piece> =
+            pieces.into_iter().filter(|piece| !matches!(piece, Piece::TooLong { .. } | Piece::Cut { .. } | Piece::Flipped { .. })).collect();
+        let (bytes, _) = file(format, Packing::Plain, &[&[Piece::Page(3)], &*pieces, &[Piece::Page(3)]].concat());
+        let mut found = Vec::new();
+        let mut sink = |one| {
+            found.push(one);
+            Ok(())
+        };
+        let limits = Limits::default();
+        read_stream(&bytes[..], &limits, Digests::Ignore, &mut sink).unwrap();
+        prop_assert_eq!(found, whole(&bytes, &limits, BLOCK_BYTES));
+    }
+
+    #[test]
     fn undamaged_pages_survive_between_damaged_ones(
         format in prop::sample::select(vec![Format::Warc, Format::Arc]),
         packing in packing(),
