@@ -40,13 +40,19 @@ pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Splits off the first line, without its line end.
+/// Splits off the first line, without its line end: LF after any number of CRs, for files that were once taken for text
+/// have `\r\r\n`.
 pub(super) fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (line, rest) = match memchr::memchr(b'\n', bytes) {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
         None => (bytes, &[][..]),
     };
-    (line.strip_suffix(b"\r").unwrap_or(line), rest)
+    (&line[..line.len() - line.iter().rev().take_while(|&&byte| byte == b'\r').count()], rest)
+}
+
+/// Whether a line, without its LF, ends a head.
+pub(super) fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|&byte| byte == b'\r')
 }
 
 /// Returns header bytes as text: UTF-8 if valid, else Latin-1.

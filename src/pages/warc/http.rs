@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::fields::{Line, lines, media_type, next_line, text};
+use super::fields::{Line, is_blank, lines, media_type, next_line, text};
 use crate::job::Limits;
 use crate::pages::record::Reason;
 
@@ -28,12 +28,16 @@ pub(super) struct Response<'m> {
     pub body: &'m [u8],
 }
 
-/// Reads the head of a response; interim responses (1xx) before it are skipped.
+/// Reads the head of a response; interim responses (1xx) before it are skipped. Only a page (2xx) needs a blank line.
 pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Response<'m>, Refusal> {
     loop {
         let status = status(message)?;
         let held = &message[..message.len().min(limits.head_bytes as usize)];
         let Some(end) = blank_line(held) else {
+            // A redirect or an error says what it has to say without a body.
+            if held.len() == message.len() && !(100..300).contains(&status) {
+                return Ok(with_fields(status, message, &[]));
+            }
             return Err(if held.len() < message.len() {
                 (Reason::HeaderTooLarge, format!("HTTP head over {} bytes", limits.head_bytes))
             } else {
@@ -66,7 +70,7 @@ fn status(message: &[u8]) -> Result<u16, Refusal> {
 fn blank_line(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
-        if line > 0 && (end == line || &bytes[line..end] == b"\r") {
+        if line > 0 && is_blank(&bytes[line..end]) {
             return Some(end + 1);
         }
         line = end + 1;
@@ -152,6 +156,15 @@ mod tests {
 
     fn reason(message: &[u8]) -> Reason {
         parse(message, &Limits::default()).unwrap_err().0
+    }
+
+    #[test]
+    fn a_head_that_never_ends_is_damage_only_where_a_body_was_due() {
+        let parse =
+            |message: &str| parse(message.as_bytes(), &Limits::default()).map(|head| (head.status, head.location));
+        assert_eq!(parse("HTTP/1.0 302 \r\r\nLocation: /x\r\r\n"), Ok((302, "/x".into())));
+        assert_eq!(parse("HTTP/1.1 404 Not Found"), Ok((404, String::new())));
+        assert_eq!(parse("HTTP/1.1 200 OK\r\nA: b\r\n").unwrap_err().0, Reason::HttpHeaderUnterminated);
     }
 
     #[test]

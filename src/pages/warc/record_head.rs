@@ -2,7 +2,7 @@
 
 use memchr::{memchr_iter, memmem};
 
-use super::fields::{Line, lines, media_type, next_line, text};
+use super::fields::{Line, is_blank, lines, media_type, next_line, text};
 
 /// Bytes after a place from which [`starts`] decides.
 pub(super) const LOOK_BYTES: usize = 512;
@@ -60,7 +60,7 @@ pub(super) enum HeadEnd {
 pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     let mut line = 0;
     for end in memchr_iter(b'\n', bytes) {
-        if line > 0 && (end == line || &bytes[line..end] == b"\r") {
+        if line > 0 && is_blank(&bytes[line..end]) {
             return HeadEnd::At(end + 1);
         }
         let first = line.max(MAGIC.len());
@@ -218,6 +218,7 @@ mod tests {
     fn a_head_ends_at_its_blank_line_or_where_another_record_starts() {
         assert_eq!(head_end(b"WARC/1.0\r\nA: b\r\n\r\nbody"), HeadEnd::At(18));
         assert_eq!(head_end(b"WARC/1.0\nA: b\n\nbody"), HeadEnd::At(15));
+        assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::At(21));
         assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Unseen);
         assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
         assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::At(32));
