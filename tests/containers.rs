@@ -126,7 +126,7 @@ fn xz_and_bzip2_give_what_the_plain_file_gives_also_in_several_streams_and_withi
                 if kind == "warc" { ["a", "c"] } else { ["0", "8"] }.map(|page| format!("http://h.example/{page}"));
             assert!(succeed(&["explain", &out, &ends[0], &ends[1]]).contains(&ends[1]));
 
-            let cut = pack(bytes);
+            let cut = [pack(first), pack(second)].concat();
             std::fs::write(at(&name), &cut[..cut.len() - 20]).unwrap();
             let torn = at(&format!("{name}-torn"));
             succeed(&["run", "--input", &at(&name), "--output", &torn, "--max-bad", "1"]);

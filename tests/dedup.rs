@@ -112,7 +112,7 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
     assert_eq!(summary["records"]["rejected_by"], json!({ "bad_field": 5, "bad_json": 5 }));
     assert_eq!((&summary["empty_texts"], &summary["records"]["read"]), (&json!(10), &json!(60)));
     let removed = rows(&at("1/removed"));
-    assert_eq!(removed.len(), 3 + 2 * 8);
+    assert_eq!(removed.len(), 3 + 4 * 8);
     let [copy, near, short] = &removed[..3] else { panic!() };
     assert_eq!(
         (&copy["row"], &copy["kept_row"], &copy["why"], &copy["similarity"]),

@@ -13,7 +13,7 @@ use webtwin::{
     job::{Digests, Limits},
     pages::{
         record::Found,
-        warc::{Compression, looks_like, probe, read_range, settle},
+        warc::{Compression, Format, looks_like, probe, read_range, settle},
     },
     read_at::ReadAt,
 };
