@@ -387,7 +387,7 @@ fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Inp
         Kind::WarcStream(compression) => {
             (Source::WarcStream(Origin { location: place, stamp, entry: None }, compression), bytes, Some(bytes))
         }
-        Kind::Zip => return look_into_zip(&*file),
+        Kind::Zip => return look_into_zip(&file),
         Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
         Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
         Kind::Parquet => {

@@ -45,7 +45,7 @@ pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
         let ends = |scheme: &&[u8]| {
             before.len().checked_sub(scheme.len()).filter(|&start| before[start..].eq_ignore_ascii_case(scheme))
         };
-        SCHEMES.iter().filter_map(|scheme| ends(scheme)).min()
+        SCHEMES.iter().filter_map(ends).min()
     })
 }
 
