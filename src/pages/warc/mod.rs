@@ -1,6 +1,7 @@
 //! WARC, WET and ARC files: records of web archives, read in ranges, past any damage.
 //!
-//! In: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2, plain, in gzip members or zstd frames (one for each record, or fewer).
+//! In: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2, plain, in gzip members
+//! or zstd frames (one for each record, or fewer), or a stream of decoded bytes.
 //! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes outside
 //! records.
 //!
@@ -152,7 +153,7 @@ fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_byt
 /// record of an earlier range. `ends` has the outcomes of all ranges of the file, in file order.
 ///
 /// This is exact, with one exception: an archive that is embedded in a record and cut off there, whose last record
-/// claims to end, beyond that record, exactly at the start or end of another one. Even then the outcome depends only on
+/// claims to end, beyond that record, exactly at the start or end of another one; in ARC, at the end of any line. Even then the outcome depends only on
 /// the file and its ranges.
 pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     let mut true_from = 0;
