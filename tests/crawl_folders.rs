@@ -1,10 +1,11 @@
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
+use crate::containers::zipped;
 use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
 
 /// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
-fn wget_crawl(pages: &[&str]) -> Vec<u8> {
+pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     let of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
         ..Record::of("x").kind(kind, media, payload)
@@ -31,7 +32,7 @@ fn wget_crawl(pages: &[&str]) -> Vec<u8> {
 }
 
 /// The counts of records in the summary of a run: kept, and rejected by reason.
-fn records(out: &str) -> (u64, serde_json::Value) {
+pub(crate) fn records(out: &str) -> (u64, serde_json::Value) {
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
     let records = &summary["records"];
@@ -66,7 +67,14 @@ fn put_side_files(crawl: &Path) -> usize {
         ("indexes/index.cdxj", b"example,h)/a 20260101000000 {\"url\": \"http://h.example/a\"}\n"),
         ("logs/crawl.log", b"{\"timestamp\":\"2026-01-01T00:00:00Z\",\"logLevel\":\"info\",\"message\":\"x\"}\n"),
         ("pages/pages.jsonl", b"{\"format\":\"json-pages-1.0\"}\n{\"id\":\"1\",\"url\":\"http://h.example/a\"}\n"),
-        ("site.wacz", b"PK\x03\x04"),
+        (
+            "site.zip",
+            &zipped(&[(
+                "truth.tsv",
+                b"url
+",
+            )]),
+        ),
         ("stats.json", b"{\n  \"crawled\": 3\n}\n"),
     ];
     for (name, bytes) in side_files {
@@ -134,7 +142,7 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
     let (sound, list) = (at("lost/a.warc.gz"), format!("@{}", at("list")));
     for (input, words) in [
         (at("crawl/"), format!("input {}: {side_files} files found, and each is no crawl; first", at("crawl/"))),
-        (at("crawl/*.wacz"), "the only file found is no crawl; first".to_string()),
+        (at("crawl/*.zip"), "the only file found is no crawl; first".to_string()),
         (at("crawl/archive/site.cdx"), "site.cdx: not_warc".to_string()),
         (list, "site.cdx: not_warc".to_string()),
         (at("lost"), "b.warc.gz: not_warc: an HTML page".to_string()),

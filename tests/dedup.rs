@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::containers::{bzip2, xz};
 use crate::support::program::{fail, files, said, succeed, webtwin};
 
 /// Words that no two texts share by chance.
@@ -73,6 +74,8 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
     std::fs::write(at("in/a.jsonl"), format!("\u{feff}{all}")).unwrap();
     std::fs::write(at("in/b/a.jsonl.gz"), gzip(all.as_bytes())).unwrap();
     std::fs::write(at("in/z.zst"), zstd::encode_all(all.as_bytes(), 3).unwrap()).unwrap();
+    std::fs::write(at("in/x.xz"), xz(all.as_bytes())).unwrap();
+    std::fs::write(at("in/y.bz2"), bzip2(all.as_bytes())).unwrap();
     std::fs::write(at("in/notes.txt"), "no corpus\n").unwrap();
     for workers in ["1", "2", "3"] {
         let arguments = ["dedup", &at("in"), "--output", &at(workers), "--workers", workers, "--max-bad", "0.5"];
@@ -87,6 +90,8 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
             "rejected/part-00000.parquet",
             "removed/part-00000.parquet",
             "summary.json",
+            "x.xz",
+            "y.bz2",
             "z.zst"
         ]
     );
@@ -99,11 +104,15 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
     let empty = "{\"text\":\"\"}\n{\"text\":\"\"}\n";
     assert_eq!(String::from_utf8(gunzip(&one["b/a.jsonl.gz"])).unwrap(), empty);
     assert_eq!(String::from_utf8(zstd::decode_all(&one["z.zst"][..]).unwrap()).unwrap(), empty);
+    let mut unpacked = String::new();
+    liblzma::read::XzDecoder::new(&one["x.xz"][..]).read_to_string(&mut unpacked).unwrap();
+    bzip2::read::BzDecoder::new(&one["y.bz2"][..]).read_to_string(&mut unpacked).unwrap();
+    assert_eq!(unpacked, empty.repeat(2));
     let summary = summary(&at("1"));
-    assert_eq!(summary["records"]["rejected_by"], json!({ "bad_field": 3, "bad_json": 3 }));
-    assert_eq!((&summary["empty_texts"], &summary["records"]["read"]), (&json!(6), &json!(36)));
+    assert_eq!(summary["records"]["rejected_by"], json!({ "bad_field": 5, "bad_json": 5 }));
+    assert_eq!((&summary["empty_texts"], &summary["records"]["read"]), (&json!(10), &json!(60)));
     let removed = rows(&at("1/removed"));
-    assert_eq!(removed.len(), 3 + 2 * 8);
+    assert_eq!(removed.len(), 3 + 4 * 8);
     let [copy, near, short] = &removed[..3] else { panic!() };
     assert_eq!(
         (&copy["row"], &copy["kept_row"], &copy["why"], &copy["similarity"]),

@@ -9,6 +9,9 @@ mod archive;
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
 
+// Crawls in zip archives: the same pages as in files of their own.
+mod containers;
+
 // The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
 mod cli;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads WARC files with warcio and with webtwin, and tells where they differ.
+"""Reads WARC, ARC and WACZ files with warcio and with webtwin, and tells where they differ.
 
 usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio pyarrow xxhash brotli)
 
@@ -9,23 +9,40 @@ that of the record which the table `revisits` names. Each file is a run of its o
 code is 1 if any differs.
 """
 
+import bz2
 import collections
+import io
 import json
+import lzma
 import pathlib
 import subprocess
 import sys
 import urllib.parse
+import zipfile
 
 import pyarrow.parquet
 import xxhash
 from warcio.archiveiterator import ArchiveIterator
 
 
+def streams(file):
+    """The WARC or ARC streams in a file, each with what follows the file's name in the column `source`."""
+    if file.suffix == ".wacz":
+        with zipfile.ZipFile(file) as package:
+            for name in package.namelist():
+                if name.startswith("archive/"):
+                    yield f"!/{name}", io.BytesIO(package.read(name))
+        return
+    opened = {".xz": lzma.open, ".bz2": bz2.open}.get(file.suffix, open)
+    with opened(file, "rb") as stream:
+        yield "", stream
+
+
 def read_by_warcio(file):
-    """The records, by offset: a list of (type, URL, status, hash of the decoded body)."""
+    """The records, by stream and offset: a list of (type, URL, status, hash of the decoded body)."""
     records = collections.defaultdict(list)
-    with open(file, "rb") as stream:
-        iterator = ArchiveIterator(stream)
+    for place, stream in streams(file):
+        iterator = ArchiveIterator(stream, arc2warc=True)
         for record in iterator:
             kind = record.rec_type
             status = record.http_headers and record.http_headers.get_statuscode()
@@ -36,7 +53,7 @@ def read_by_warcio(file):
             url = record.rec_headers.get_header("WARC-Target-URI") or ""
             # This passes over what has not been read of the record.
             offset = iterator.get_record_offset()
-            records[offset].append((kind, url.strip("<>"), status, xxhash.xxh3_64_intdigest(body) if body else 0))
+            records[place, offset].append((kind, url.strip("<>"), status, xxhash.xxh3_64_intdigest(body) if body else 0))
     return records
 
 
@@ -69,8 +86,10 @@ def compare(webtwin, out, file):
         wrong.append(f"warcio reads {count}")
     originals = {row["url"]: row for row in table(out, "revisits")} if (out / "revisits").exists() else {}
     for page in table(out, "pages") if not broke else []:
-        body_at = originals[page["url"]]["original_offset"] if page["url"] in originals else page["offset"]
-        heads = [record for record in theirs.get(page["offset"], []) if same_url(record[1], page["url"])]
+        original = originals.get(page["url"])
+        at = (page["source"].removeprefix(str(file)), page["offset"])
+        body_at = (original["original_source"].removeprefix(str(file)), original["original_offset"]) if original else at
+        heads = [record for record in theirs.get(at, []) if same_url(record[1], page["url"])]
         bodies = [record[3] for record in theirs.get(body_at, [])]
         if not heads:
             wrong.append(f"no such record: {page['url']} at {page['offset']}")

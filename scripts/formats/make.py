@@ -4,19 +4,23 @@
 usage: make.py FOLDER      (needs: pip install warcio requests, wget; pip fetches the source package of pywb)
 
 A site of a few pages is served on loopback, with copies, a redirect, a 404 and an image, and crawled by wget in three ways
-and by warcio's recorder. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
+and by warcio's recorder. The same crawls are packed as WACZ, xz and bzip2. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
 """
 
+import bz2
 import functools
 import http.server
 import io
+import lzma
 import pathlib
 import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 
 SAMPLES = ["pywb"]
+ENDINGS = (".warc", ".warc.gz", ".arc", ".arc.gz")
 
 
 def page(number):
@@ -108,12 +112,27 @@ def samples(folder):
         with tarfile.open(package) as tar:
             for member in tar:
                 path = pathlib.PurePath(member.name)
-                if path.suffix == ".warc" or path.name.endswith(".warc.gz"):
+                if path.name.endswith(ENDINGS):
                     (folder / f"{name}-{path.name}").write_bytes(tar.extractfile(member).read())
         package.unlink()
     # A revisit of another URL, and its original.
     pair = [(folder / f"pywb-example-url-agnostic-{what}.warc.gz").read_bytes() for what in ("orig", "revisit")]
     (folder / "pywb-example-url-agnostic-both.warc.gz").write_bytes(b"".join(pair))
+
+
+def packed(folder):
+    """Crawls that are there, in other containers."""
+    two = ["wget.warc.gz", "pywb-iana.warc.gz"]
+    with zipfile.ZipFile(folder / "two.wacz", "w", zipfile.ZIP_STORED) as package:
+        for name in two:
+            package.write(folder / name, f"archive/{name}")
+        package.writestr("pages/pages.jsonl", '{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}\n')
+        package.writestr("indexes/index.cdx", "", zipfile.ZIP_DEFLATED)
+        package.writestr("datapackage.json", '{"profile": "data-package", "wacz_version": "1.1.1"}')
+    plain = (folder / "wget-plain.warc").read_bytes()
+    half = len(plain) // 2
+    for ending, compress in [("xz", lzma.compress), ("bz2", bz2.compress)]:
+        (folder / f"wget-plain.warc.{ending}").write_bytes(compress(plain[:half]) + compress(plain[half:]))
 
 
 def main():
@@ -131,6 +150,7 @@ def main():
     (folder / "wget-torn.warc.gz").write_bytes(whole[:-200])
     by_documentation(folder)
     samples(folder)
+    packed(folder)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::report::SUMMARY;
 use crate::error::{Error, Result};
 use crate::pages::detect::{Kind, detect, is_html};
+use crate::pages::warc::{Format, probe};
 use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::Location;
 use crate::storage::manifest;
@@ -64,7 +65,15 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
     }
     let file = open(location)?;
     match detect(&*file, location.name()) {
-        Ok(Kind::Empty | Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd) => Ok(Ok(file.stamp().clone())),
+        Ok(Kind::Empty) => Ok(Ok(file.stamp().clone())),
+        Ok(Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd) => match probe(&*file)? {
+            Some((Format::Arc, _)) => Ok(Err("an ARC file; convert it with `warcio recompress`".into())),
+            _ => Ok(Ok(file.stamp().clone())),
+        },
+        Ok(Kind::WarcStream(_)) => {
+            Ok(Err("a WARC file in xz or bzip2; compress it with gzip, a member a record".into()))
+        }
+        Ok(Kind::Zip) => Ok(Err("a zip archive of WARC files; unpack it".into())),
         Ok(_) => Ok(Err("no WARC file".into())),
         Err(Error::Input { reason, .. }) => Ok(Err(reason)),
         Err(other) => Err(other),
@@ -73,7 +82,9 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
 
 /// Whether a name says that a file holds records that were crawled.
 fn claims_records(name: &str) -> bool {
-    [".warc", ".warc.gz", ".warc.zst"].iter().any(|ending| name.to_ascii_lowercase().ends_with(ending))
+    let name = name.to_ascii_lowercase();
+    let bare = [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    [".warc", ".arc", ".wacz"].iter().any(|ending| bare.ends_with(ending))
 }
 
 /// Gives each file its path.

@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// JSONL (plain, .gz, .zst) or Parquet: files, folders, globs, @LISTs, store URLs, or a folder that dedup wrote
+    /// JSONL (plain, .gz, .zst, .xz, .bz2) or Parquet: files, folders, globs, @LISTs, store URLs, or a folder that dedup wrote
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
     /// Folder for the result: path or URL

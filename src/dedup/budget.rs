@@ -155,7 +155,8 @@ fn decoded(format: Format, bytes: u64) -> u64 {
     match format {
         Format::Jsonl(Compression::None) => bytes,
         Format::Jsonl(Compression::Gzip) => bytes * 3,
-        Format::Jsonl(Compression::Zstd) => bytes * 4,
+        Format::Jsonl(Compression::Zstd | Compression::Bzip2) => bytes * 4,
+        Format::Jsonl(Compression::Xz) => bytes * 5,
         Format::Parquet => bytes * 2,
     }
 }

@@ -35,6 +35,8 @@ impl Format {
             Format::Jsonl(Compression::None) => "jsonl",
             Format::Jsonl(Compression::Gzip) => "jsonl.gz",
             Format::Jsonl(Compression::Zstd) => "jsonl.zst",
+            Format::Jsonl(Compression::Xz) => "jsonl.xz",
+            Format::Jsonl(Compression::Bzip2) => "jsonl.bz2",
             Format::Parquet => "parquet",
         }
     }
@@ -170,8 +172,10 @@ fn look(location: &Location) -> Result<Option<InputFile>> {
     let format = match detect(&*file, location.name())? {
         Kind::Jsonl(compression) => Format::Jsonl(compression),
         Kind::Parquet => Format::Parquet,
-        Kind::Empty => Format::Jsonl(Compression::of(&crate::read_at::ReadAt::read_at(&*file, 0, 4)?)),
-        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd | Kind::HtmlFile => return Ok(None),
+        Kind::Empty => Format::Jsonl(Compression::of(&crate::read_at::ReadAt::read_at(&*file, 0, 10)?)),
+        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd | Kind::WarcStream(_) | Kind::Zip | Kind::HtmlFile => {
+            return Ok(None);
+        }
     };
     Ok(Some(InputFile { location: location.clone(), stamp: file.stamp().clone(), format, path: None }))
 }

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
+use liblzma::write::XzEncoder;
 
 use super::annotate::{self, Note};
 use super::batches::{Batch, LineBatches, lines};
@@ -26,6 +28,9 @@ use crate::storage::table::{Column, Table, encode};
 
 /// Rows of a part of a table.
 const PART_ROWS: usize = 1 << 17;
+
+/// Level of xz; its default takes 94 MiB.
+const XZ_LEVEL: u32 = 3;
 
 /// Level of zstd: its default, which tools use unless told otherwise.
 const ZSTD_LEVEL: i32 = 3;
@@ -216,6 +221,8 @@ enum Encoder {
     Plain(NewFile),
     Gzip(GzEncoder<NewFile>),
     Zstd(zstd::stream::write::Encoder<'static, NewFile>),
+    Xz(XzEncoder<NewFile>),
+    Bzip2(BzEncoder<NewFile>),
 }
 
 impl Encoder {
@@ -228,6 +235,8 @@ impl Encoder {
                     .and_then(|mut encoder| encoder.include_checksum(true).map(|()| encoder))
                     .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
             ),
+            Compression::Xz => Encoder::Xz(XzEncoder::new(out, XZ_LEVEL)),
+            Compression::Bzip2 => Encoder::Bzip2(BzEncoder::new(out, bzip2::Compression::default())),
         })
     }
 
@@ -236,6 +245,8 @@ impl Encoder {
             Encoder::Plain(out) => Ok(out),
             Encoder::Gzip(encoder) => encoder.finish(),
             Encoder::Zstd(encoder) => encoder.finish(),
+            Encoder::Xz(encoder) => encoder.finish(),
+            Encoder::Bzip2(encoder) => encoder.finish(),
         }
     }
 }
@@ -246,6 +257,8 @@ impl Write for Encoder {
             Encoder::Plain(out) => out.write(bytes),
             Encoder::Gzip(encoder) => encoder.write(bytes),
             Encoder::Zstd(encoder) => encoder.write(bytes),
+            Encoder::Xz(encoder) => encoder.write(bytes),
+            Encoder::Bzip2(encoder) => encoder.write(bytes),
         }
     }
 

@@ -5,13 +5,14 @@
 //! folder. So a reader yields every record that may be meant, and the caller picks by URL.
 
 use super::decoded::Compression;
+use super::origin::file_of;
 use super::parquet_rows::ParquetRows;
 use super::record::Sink;
-use super::work_items::{Source, look, synthetic};
+use super::work_items::{Source, look, read_stream, synthetic};
 use super::{html_dir, jsonl, warc};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::Input;
-use crate::storage::location::{Listed, Location};
+use crate::storage::location::Listed;
 use crate::storage::open::open_pinned;
 use crate::synth::Synth;
 
@@ -31,7 +32,9 @@ impl Again {
         if name.starts_with("synth://") {
             return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?))));
         }
-        Ok(Again(look(&Location::parse(name)?, input)?.source))
+        let found = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
+        let missing = || Error::input(name, "it is no longer in its zip archive");
+        found.map(|looked| Again(looked.source)).ok_or_else(missing)
     }
 
     /// Yields the records at `offsets`, ascending, and possibly others; for a folder, the files whose URL `is_wanted`.
@@ -68,12 +71,13 @@ impl Source {
         // WARC, plain JSONL and made-up crawls can be entered at an offset; the others are read in their smallest
         // independent piece.
         match self {
-            Source::Warc(location, stamp) => {
-                let file = open_pinned(location, stamp)?;
+            Source::Warc(origin) => {
+                let file = origin.open()?;
                 for range in stretches() {
                     warc::read_range(&*file, range, limits, input.digests, sink)?;
                 }
             }
+            Source::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,
             Source::Jsonl(location, stamp, Compression::None) => {
                 let file = open_pinned(location, stamp)?;
                 for range in stretches() {

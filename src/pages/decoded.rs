@@ -8,6 +8,9 @@ use crate::error::Error;
 use crate::job::Limits;
 use crate::read_at::ReadAt;
 
+/// Memory that the decoder of an xz file may take: `xz -9` needs 65 MiB.
+const XZ_BYTES: u64 = 256 << 20;
+
 /// How a file as a whole is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Compression {
@@ -17,6 +20,10 @@ pub enum Compression {
     Gzip,
     /// Zstandard, one frame or several.
     Zstd,
+    /// Xz, one stream or several.
+    Xz,
+    /// Bzip2, one stream or several.
+    Bzip2,
 }
 
 impl Compression {
@@ -25,6 +32,10 @@ impl Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
+            // Behind the size of its blocks comes a block, or the end of an empty stream.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Compression::Bzip2,
             _ => Compression::None,
         }
     }
@@ -74,6 +85,8 @@ enum Stream<'a> {
     Plain(FileReader<'a>),
     Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<FileReader<'a>>>>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<FileReader<'a>>>),
+    Xz(liblzma::bufread::XzDecoder<BufReader<FileReader<'a>>>),
+    Bzip2(bzip2::bufread::MultiBzDecoder<BufReader<FileReader<'a>>>),
 }
 
 impl<'a> Decoded<'a> {
@@ -95,6 +108,11 @@ impl<'a> Decoded<'a> {
             Compression::None => Stream::Plain(input),
             Compression::Gzip => Stream::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(input)))),
             Compression::Zstd => Stream::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(input))?),
+            Compression::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_BYTES, liblzma::stream::CONCATENATED)?;
+                Stream::Xz(liblzma::bufread::XzDecoder::new_stream(buffered(input), stream))
+            }
+            Compression::Bzip2 => Stream::Bzip2(bzip2::bufread::MultiBzDecoder::new(buffered(input))),
         };
         Ok(Decoded { stream, yielded: 0, ratio: limits.ratio })
     }
@@ -104,6 +122,8 @@ impl<'a> Decoded<'a> {
             Stream::Plain(input) => input.next,
             Stream::Gzip(decoder) => decoder.get_ref().get_ref().next,
             Stream::Zstd(decoder) => decoder.get_ref().get_ref().next,
+            Stream::Xz(decoder) => decoder.get_ref().get_ref().next,
+            Stream::Bzip2(decoder) => decoder.get_ref().get_ref().next,
         }
     }
 }
@@ -114,6 +134,8 @@ impl Read for Decoded<'_> {
             Stream::Plain(input) => input.read(into),
             Stream::Gzip(decoder) => decoder.read(into),
             Stream::Zstd(decoder) => decoder.read(into),
+            Stream::Xz(decoder) => decoder.read(into),
+            Stream::Bzip2(decoder) => decoder.read(into),
         }?;
         self.yielded += count as u64;
         if self.yielded > 1 << 20 && self.yielded / self.ratio > self.encoded() {

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
+use super::{warc, zip_entries};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
@@ -10,23 +11,30 @@ use crate::read_at::ReadAt;
 /// Bytes of a file, and decoded bytes, that are examined.
 pub(super) const HEAD: usize = 64 << 10;
 
+/// First bytes of a zip archive: a first entry, or the end of an empty directory.
+const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+
 /// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// An empty file: no records.
     Empty,
-    /// WARC or WET, not compressed.
+    /// WARC, WET or ARC, not compressed.
     WarcPlain,
-    /// WARC or WET in gzip, one member per record or otherwise.
+    /// WARC, WET or ARC in gzip, one member per record or otherwise.
     WarcGzip,
-    /// WARC or WET in zstd.
+    /// WARC, WET or ARC in zstd.
     WarcZstd,
+    /// WARC, WET or ARC in a compression that cannot be entered at a record.
+    WarcStream(Compression),
     /// One JSON object per line.
     Jsonl(Compression),
     /// Parquet, by its magic number.
     Parquet,
     /// One page of HTML.
     HtmlFile,
+    /// A zip archive with WARC files, such as a WACZ.
+    Zip,
 }
 
 /// Detects the format of a file; `name` is used in messages, and as a last resort.
@@ -53,6 +61,9 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
     let raw = file.read_at(0, HEAD)?;
     if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
         return Ok(Ok(Kind::Parquet));
+    }
+    if ZIP_MARKS.iter().any(|mark| raw.starts_with(mark)) {
+        return Ok(zip_entries::entries(file)?.map(|_| Kind::Zip));
     }
     // A WARC in zstd may begin with its dictionary, without which nothing decodes.
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
@@ -100,14 +111,15 @@ pub fn is_html(head: &[u8]) -> bool {
 
 /// Format by the decoded first bytes; `None` if they do not tell.
 fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
-    let warc = match compression {
+    let archive = match compression {
         Compression::None => Kind::WarcPlain,
         Compression::Gzip => Kind::WarcGzip,
         Compression::Zstd => Kind::WarcZstd,
+        Compression::Xz | Compression::Bzip2 => Kind::WarcStream(compression),
     };
     let start = trim(head);
-    if start.starts_with(b"WARC/") {
-        return Some(warc);
+    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
+        return Some(archive);
     }
     if start.starts_with(b"{") {
         return Some(Kind::Jsonl(compression));
@@ -119,8 +131,8 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.find_map(|line| {
         let line = trim(line);
-        match line.starts_with(b"WARC/1.") {
-            true => Some(warc),
+        match line.starts_with(b"WARC/1.") || warc::is_arc_line(line) {
+            true => Some(archive),
             false => line.starts_with(b"{\"").then_some(Kind::Jsonl(compression)),
         }
     })
@@ -134,16 +146,13 @@ fn by_name(name: &str, compression: Compression) -> Option<Kind> {
 
 /// A message for formats that people give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 10] = [
+    let known: [(&[u8], &str); 7] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
         (b"\xff\xfe", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\xfe\xff", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"{\0", "not_utf8: UTF-16; convert it to UTF-8"),
         (b"\0{", "not_utf8: UTF-16; convert it to UTF-8"),
-        (b"PK\x03\x04", "a zip archive; unpack it"),
-        (b"BZh", "compressed with bzip2; recompress it with gzip or zstd"),
-        (b"\xfd7zXZ\0", "compressed with xz; recompress it with gzip or zstd"),
-        (b"filedesc://", "an ARC file, the forerunner of WARC; convert it with `warcio recompress`"),
+        (b"PK\x03\x04", "a compressed zip archive; decompress it"),
         (b"%PDF-", "a PDF"),
     ];
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
@@ -157,7 +166,20 @@ fn is_crawl_name(name: &str) -> bool {
 
 /// Whether the name is that of a format of which each file is a crawl, or a part of one.
 pub(super) fn claims_records(name: &str) -> bool {
-    ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc", ".parquet"]) || claims_lines(name)
+    claims_archive(name)
+        || ends_in(name, &[".wacz"])
+        || ends_in(uncompressed(name), &[".parquet"])
+        || claims_lines(name)
+}
+
+/// Whether the name is that of a WARC or ARC file.
+pub(super) fn claims_archive(name: &str) -> bool {
+    ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc"])
+}
+
+/// Whether the name is that of a zip archive.
+pub(super) fn is_zip_name(name: &str) -> bool {
+    ends_in(name, &[".wacz", ".zip"])
 }
 
 /// Whether the name is that of lines of JSON.
@@ -166,7 +188,7 @@ pub(super) fn claims_lines(name: &str) -> bool {
 }
 
 fn uncompressed(name: &str) -> &str {
-    name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
+    [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
 fn ends_in(name: &str, endings: &[&str]) -> bool {
@@ -222,6 +244,18 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut packed).unwrap();
+        packed
+    }
+
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut packed).unwrap();
+        packed
+    }
+
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
@@ -252,8 +286,21 @@ mod tests {
                 "x",
                 Kind::WarcZstd,
             ),
+            ("ARC", b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 9\n1 0 x\n".to_vec(), "x", Kind::WarcPlain),
+            ("ARC in gzip", gzip(b"filedesc://a.arc"), "x", Kind::WarcGzip),
+            (
+                "ARC without its head",
+                b"\nhttp://a/ 1.2.3.4 20080101000000 text/html 9\n".to_vec(),
+                "x",
+                Kind::WarcPlain,
+            ),
             ("jsonl", line.to_vec(), "x.warc", Kind::Jsonl(Compression::None)),
             ("jsonl.gz", gzip(line), "x", Kind::Jsonl(Compression::Gzip)),
+            ("jsonl.xz", xz(line), "x", Kind::Jsonl(Compression::Xz)),
+            ("jsonl.bz2", bzip2(line), "x", Kind::Jsonl(Compression::Bzip2)),
+            ("warc.xz", xz(warc), "x", Kind::WarcStream(Compression::Xz)),
+            ("warc.bz2", bzip2(warc), "x", Kind::WarcStream(Compression::Bzip2)),
+            ("empty bzip2", bzip2(b""), "x", Kind::Empty),
             ("jsonl.zst", zstd(line), "x", Kind::Jsonl(Compression::Zstd)),
             ("byte order mark", [b"\xef\xbb\xbf\r\n ", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
             ("an array first (123)", [b"[1,2]\n", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
@@ -284,9 +331,8 @@ mod tests {
             ("UTF-16 with a mark (133)", [b"\xff\xfe", &utf16(line)[..]].concat(), "x.jsonl", "not_utf8"),
             ("UTF-16 without", utf16(line), "x.jsonl", "not_utf8"),
             ("empty Parquet (142)", Vec::new(), "x.parquet", "bad_parquet"),
-            ("zip", b"PK\x03\x04".to_vec(), "x", "zip"),
-            ("xz", b"\xfd7zXZ\0".to_vec(), "x", "xz"),
-            ("ARC", gzip(b"filedesc://a.arc 0.0.0.0"), "x.arc.gz", "ARC"),
+            ("zip", b"PK\x03\x04".to_vec(), "x", "a damaged zip archive"),
+            ("xz that ends at once", b"\xfd7zXZ\0".to_vec(), "x", "damaged from the start"),
             ("compressed HTML", gzip(b"<html>"), "x", "compressed HTML"),
             ("noise", b"\x01\x02\x03".to_vec(), "x.warc", "not_warc"),
             ("gzip of noise that does not decode", b"\x1f\x8b\x08\xff\xff\xff".to_vec(), "x", "damaged from the start"),

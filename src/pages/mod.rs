@@ -3,8 +3,10 @@
 // Work: which files there are, the pieces they are read in, and single records of them read again.
 pub mod again;
 pub mod detect;
+mod origin;
 pub mod side_files;
 pub mod work_items;
+mod zip_entries;
 
 // Records, by format.
 pub mod decoded;

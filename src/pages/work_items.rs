@@ -1,22 +1,26 @@
 //! The input, cut into work items, each read by one worker.
 //!
-//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size,
+//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size
+//! (whole, if their compression cannot be entered at a record),
 //! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::decoded::Compression;
+use super::decoded::{Compression, Decoded, sort_out};
 use super::detect::{Kind, detect, is_html};
+use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
-use super::record::{Form, Found, Names, RawPage, Sink};
+use super::record::{Form, Found, Names, RawPage, Refused, Sink};
 use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::warc::{self, RangeEnd};
+use super::zip_entries::{Entry, Slice, entries};
 use super::{html_dir, jsonl};
 use crate::error::{Error, Result};
 use crate::job::Input;
+use crate::read_at::ReadAt;
 use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::{Listed, Location};
 use crate::storage::open::{OpenFile, Stamp, open, open_pinned};
@@ -64,7 +68,9 @@ impl WorkItem {
 /// An input whose format is known.
 #[derive(Debug)]
 pub(super) enum Source {
-    Warc(Location, Stamp),
+    Warc(Origin),
+    /// Records in a compression that cannot be entered at one of them.
+    WarcStream(Origin, Compression),
     Jsonl(Location, Stamp, Compression),
     Parquet(Location, Stamp),
     /// A folder of pages, or a single page.
@@ -94,18 +100,26 @@ impl Work {
             true => look(location, input).map(Ok),
             false => look_at_found(location, input),
         });
-        for (&(location, _), looked) in locations.iter().zip(looked) {
-            let Looked { source, units, units_a_piece, bytes } = match looked? {
-                Ok(looked) => looked,
-                Err(reason) => {
+        let looked = looked.into_iter().collect::<Result<Vec<_>>>()?;
+        let files: BTreeSet<(String, u64)> =
+            looked.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
+        let mut found = Vec::with_capacity(locations.len());
+        for (&(location, is_named), looked) in locations.iter().zip(looked) {
+            match looked {
+                Ok(looked) if !is_named && looked.iter().all(|looked| looked.repeats(&files)) => {
+                    let reason = "a zip archive of WARC files that are also read by themselves";
                     work.side_files.0.push(SideFile { location: location.clone(), reason });
-                    continue;
                 }
-            };
+                Ok(looked) => found.extend(looked),
+                Err(reason) => work.side_files.0.push(SideFile { location: location.clone(), reason }),
+            }
+        }
+        found.sort_by(|x, y| x.name.cmp(&y.name));
+        for Looked { name, source, units, units_a_piece, bytes } in found {
             let piece = units_a_piece.unwrap_or(shard_bytes);
             let of =
                 |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
-            work.add(location.name().to_string(), source, units, piece, of);
+            work.add(name, source, units, piece, of);
         }
         work.side_files.hold_against(&expanded)?;
         for url in synthetic {
@@ -150,7 +164,8 @@ impl Work {
         let mut text = format!("{}\n{}-{}\n", self.inputs[item.input as usize], item.piece.start, item.piece.end);
         let mut add = |what: &str, stamp: &Stamp| text.push_str(&format!("{what} {} {}\n", stamp.bytes, stamp.version));
         match &self.sources[item.input as usize] {
-            Source::Warc(_, stamp) => add("warc", stamp),
+            Source::Warc(origin) => add("warc", &origin.stamp),
+            Source::WarcStream(origin, compression) => add(&format!("warc {compression:?}"), &origin.stamp),
             Source::Jsonl(_, stamp, compression) => add(&format!("jsonl {compression:?}"), stamp),
             Source::Parquet(_, stamp) => add("parquet", stamp),
             Source::Pages(_, files) => {
@@ -188,9 +203,12 @@ impl Work {
             sink(found)
         };
         match &self.sources[item.input as usize] {
-            Source::Warc(location, stamp) => {
-                let file = open_pinned(location, stamp)?;
+            Source::Warc(origin) => {
+                let file = origin.open()?;
                 return warc::read_range(&*file, item.piece.clone(), limits, input.digests, sink);
+            }
+            Source::WarcStream(origin, compression) => {
+                read_stream(origin, *compression, input, &mut counted)?;
             }
             Source::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
@@ -240,6 +258,18 @@ impl Work {
     }
 }
 
+/// Yields every record of a compressed stream.
+pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    let file = origin.open()?;
+    match Decoded::new(&*file, compression, &input.limits) {
+        Ok(stream) => warc::read_stream(stream, &input.limits, input.digests, sink).map(drop),
+        Err(error) => {
+            let (reason, detail) = sort_out(error)?;
+            sink(Found::Refused(Refused::new(0, reason, detail)))
+        }
+    }
+}
+
 /// Yields the pages of a range of a made-up crawl; the offset of a page is its number.
 pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
@@ -273,6 +303,8 @@ fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
 
 /// An input whose format has been detected.
 pub(super) struct Looked {
+    /// As in the column `pages.source`.
+    pub(super) name: String,
     pub(super) source: Source,
     /// Number of bytes, row groups or files to cut into pieces.
     units: u64,
@@ -281,10 +313,36 @@ pub(super) struct Looked {
     bytes: u64,
 }
 
-/// Detects the format of an input that is named.
-pub(super) fn look(location: &Location, input: &Input) -> Result<Looked> {
+impl Looked {
+    /// Name without folders, and length, of a file that is read as WARC by itself.
+    fn warc_file(&self) -> Option<(String, u64)> {
+        match &self.source {
+            Source::Warc(Origin { location, entry: None, .. })
+            | Source::WarcStream(Origin { location, entry: None, .. }, _) => {
+                Some((location.file_name().to_string(), self.bytes))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this is an entry of a zip archive, and one of `files` has its name and length: crawlers leave a WACZ
+    /// beside the files it was made of.
+    fn repeats(&self, files: &BTreeSet<(String, u64)>) -> bool {
+        match &self.source {
+            Source::Warc(Origin { entry: Some(entry), .. })
+            | Source::WarcStream(Origin { entry: Some(entry), .. }, _) => {
+                let name = entry.name.rsplit('/').next().unwrap_or_default();
+                files.contains(&(name.to_string(), self.bytes))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Detects the format of an input that is named; a zip archive holds several.
+pub(super) fn look(location: &Location, input: &Input) -> Result<Vec<Looked>> {
     if location.is_folder() {
-        return look_at_folder(location);
+        return look_at_folder(location).map(|looked| vec![looked]);
     }
     let file = open(location)?;
     let kind = detect(&*file, location.name())?;
@@ -292,9 +350,9 @@ pub(super) fn look(location: &Location, input: &Input) -> Result<Looked> {
 }
 
 /// As [`look`], for what a folder or glob holds, with the reason why a side file is one.
-fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Result<Looked, &'static str>> {
+fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Result<Vec<Looked>, &'static str>> {
     if location.is_folder() {
-        return look_at_folder(location).map(Ok);
+        return look_at_folder(location).map(|looked| Ok(vec![looked]));
     }
     let file = open(location)?;
     match recognise_found(&*file, location.name(), &input.fields)? {
@@ -306,17 +364,30 @@ fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Resu
 fn look_at_folder(location: &Location) -> Result<Looked> {
     let files = location.list(None)?;
     let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
-    Ok(Looked { source: Source::Pages(location.clone(), files), units, units_a_piece: Some(FILES_AN_ITEM), bytes })
+    let name = location.name().to_string();
+    Ok(Looked {
+        name,
+        source: Source::Pages(location.clone(), files),
+        units,
+        units_a_piece: Some(FILES_AN_ITEM),
+        bytes,
+    })
 }
 
-fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Input) -> Result<Looked> {
+fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Input) -> Result<Vec<Looked>> {
     let place = location.clone();
     let stamp = file.stamp().clone();
     let bytes = stamp.bytes;
     let (source, units, units_a_piece) = match kind {
         // Nothing to read, whatever the format would have been.
-        Kind::Empty => (Source::Warc(place, stamp), 0, None),
-        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(place, stamp), bytes, None),
+        Kind::Empty => (Source::Warc(Origin { location: place, stamp, entry: None }), 0, None),
+        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => {
+            (Source::Warc(Origin { location: place, stamp, entry: None }), bytes, None)
+        }
+        Kind::WarcStream(compression) => {
+            (Source::WarcStream(Origin { location: place, stamp, entry: None }, compression), bytes, Some(bytes))
+        }
+        Kind::Zip => return look_into_zip(&file),
         Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
         Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
         Kind::Parquet => {
@@ -328,7 +399,26 @@ fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Inp
             (Source::Pages(place, vec![listed]), 1, Some(1))
         }
     };
-    Ok(Looked { source, units, units_a_piece, bytes })
+    Ok(vec![Looked { name: location.name().to_string(), source, units, units_a_piece, bytes }])
+}
+
+/// Each web archive in a zip archive is an input of its own.
+fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
+    let refuse = |reason| Error::input(file.location().name(), reason);
+    let look = |entry: Entry| {
+        let slice = Slice { file, range: entry.range.clone() };
+        let origin = Origin { location: file.location().clone(), stamp: file.stamp().clone(), entry: Some(entry) };
+        let name = origin.name();
+        let bytes = slice.len();
+        let (source, units, units_a_piece) = match detect(&slice, &name)? {
+            Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(origin), bytes, None),
+            Kind::WarcStream(compression) => (Source::WarcStream(origin, compression), bytes, Some(bytes)),
+            Kind::Empty => (Source::Warc(origin), 0, None),
+            _ => return Err(Error::input(name, "not_warc: something else under the name of a WARC file")),
+        };
+        Ok(Looked { name, source, units, units_a_piece, bytes })
+    };
+    entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
 }
 
 /// Applies a function to each item on several threads; results in order.

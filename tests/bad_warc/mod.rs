@@ -13,7 +13,7 @@ use webtwin::{
     job::{Digests, Limits},
     pages::{
         record::Found,
-        warc::{Compression, looks_like, probe, read_range, settle},
+        warc::{Compression, Format, looks_like, probe, read_range, settle},
     },
     read_at::ReadAt,
 };
@@ -146,7 +146,7 @@ fn a_warc_file_is_known_by_its_bytes_even_if_they_are_damaged_at_first() {
         ([b"\x50\x2a\x4d\x18\x03\0\0\0abc", zstd.as_slice()].concat(), Compression::Zstd),
         ([build::flipped(zstd.clone(), 2), zstd.clone()].concat(), Compression::Zstd),
     ] {
-        assert_eq!(probe(&Bytes(bytes)).unwrap(), Some(compression));
+        assert_eq!(probe(&Bytes(bytes)).unwrap(), Some((Format::Warc, compression)));
     }
 }
 

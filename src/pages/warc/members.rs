@@ -1,14 +1,13 @@
 //! A compressed file as a sequence of members (gzip) or frames (zstd), each of which holds records.
 //!
-//! A member counts as the start of records if it decodes to `WARC/`. After a member that ended well, the next is
+//! A member counts as the start of records if it decodes to `WARC/` or, in ARC, a URL. After a member that ended well, the next is
 //! expected at once. After a damaged one, it is searched for from the byte after its start, because a decoder that has
 //! lost its way may run far into the following members before it notices.
 
 use super::{
-    Compression, RangeEnd,
+    Compression, Format, RangeEnd,
     blocks::Blocks,
     decoder::{Decoder, TRAILER_BYTES},
-    record_head::MAGIC,
     records::{Out, Records},
     window::{Buffer, Ending, Source, Window},
 };
@@ -39,6 +38,7 @@ pub(super) enum Place {
 pub(super) struct Members<'f, 'l> {
     blocks: Blocks<'f>,
     decoder: Decoder,
+    format: Format,
     limits: &'l Limits,
     /// First bytes of the member opened last; below, how it ended, if it did.
     buffer: Buffer,
@@ -50,13 +50,13 @@ pub(super) struct Members<'f, 'l> {
 impl<'f, 'l> Members<'f, 'l> {
     /// # Panics
     /// If `compression` is [`Compression::Plain`].
-    pub fn new(mut blocks: Blocks<'f>, compression: Compression, limits: &'l Limits) -> Result<Self> {
+    pub fn new(mut blocks: Blocks<'f>, format: Format, compression: Compression, limits: &'l Limits) -> Result<Self> {
         let decoder = match compression {
             Compression::Gzip => Decoder::gzip(),
             Compression::Zstd => Decoder::zstd(dictionary(&mut blocks, limits)?.as_deref()),
             Compression::Plain => panic!("a plain file has no members"),
         };
-        Ok(Members { blocks, decoder, limits, buffer: Buffer::default(), ended: None, retries: 0, furthest: 0 })
+        Ok(Members { blocks, decoder, format, limits, buffer: Buffer::default(), ended: None, retries: 0, furthest: 0 })
     }
 
     /// Reads the members that start in `from..until`, and the bytes after each; `from` 0 is the start of the file,
@@ -80,9 +80,11 @@ impl<'f, 'l> Members<'f, 'l> {
     fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
         let buffer = std::mem::take(&mut self.buffer);
         let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
-        let source = Member { blocks, decoder, limits, start };
-        let mut records = Records::new(Window::new(source, buffer, 0, self.ended), out);
-        records.run(Some(0), u64::MAX)?;
+        let filled = buffer.filled();
+        let first = (filled.len() - filled.trim_ascii_start().len()) as u64;
+        let source = Member { blocks, decoder, limits, start, first };
+        let mut records = Records::new(Window::new(source, buffer, 0, self.ended), out, self.format);
+        records.run(Some(first), u64::MAX)?;
         let ended = records.window.ended().expect("records are read until their source ends");
         self.buffer = records.window.into_buffer();
 
@@ -159,9 +161,9 @@ impl<'f, 'l> Members<'f, 'l> {
         self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.buffer)?;
         let first = self.buffer.filled();
         Ok(match self.ended {
-            _ if first.starts_with(MAGIC) => Place::Record,
+            _ if self.format.begins(first) => Place::Record,
             Some(Ending::Member) if first.is_empty() => Place::Empty(self.decoder.at()),
-            Some(Ending::Cut) if MAGIC.starts_with(first) => Place::Other(Reason::Truncated),
+            Some(Ending::Cut) if self.format.may_begin(first) => Place::Other(Reason::Truncated),
             Some(Ending::Damaged | Ending::WrongCrc) => Place::Other(Reason::BadCompression),
             _ => Place::Other(Reason::Garbage),
         })
@@ -208,6 +210,8 @@ struct Member<'m, 'f> {
     decoder: &'m mut Decoder,
     limits: &'m Limits,
     start: u64,
+    /// Where its first record starts.
+    first: u64,
 }
 
 impl Source for Member<'_, '_> {
@@ -236,6 +240,6 @@ impl Source for Member<'_, '_> {
     }
 
     fn length(&self, from: u64, _: u64, last: bool) -> u64 {
-        if from == 0 && last { self.decoder.at() - self.start } else { 0 }
+        if from == self.first && last { self.decoder.at() - self.start } else { 0 }
     }
 }

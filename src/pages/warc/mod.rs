@@ -1,14 +1,15 @@
-//! WARC and WET files: records of web archives, read in ranges, past any damage.
+//! WARC, WET and ARC files: records of web archives, read in ranges, past any damage.
 //!
-//! In: a file of WARC 0.18, 1.0 or 1.1 records, plain, in gzip members or zstd frames (one for each record, or fewer).
+//! In: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2, plain, in gzip members
+//! or zstd frames (one for each record, or fewer), or a stream of decoded bytes.
 //! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes outside
 //! records.
 //!
 //! | layer | file | question |
 //! |---|---|---|
-//! | bytes | `blocks`, `window` | what is at this position? |
+//! | bytes | `blocks`, `window`, `stream` | what is at this position? |
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
-//! | records | `records`, `record_head`, `fields` | where does a record start, and how long is it really? |
+//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
 //! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
 //! | references | `revisits`, `digests` | which record has what it does not say itself? |
@@ -31,6 +32,7 @@
 //!   records.
 //! - Segmented records are not joined: neither the first segment nor its continuations are pages.
 
+use std::io::Read;
 use std::ops::Range;
 
 use super::record::{Reason, Sink};
@@ -38,11 +40,13 @@ use crate::error::Result;
 use crate::job::{Digests, Limits};
 use crate::read_at::ReadAt;
 
+mod arc_head;
 mod blocks;
 mod decoder;
 mod digests;
 mod encodings;
 mod fields;
+mod format;
 mod http;
 mod members;
 mod page;
@@ -50,7 +54,10 @@ mod record_head;
 mod records;
 mod revisits;
 pub mod stored;
+mod stream;
 mod window;
+
+pub use format::Format;
 
 use blocks::{BLOCK_BYTES, Blocks};
 use members::{Members, Place};
@@ -108,13 +115,22 @@ pub fn read_range(
     read_in_blocks(file, range, &mut Out { limits, digests, sink, found: 0 }, BLOCK_BYTES)
 }
 
+/// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a record. Offsets and lengths
+/// are those of decoded bytes.
+///
+/// # Errors
+/// Those of the stream that are failures of storage; those of `sink`. Damage ends the stream with a refusal.
+pub fn read_stream(stream: impl Read, limits: &Limits, digests: Digests, sink: &mut Sink) -> Result<RangeEnd> {
+    stream::read(stream, &mut Out { limits, digests, sink, found: 0 })
+}
+
 fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {
     let mut blocks = Blocks::new(file, block_bytes);
     match probe(file)? {
-        Some(Compression::Plain) => {
+        Some((format, Compression::Plain)) => {
             let window =
                 Window::new(Plain { blocks: &mut blocks, at: range.start }, Buffer::default(), range.start, None);
-            let mut records = Records::new(window, out);
+            let mut records = Records::new(window, out, format);
             let first = match range.start {
                 0 => records.gap(0)?,
                 start => records.find(start, range.end, None)?,
@@ -123,7 +139,9 @@ fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_byt
             let (first_start, last_start, end) = (records.first, records.last, records.end.max(range.start));
             Ok(RangeEnd { first_start, last_start, end, records: out.found })
         }
-        Some(compression) => Members::new(blocks, compression, out.limits)?.read(range.start, range.end, out),
+        Some((format, compression)) => {
+            Members::new(blocks, format, compression, out.limits)?.read(range.start, range.end, out)
+        }
         None => {
             if range.start == 0 && !file.is_empty() {
                 out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?))?;
@@ -137,7 +155,7 @@ fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_byt
 /// record of an earlier range. `ends` has the outcomes of all ranges of the file, in file order.
 ///
 /// This is exact, with one exception: an archive that is embedded in a record and cut off there, whose last record
-/// claims to end, beyond that record, exactly at the start or end of another one. Even then the outcome depends only on
+/// claims to end, beyond that record, exactly at the start or end of another one; in ARC, at the end of any line. Even then the outcome depends only on
 /// the file and its ranges.
 pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     let mut true_from = 0;
@@ -152,20 +170,31 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     offsets
 }
 
-/// Whether `file` is a WARC file, and how it is compressed, judged by its first bytes.
+/// Whether `file` is a WARC or ARC file, and how it is compressed, judged by its first bytes.
 ///
 /// Its first MiB may be damaged, as long as it contains a record or member.
 ///
 /// # Errors
 /// Those of `file`.
-pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
+pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
+    let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
+    let formats = [Format::Warc, Format::Arc];
+    if let Some(&format) = formats.iter().find(|format| format.begins(start_of_text(&first))) {
+        return Ok(Some((format, Compression::Plain)));
+    }
+    for format in formats {
+        if let Some(compression) = probe_for(file, format)? {
+            return Ok(Some((format, compression)));
+        }
+    }
+    Ok(None)
+}
+
+fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    if start_of_text(&first).starts_with(record_head::MAGIC) {
-        return Ok(Some(Compression::Plain));
-    }
     for compression in [Compression::Gzip, Compression::Zstd] {
-        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), compression, &limits)?;
+        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, compression, &limits)?;
         let mut at = 0;
         let place = loop {
             match members.open(at)? {
@@ -191,8 +220,13 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
     let mut out = Out { limits: &limits, digests: Digests::Ignore, sink: &mut nothing, found: 0 };
     let mut blocks = Blocks::new(file, PROBE_BYTES);
     let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
-    let found = Records::new(window, &mut out).find(0, DAMAGED_START_BYTES, None)?;
+    let found = Records::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
     Ok(found.map(|_| Compression::Plain))
+}
+
+/// Whether a line, without its end, is the head of an ARC record.
+pub(super) fn is_arc_line(line: &[u8]) -> bool {
+    arc_head::begins(line) && arc_head::parse(line).is_some()
 }
 
 /// A few words, for a message, on what a file that is not a WARC seems to be.
@@ -202,7 +236,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<Compression>> {
 pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Compression::Gzip, &limits)?;
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Format::Warc, Compression::Gzip, &limits)?;
     if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",

@@ -75,7 +75,7 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
 }
 
 /// The fields of a record's head.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     /// The version line, if the version is unknown.
     pub bad_version: Option<String>,
@@ -111,26 +111,36 @@ pub(super) struct Head {
     pub refers_to_date: String,
 }
 
+impl Head {
+    /// A head that says nothing.
+    pub fn empty() -> Head {
+        Head {
+            bad_version: None,
+            kind: String::new(),
+            uri: String::new(),
+            date: String::new(),
+            media: String::new(),
+            charset: None,
+            length: Err("no Content-Length".to_owned()),
+            odd_line: false,
+            is_segment: false,
+            id: String::new(),
+            block_digest: String::new(),
+            payload_digest: String::new(),
+            profile: String::new(),
+            refers_to: String::new(),
+            refers_to_uri: String::new(),
+            refers_to_date: String::new(),
+        }
+    }
+}
+
 /// Reads a head, given from its version line to its blank line.
 pub(super) fn parse(bytes: &[u8]) -> Head {
-    let mut head = Head {
-        bad_version: (!is_known_version(bytes)).then(|| text(next_line(bytes).0).chars().take(40).collect()),
-        kind: String::new(),
-        uri: String::new(),
-        date: String::new(),
-        media: String::new(),
-        charset: None,
-        length: Err("no Content-Length".to_owned()),
-        odd_line: false,
-        is_segment: false,
-        id: String::new(),
-        block_digest: String::new(),
-        payload_digest: String::new(),
-        profile: String::new(),
-        refers_to: String::new(),
-        refers_to_uri: String::new(),
-        refers_to_date: String::new(),
-    };
+    let mut head = Head::empty();
+    if !is_known_version(bytes) {
+        head.bad_version = Some(text(next_line(bytes).0).chars().take(40).collect());
+    }
     let mut length = None;
     for line in lines(bytes) {
         let Line::Field(name, value) = line else {

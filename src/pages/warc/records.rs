@@ -7,8 +7,8 @@
 use memchr::memmem;
 
 use super::{
-    page,
-    record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    Format, page,
+    record_head::{self, HeadEnd, MAGIC},
     revisits,
     window::{Ending, Source, Window},
 };
@@ -20,9 +20,6 @@ use crate::{
 
 /// Bytes of line ends between two records that [`landing`] examines.
 const TRAILER_BYTES: usize = 1024;
-
-/// Bytes after a record from which [`landing`] decides.
-const LANDING_BYTES: usize = TRAILER_BYTES + LOOK_BYTES;
 
 /// Bytes within which the head of a member is expected to end.
 const MEMBER_HEAD_BYTES: u64 = 64;
@@ -86,11 +83,17 @@ pub(super) struct Records<'o, 'r, 's, S> {
     /// Start of the record that follows the last one read, or the end of the source.
     pub end: u64,
     far_claims: u32,
+    format: Format,
 }
 
 impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
-    pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>) -> Self {
-        Records { window, out, first: None, last: None, end: 0, far_claims: 0 }
+    pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>, format: Format) -> Self {
+        Records { window, out, first: None, last: None, end: 0, far_claims: 0, format }
+    }
+
+    /// Bytes after a record from which [`landing`] decides.
+    fn landing_bytes(&self) -> usize {
+        TRAILER_BYTES + self.format.look_bytes()
     }
 
     /// Reads records, beginning with the one at `next`, as long as they start before `until`; bytes between and after
@@ -110,7 +113,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     pub fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
         let mut at = from.max(self.window.base());
         while at < until {
-            match memmem::find(self.window.get(at, u64::MAX), MAGIC) {
+            match self.format.next_candidate(self.window.get(at, u64::MAX)) {
                 Some(i) => {
                     let found = at + i as u64;
                     if self.starts(found)? && !self.swallowed(found) {
@@ -120,8 +123,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 }
                 None => {
                     let end = self.window.end();
-                    at = at.max(end.saturating_sub(MAGIC.len() as u64 - 1));
-                    let most = self.out.limits.record_bytes + LANDING_BYTES as u64;
+                    at = at.max(end.saturating_sub(self.format.straddling_bytes()));
+                    let most = self.out.limits.record_bytes + self.landing_bytes() as u64;
                     if keep.is_none_or(|keep| end.saturating_sub(keep) > most) {
                         self.window.forget(at.saturating_sub(MEMBER_HEAD_BYTES));
                     }
@@ -136,9 +139,9 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Whether a record starts at `at`.
     fn starts(&mut self, at: u64) -> Result<bool> {
-        let look = at + LOOK_BYTES as u64;
+        let look = at + self.format.look_bytes() as u64;
         self.window.fill(look)?;
-        Ok(record_head::starts(self.window.get(at, look)))
+        Ok(self.format.starts(self.window.get(at, look)))
     }
 
     /// Whether the record at `at` lies in a member of its own, which a damaged member has decoded as if it were its
@@ -165,7 +168,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         if self.starts(from)? {
             return Ok(Some(from));
         }
-        let held = self.window.get(from, from + LOOK_BYTES as u64);
+        let held = self.window.get(from, from + record_head::LOOK_BYTES as u64);
         let about = match held.starts_with(MAGIC) {
             true if held.starts_with(b"WARC/1.") || held.starts_with(b"WARC/0.") => Reason::BadHeader,
             true => Reason::BadVersion,
@@ -227,8 +230,12 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let most = self.out.limits.head_bytes;
         loop {
             let bytes = self.window.get(start, start + most);
-            match record_head::head_end(bytes) {
-                HeadEnd::At(length) => return Ok(Ok((record_head::parse(&bytes[..length]), start + length as u64))),
+            match self.format.head_end(bytes) {
+                HeadEnd::At(length) => {
+                    let not_one = || (Reason::BadHeader, "the line is not that of a record".to_owned());
+                    let head = self.format.parse(&bytes[..length]).ok_or_else(not_one);
+                    return Ok(head.map(|head| (head, start + length as u64)));
+                }
                 HeadEnd::Another(_) => {
                     return Ok(Err((Reason::BadHeader, "another record starts within the head".to_owned())));
                 }
@@ -252,19 +259,20 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Examines what follows position `claimed`, which is in the window.
     fn landing(&mut self, claimed: u64) -> Result<Option<(u64, Next)>> {
-        let to = claimed + LANDING_BYTES as u64;
+        let to = claimed + self.landing_bytes() as u64;
         self.window.fill(to)?;
         let bytes = self.window.get(claimed, to);
         let last = self.window.ended().is_some() && claimed + bytes.len() as u64 == self.window.end();
-        Ok(landing(claimed, bytes, last))
+        Ok(landing(self.format, claimed, bytes, last))
     }
 
     /// Skips a record that claims to be over the limit, if it is: returns what follows. Otherwise returns `None`.
     fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
         let limit = self.out.limits.record_bytes;
         let next = if self.far_claims < FAR_CLAIMS {
-            match self.window.source.peek(claimed, LANDING_BYTES)? {
-                Some((bytes, last)) => landing(claimed, &bytes, last),
+            let landing_bytes = self.landing_bytes();
+            match self.window.source.peek(claimed, landing_bytes)? {
+                Some((bytes, last)) => landing(self.format, claimed, &bytes, last),
                 None if self.window.fill(body + limit + 1)? => {
                     self.window.seek(claimed)?;
                     let landed = if self.window.fill(claimed)? { self.landing(claimed)? } else { None };
@@ -338,6 +346,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let offset = self.window.source.offset(start);
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
         let payload = self.window.get(body, to);
+        let head = &*self.format.settle(head, payload);
         match page::page(head, payload, mended, self.out.limits) {
             Ok(page) => {
                 let is_other = self.out.digests == Digests::Check
@@ -383,9 +392,9 @@ fn broken_off(ended: Option<Ending>) -> Option<Reason> {
 /// Judges whether a record may end at `claimed`, from the bytes there and whether they are the last; returns where its
 /// payload ends and what follows.
 ///
-/// It may if only line ends separate it from the next record or from the end, or if two line ends follow, whatever
-/// comes after them. A length up to two bytes short is forgiven: old versions of wget wrote such lengths.
-fn landing(claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
+/// It may if only line ends separate it from the next record or from the end, or if two line ends follow (in ARC one),
+/// whatever comes after them. A length up to two bytes short is forgiven: old versions of wget wrote such lengths.
+fn landing(format: Format, claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
     (0..=2).find_map(|short: usize| {
         let behind = bytes.get(short..)?;
         let blank = behind.iter().take(TRAILER_BYTES).take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
@@ -393,9 +402,9 @@ fn landing(claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
         let (to, at) = (claimed + short as u64, claimed + (short + blank) as u64);
         let next = if last && blank == behind.len() {
             Next::End(at)
-        } else if (short == 0 || line_ends >= 2) && record_head::starts(&behind[blank..]) {
+        } else if (short == 0 || line_ends >= 2) && format.starts(&behind[blank..]) {
             Next::Record(at)
-        } else if short == 0 && line_ends >= 2 {
+        } else if short == 0 && line_ends >= format.line_ends() {
             Next::Gap(at)
         } else {
             return None;
@@ -421,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_record_ends_before_another_one_or_the_end_or_a_blank_line() {
-        let at = |bytes: &str, last| landing(100, bytes.as_bytes(), last);
+        let at = |bytes: &str, last| landing(Format::Warc, 100, bytes.as_bytes(), last);
         assert_eq!(at(&format!("\r\n\r\n{NEXT}"), false), Some((100, Next::Record(104))));
         assert_eq!(at(NEXT, false), Some((100, Next::Record(100))));
         assert_eq!(at("", true), Some((100, Next::End(100))));
@@ -434,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_length_up_to_two_bytes_short_is_forgiven() {
-        let at = |bytes: &str, last| landing(100, bytes.as_bytes(), last);
+        let at = |bytes: &str, last| landing(Format::Warc, 100, bytes.as_bytes(), last);
         assert_eq!(at(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
         assert_eq!(at(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));
         assert_eq!(at(&format!("ml>\n\n{NEXT}"), false), None);

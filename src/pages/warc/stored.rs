@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::{
-    BLOCK_BYTES, Blocks, Compression,
+    BLOCK_BYTES, Blocks, Compression, Format,
     decoder::Decoder,
     fields::{Line, lines, text},
     http, members, probe,
@@ -94,9 +94,9 @@ impl<'f> StoredRecords<'f> {
     /// Those of `file`.
     pub fn open(file: &'f dyn ReadAt, limits: &Limits) -> Result<Option<StoredRecords<'f>>> {
         let compression = match probe(file)? {
-            Some(compression) => compression,
+            Some((Format::Warc, compression)) => compression,
             None if file.is_empty() => Compression::Plain,
-            None => return Ok(None),
+            Some((Format::Arc, _)) | None => return Ok(None),
         };
         let mut blocks = Blocks::new(file, BLOCK_BYTES);
         let dictionary = match compression {

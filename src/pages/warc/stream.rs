@@ -1,0 +1,76 @@
+//! Records in a stream of decoded bytes, which can be read once and from its start only.
+
+use std::io::Read;
+
+use super::Format;
+use super::records::{Out, Records};
+use super::window::{Buffer, Ending, Source, Window};
+use super::{RangeEnd, record_head};
+use crate::error::Result;
+use crate::pages::decoded::sort_out;
+use crate::pages::record::Reason;
+
+/// Bytes requested at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Bytes by which the format is told.
+const GLANCE_BYTES: u64 = record_head::LOOK_BYTES as u64;
+
+/// Reads the records of a stream; their offsets and lengths are those of decoded bytes.
+pub(super) fn read(stream: impl Read, out: &mut Out) -> Result<RangeEnd> {
+    let mut window = Window::new(Decoded(stream), Buffer::default(), 0, None);
+    window.fill(GLANCE_BYTES)?;
+    let start = window.get(0, GLANCE_BYTES).trim_ascii_start();
+    let format = if Format::Arc.begins(start) { Format::Arc } else { Format::Warc };
+    let mut records = Records::new(window, out, format);
+    let first = records.gap(0)?;
+    records.run(first, u64::MAX)?;
+    let (first_start, last_start, end) = (records.first, records.last, records.end);
+    Ok(RangeEnd { first_start, last_start, end, records: out.found })
+}
+
+struct Decoded<R>(R);
+
+impl<R: Read> Source for Decoded<R> {
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
+        let ending = match self.0.read(to.room(CHUNK_BYTES)) {
+            Ok(0) => Ending::Member,
+            Ok(count) => {
+                to.advance(count);
+                return Ok(None);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(None),
+            Err(error) => match sort_out(error)?.0 {
+                Reason::Truncated => Ending::Cut,
+                Reason::DecodedTooLarge => Ending::Bomb,
+                _ => Ending::Damaged,
+            },
+        };
+        Ok(Some(ending))
+    }
+
+    fn jump(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn peek(&mut self, _: u64, _: usize) -> Result<Option<(Vec<u8>, bool)>> {
+        Ok(None)
+    }
+
+    /// Unknown; small enough to be added to a position.
+    fn longest(&self) -> u64 {
+        u64::MAX / 4
+    }
+
+    fn member_magic(&self) -> Option<&'static [u8]> {
+        None
+    }
+
+    fn offset(&self, position: u64) -> u64 {
+        position
+    }
+
+    fn length(&self, from: u64, to: u64, _: bool) -> u64 {
+        to - from
+    }
+}

@@ -1,0 +1,235 @@
+//! Web archives within a zip archive, as WACZ packs them, which are read where they lie.
+//!
+//! WACZ wants its WARC files stored, not compressed once more, so that each of them is a range of the zip file and is
+//! read like a file of its own: in pieces, by several workers, from object stores. Any zip archive with such entries is
+//! read, wherever in it they are; of its other entries (indexes, lists of pages, logs) only the names are read.
+//!
+//! A zip archive within a zip archive (a package of several WACZ files) is opened likewise, but none within that.
+
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::{Deref, Range};
+
+use zip::CompressionMethod;
+use zip::read::ZipArchive;
+use zip::result::ZipError;
+
+use super::detect::{claims_archive, is_zip_name};
+use crate::error::{Error, Result};
+use crate::read_at::ReadAt;
+
+/// Bytes of the directory read at once.
+const BUFFER: usize = 64 << 10;
+
+/// A web archive in a zip archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its name in the zip archive; after that of the inner archive and `!/`, if it is in one.
+    pub name: String,
+    /// Its bytes in the outermost file.
+    pub range: Range<u64>,
+}
+
+/// The web archives in a zip archive, ascending by name, or why they cannot be read.
+///
+/// # Errors
+/// Those of the file.
+///
+/// # Cost
+/// Reads the directory at the end of the file, and the head of each entry that is returned.
+pub(super) fn entries(file: &dyn ReadAt) -> Result<std::result::Result<Vec<Entry>, &'static str>> {
+    let mut found = Vec::new();
+    if let Err(reason) = add_entries(file, 0..file.len(), "", &mut found)? {
+        return Ok(Err(reason));
+    }
+    if found.is_empty() {
+        return Ok(Err("a zip archive with no WARC or ARC file in it; unpack it, or give the files that it lists"));
+    }
+    found.sort_by(|x, y| x.name.cmp(&y.name));
+    Ok(Ok(found))
+}
+
+/// Adds the web archives of the zip archive at `within`; `outer` is the start of their names.
+fn add_entries(
+    file: &dyn ReadAt,
+    within: Range<u64>,
+    outer: &str,
+    found: &mut Vec<Entry>,
+) -> Result<std::result::Result<(), &'static str>> {
+    let slice = Slice { file, range: within.clone() };
+    let mut directory = match ZipArchive::new(BufReader::with_capacity(BUFFER, Cursor { file: &slice, at: 0 })) {
+        Ok(directory) => directory,
+        Err(error) => return damaged(error).map(Err),
+    };
+    let names: Vec<String> = directory.file_names_raw().map(|raw| String::from_utf8_lossy(raw).into()).collect();
+    for (number, name) in names.into_iter().enumerate() {
+        let is_zip = is_zip_name(&name);
+        if !claims_archive(&name) && !is_zip {
+            continue;
+        }
+        let entry = match directory.by_index_raw(number) {
+            Ok(entry) => entry,
+            Err(error) => return damaged(error).map(Err),
+        };
+        if entry.encrypted() {
+            return Ok(Err("a zip archive with encrypted WARC files; decrypt it"));
+        }
+        if entry.compression() != CompressionMethod::Stored {
+            return Ok(Err("a zip archive whose WARC files are compressed once more, against the WACZ standard; \
+                           unpack it, and give the files"));
+        }
+        let Some(start) = entry.data_start() else { return Ok(Err(DAMAGED)) };
+        let Some(end) = start.checked_add(entry.compressed_size()).filter(|&end| end <= slice.len()) else {
+            return Ok(Err(DAMAGED));
+        };
+        let (name, range) = (format!("{outer}{name}"), within.start + start..within.start + end);
+        match is_zip {
+            false => found.push(Entry { name, range }),
+            true if !outer.is_empty() => return Ok(Err("zip archives nested three deep; unpack the outer ones")),
+            true => {
+                if let Err(reason) = add_entries(file, range, &format!("{name}!/"), found)? {
+                    return Ok(Err(reason));
+                }
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off; fetch it again";
+
+/// Tells a failure of the store from a damaged archive.
+fn damaged(error: ZipError) -> Result<&'static str> {
+    let ZipError::Io(error) = error else { return Ok(DAMAGED) };
+    match error.into_inner().map(|inner| inner.downcast::<Error>()) {
+        Some(Ok(failure)) => Err(*failure),
+        _ => Ok(DAMAGED),
+    }
+}
+
+/// A range of a file as a file.
+pub(super) struct Slice<F> {
+    pub file: F,
+    pub range: Range<u64>,
+}
+
+impl<F: Deref<Target: ReadAt> + Send + Sync> ReadAt for Slice<F> {
+    fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let left = self.len().saturating_sub(offset);
+        self.file.read_at(self.range.start + offset.min(self.len()), left.min(length as u64) as usize)
+    }
+}
+
+/// A file as the zip crate wants it. A failure of the store is an [`io::Error`] that contains our [`Error`].
+struct Cursor<'a> {
+    file: &'a dyn ReadAt,
+    at: u64,
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(self.at, into.len()).map_err(io::Error::other)?;
+        into[..bytes.len()].copy_from_slice(&bytes);
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+}
+
+impl Seek for Cursor<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.file.len().checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+    use zip::write::{SimpleFileOptions, ZipWriter};
+
+    use super::*;
+    use crate::pages::memory::Memory;
+
+    fn packed(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
+        let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+        for (name, bytes) in files {
+            let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
+            zip.start_file(*name, stored).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn read(bytes: &[u8]) -> std::result::Result<Vec<(String, Vec<u8>)>, &'static str> {
+        let contents =
+            |entry: Entry| (entry.name, bytes[entry.range.start as usize..entry.range.end as usize].to_vec());
+        Ok(entries(&Memory(bytes.to_vec())).unwrap()?.into_iter().map(contents).collect())
+    }
+
+    #[test]
+    fn archives_are_found_where_they_lie_and_others_are_passed_over() {
+        let files: [(&str, &[u8]); 4] =
+            [("datapackage.json", b"{}"), ("archive/b.warc.gz", b"two"), ("archive/a.warc", b"one"), ("x/c.cdx", b"")];
+        let expected =
+            [("archive/a.warc".to_string(), b"one".to_vec()), ("archive/b.warc.gz".to_string(), b"two".to_vec())];
+        for large in [false, true] {
+            assert_eq!(read(&packed(&files, large)).unwrap(), expected, "zip64: {large}");
+        }
+        // Some zip files have bytes before the first entry, such as a program that unpacks them.
+        assert_eq!(read(&[b"some bytes".to_vec(), packed(&files, false)].concat()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_package_of_packages_is_opened_once_more_but_not_twice() {
+        let inner = packed(&[("archive/a.warc", b"one")], false);
+        let outer = packed(&[("datapackage.json", b"{}"), ("1.wacz", &inner)], false);
+        assert_eq!(read(&outer).unwrap(), [("1.wacz!/archive/a.warc".to_string(), b"one".to_vec())]);
+        assert!(read(&packed(&[("2.wacz", &outer)], false)).unwrap_err().contains("nested"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let good = packed(&[("archive/a.warc", b"one"), ("b", b"x")], false);
+        let mut deflated = good.clone();
+        let mut encrypted = good.clone();
+        let directory = memchr::memmem::find(&good, b"PK\x01\x02").unwrap();
+        deflated[directory + 10] = 8;
+        encrypted[directory + 8] |= 1;
+        let mut far = good.clone();
+        far[directory + 20..directory + 28].fill(0x7f);
+        for (bytes, words) in [
+            (deflated, "compressed once more"),
+            (encrypted, "encrypted"),
+            (far, "damaged"),
+            (good[..good.len() - 30].to_vec(), "damaged"),
+            (b"PK\x03\x04".to_vec(), "damaged"),
+            (packed(&[("a.txt", b"x")], false), "no WARC"),
+            (packed(&[], false), "no WARC"),
+        ] {
+            assert!(read(&bytes).unwrap_err().contains(words), "{words}: {:?}", read(&bytes));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damage_never_leads_beyond_the_file(place in 0usize..400, byte: u8, cut in 0usize..400) {
+            let mut bytes = packed(&[("archive/a.warc", b"one"), ("1.wacz", &packed(&[("b.warc", b"two")], true))], true);
+            let place = place % bytes.len();
+            bytes[place] = byte;
+            bytes.truncate(bytes.len() - cut % 50);
+            if let Ok(found) = entries(&Memory(bytes.clone())).unwrap() {
+                prop_assert!(found.iter().all(|entry| entry.range.end <= bytes.len() as u64));
+            }
+        }
+    }
+}
