@@ -8,7 +8,6 @@ use crate::archive::{self, Effort, Near, NearSummary, Records, Settings, Summary
 use crate::console::{print, tell};
 use crate::error::Result;
 use crate::storage::location::Location;
-use crate::storage::manifest;
 
 const ARCHIVE_EXAMPLES: &str = "\
 Examples:
@@ -36,10 +35,7 @@ struct EffortArgs {
 impl EffortArgs {
     fn resolve(self) -> Effort {
         Effort {
-            workers: match self.workers {
-                Some(workers) => workers.into(),
-                None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-            },
+            workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: self.spill.unwrap_or_else(std::env::temp_dir),
         }
@@ -82,7 +78,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let near = args.run.map(|run| Near { run, write: args.near });
     let settings = Settings { inputs: args.inputs, output: args.output, near, effort: args.effort.resolve() };
     let folder = Location::parse(&settings.output)?;
-    let work = signals::StoppableWork::begin(move || left(&folder));
+    let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let summary = archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
     let Records { read, copied, revisits, near } = summary.records;
@@ -130,7 +126,7 @@ fn table(summary: &Summary) -> String {
 
 pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let folder = Location::parse(&args.output)?;
-    let work = signals::StoppableWork::begin(move || left(&folder));
+    let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let restored = archive::restore(&args.archive, &args.output, &args.effort.resolve());
     let restored = restored.map_err(|error| work.explain(error))?;
@@ -145,13 +141,4 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
         args.output
     ));
     Ok(())
-}
-
-/// What there is when the work has been stopped.
-fn left(folder: &Location) -> String {
-    match folder.join(manifest::NAME).and_then(|manifest| manifest.exists()) {
-        Ok(true) => format!("the result was committed before: {folder}"),
-        Ok(false) => format!("no result in {folder}: run it again"),
-        Err(_) => format!("look for {} in {folder} before running again", manifest::NAME),
-    }
 }

@@ -12,7 +12,6 @@ use crate::job::Limits;
 use crate::minhash::bands::Bands;
 use crate::minhash::shingles::Shingling;
 use crate::storage::location::Location;
-use crate::storage::manifest;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,10 +135,7 @@ impl Args {
             annotate: self.annotate.then_some(self.annotate_prefix),
             max_bad: share("--max-bad", self.max_bad, 0.0)?,
             limits: Limits { record_bytes: self.max_record, ..Limits::default() },
-            workers: match self.workers {
-                Some(workers) => workers.into(),
-                None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-            },
+            workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: self.spill.unwrap_or_else(std::env::temp_dir),
         })
@@ -149,20 +145,11 @@ impl Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let settings = args.settings()?;
     let folder = Location::parse(&settings.output)?;
-    let work = signals::StoppableWork::begin(move || left(&folder));
+    let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let summary = dedup::run(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
-}
-
-/// What there is when the work has been stopped.
-fn left(folder: &Location) -> String {
-    match folder.join(manifest::NAME).and_then(|manifest| manifest.exists()) {
-        Ok(true) => format!("the result was committed before: {folder}"),
-        Ok(false) => format!("no result in {folder}: run it again"),
-        Err(_) => format!("look for {} in {folder} before running again", manifest::NAME),
-    }
 }
 
 /// Reports the totals on stderr.

@@ -148,15 +148,17 @@ impl WorkerArgs {
     fn resolve(&self) -> Result<(Cluster, usize)> {
         let cluster = match &self.cluster {
             Some(path) => Cluster::load(path)?,
-            None => Cluster::local(match self.workers {
-                Some(workers) => usize::from(workers),
-                None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-            }),
+            None => Cluster::local(threads(self.workers)),
         };
         let process = self.process.unwrap_or(0);
         cluster.check_process(process)?;
         Ok((cluster, process))
     }
+}
+
+/// Threads that are asked for; all cores of this machine if none are.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
 }
 
 /// Parses the process's arguments and runs the command; the exit code is the contract's.

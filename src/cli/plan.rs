@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
-    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let workers = super::threads(None);
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     if let Some(told) = work.side_files.told() {
         tell(told);

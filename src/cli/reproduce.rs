@@ -73,9 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         truth: args.truth,
         work: work.path().to_path_buf(),
         output: args.output,
-        workers: args
-            .workers
-            .map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from),
+        workers: super::threads(args.workers),
     };
     let rows = (entry.run)(&options)?;
     if args.json {

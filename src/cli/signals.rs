@@ -9,6 +9,8 @@ use crate::console::tell;
 use crate::engine::interrupt;
 use crate::error::Error;
 use crate::leftovers::exit;
+use crate::storage::location::Location;
+use crate::storage::manifest;
 
 type Left = Box<dyn Fn() -> String + Send>;
 
@@ -44,6 +46,15 @@ impl StoppableWork {
     pub(super) fn begin(left: impl Fn() -> String + Send + 'static) -> StoppableWork {
         *work() = Some(Box::new(left));
         StoppableWork
+    }
+
+    /// Begins work whose result is in `folder` once its manifest is, and that starts anew otherwise.
+    pub(super) fn writing(folder: Location) -> StoppableWork {
+        StoppableWork::begin(move || match folder.join(manifest::NAME).and_then(|manifest| manifest.exists()) {
+            Ok(true) => format!("the result was committed before: {folder}"),
+            Ok(false) => format!("no result in {folder}: run it again"),
+            Err(_) => format!("look for {} in {folder} before running again", manifest::NAME),
+        })
     }
 
     /// Says of an error by which the work was stopped what is left now.

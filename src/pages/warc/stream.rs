@@ -61,16 +61,4 @@ impl<R: Read> Source for Decoded<R> {
     fn longest(&self) -> u64 {
         u64::MAX / 4
     }
-
-    fn member_magic(&self) -> Option<&'static [u8]> {
-        None
-    }
-
-    fn offset(&self, position: u64) -> u64 {
-        position
-    }
-
-    fn length(&self, from: u64, to: u64, _: bool) -> u64 {
-        to - from
-    }
 }

@@ -77,14 +77,20 @@ pub(super) trait Source {
     fn longest(&self) -> u64;
 
     /// First bytes of a member, if this is a decoded one.
-    fn member_magic(&self) -> Option<&'static [u8]>;
+    fn member_magic(&self) -> Option<&'static [u8]> {
+        None
+    }
 
     /// Position in the file of the record that starts at `position`.
-    fn offset(&self, position: u64) -> u64;
+    fn offset(&self, position: u64) -> u64 {
+        position
+    }
 
     /// Bytes of the file that the record at `from..to` occupies, 0 if unknown; `last` means that the source ends with
     /// it.
-    fn length(&self, from: u64, to: u64, last: bool) -> u64;
+    fn length(&self, from: u64, to: u64, _last: bool) -> u64 {
+        to - from
+    }
 }
 
 /// A plain file, from some position on.
@@ -115,18 +121,6 @@ impl Source for Plain<'_, '_> {
 
     fn longest(&self) -> u64 {
         self.blocks.len()
-    }
-
-    fn member_magic(&self) -> Option<&'static [u8]> {
-        None
-    }
-
-    fn offset(&self, position: u64) -> u64 {
-        position
-    }
-
-    fn length(&self, from: u64, to: u64, _: bool) -> u64 {
-        to - from
     }
 }
 
