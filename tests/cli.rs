@@ -1,6 +1,7 @@
 use std::process::{Child, Command};
 
-use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=800&seed=7";
 
@@ -16,7 +17,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     for workers in ["1", "2", "3"] {
         succeed(&[&["run", "--workers", workers, "--output", &at(workers)], &common[..]].concat());
     }
-    let cluster = cluster_file(folder.path(), 2, &free_addresses::<2>());
+    let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let children = ["0", "1"].map(|process| {
         let arguments = ["run", "--cluster", &cluster, "--process", process, "--output", &at("2x2")];
         webtwin(&[&arguments[..], &common[..]].concat()).spawn().unwrap()
@@ -188,7 +189,7 @@ fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
 #[test]
 fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let start = |process: &str, setting: &str| -> Child {
         let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
@@ -205,7 +206,7 @@ fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
 #[test]
 fn processes_that_cut_the_input_differently_are_told_which_setting_differs() {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let children = [("0", "65536"), ("1", "131072")].map(|(process, bytes)| {
         let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
@@ -223,7 +224,7 @@ fn processes_that_cut_the_input_differently_are_told_which_setting_differs() {
 #[test]
 fn a_process_that_fails_ends_the_run_on_every_process_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster_file(folder.path(), 1, &free_addresses::<2>());
+    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let bad = folder.path().join("bad.jsonl").to_str().unwrap().to_string();
     std::fs::write(&bad, "no json\n".repeat(10)).unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();

@@ -2,7 +2,8 @@ use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
 use crate::containers::zipped;
-use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
 /// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
@@ -106,7 +107,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
         }
         assert!(found == bare, "{input} {workers}");
     }
-    let cluster = cluster_file(folder.path(), 2, &free_addresses::<2>());
+    let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let processes = ["0", "1"].map(|process| {
         let at_process = ["run", "--cluster", &cluster, "--process", process];
         webtwin(&[&at_process[..], &["--input", &at("crawl/"), "--output", &at("2x2")]].concat()).spawn().unwrap()

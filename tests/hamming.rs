@@ -10,7 +10,8 @@ use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
 use webtwin::storage::table::{Table, decode};
 
-use crate::support::program::{fail, files, succeed, webtwin};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, succeed, webtwin};
 
 pub(crate) fn table(folder: &str, name: &str) -> Table {
     let folder = Location::parse(folder).unwrap();
@@ -121,12 +122,8 @@ fn two_by_two_processes_write_the_bytes_of_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let from = raw(folder.path(), "f.u64", &fingerprints(3, 2000));
-    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    let addresses = listeners.map(|listener| listener.local_addr().unwrap().to_string());
-    let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
-    std::fs::write(at("cluster.toml"), format!("workers = 2\ndeadline = \"20s\"\n{processes}")).unwrap();
+    let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let both = |arguments: &[&str]| {
-        let cluster = at("cluster.toml");
         let running = ["0", "1"].map(|process| {
             webtwin(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
         });

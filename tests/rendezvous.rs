@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::support::ports::reserved_address;
 use proptest::prelude::*;
 use webtwin::engine::handshake::Identity;
 use webtwin::engine::heartbeat::Heartbeat;
@@ -18,19 +19,11 @@ use webtwin::error::{Error, Result};
 
 const JOB: [u8; 32] = [7; 32];
 
-/// A cluster on loopback ports that are free now. Taken with a guard, since another test could be given the same ports.
+/// A cluster on loopback.
 pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> Cluster {
-    static HANDED_OUT: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-    let mut handed_out = HANDED_OUT.lock().unwrap();
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
-    let mut found = 0;
-    while processes > 1 && found < processes {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if !handed_out.contains(&port) {
-            handed_out.push(port);
-            text += &format!("[[process]]\naddress = \"127.0.0.1:{port}\"\n");
-            found += 1;
-        }
+    for _ in 0..if processes > 1 { processes } else { 0 } {
+        text += &format!("[[process]]\naddress = {:?}\n", reserved_address());
     }
     Cluster::parse(&text, "test.toml", Path::new("")).unwrap()
 }

@@ -1,7 +1,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::support::program::{cluster_file, fail, files, free_addresses, said, succeed, webtwin};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
 /// A crawl of many small work items, and the bytes of its result.
 pub(crate) struct Crawl {
@@ -152,7 +153,7 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
 fn processes_find_their_own_records_again() {
     let crawl = Crawl::new(800);
     let start = |more: &[&str]| {
-        let cluster = cluster_file(crawl.folder.path(), 1, &free_addresses::<2>());
+        let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
         let children = ["0", "1"].map(|process| {
             // Each its own disk.
             let disk = format!("effort.records={}", crawl.at(&format!("disk-{process}")));

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::ports::reserved_address;
 use webtwin::pages::detect::is_html;
 use webtwin::read_at::ReadAt;
 use webtwin::storage::expand::expand_with;
@@ -32,7 +33,7 @@ impl Moto {
             println!("skipped: moto is not installed");
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port: u16 = reserved_address().rsplit(':').next().unwrap().parse().unwrap();
         let child = Command::new("python3")
             .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())

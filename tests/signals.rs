@@ -5,7 +5,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::resume::{Crawl, records};
-use crate::support::program::{cluster_file, files, free_addresses, said, succeed, webtwin};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, files, said, succeed, webtwin};
 
 fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
@@ -53,7 +54,7 @@ fn a_run_that_is_told_to_end_says_what_is_left_and_goes_on_from_there() {
 fn a_process_that_is_told_to_end_tells_its_peers_and_all_end_alike() {
     let crawl = Crawl::new(6000);
     let out = crawl.folder.path().join("stopped");
-    let cluster = cluster_file(crawl.folder.path(), 1, &free_addresses::<2>());
+    let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let start = |process| {
         let more = ["--resume", "--cluster", &cluster, "--process", process];
         webtwin(&crawl.run("stopped", &more)).spawn().unwrap()
@@ -73,7 +74,7 @@ fn a_process_that_is_told_to_end_tells_its_peers_and_all_end_alike() {
 fn a_process_that_waits_for_others_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let addresses = free_addresses::<2>();
+    let addresses = [(); 2].map(|()| reserved_address());
     let cluster = cluster_file(folder.path(), 1, &addresses);
     let input = "synth://?pages=100&seed=1";
     let arguments = ["run", "--input", input, "--output", out.to_str().unwrap(), "--cluster", &cluster];

@@ -3,6 +3,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use super::ports::reserved_address;
+
 /// The program, with its output kept and nothing to read.
 pub(crate) fn webtwin(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
@@ -73,12 +75,6 @@ pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Ve
     found
 }
 
-/// Addresses on loopback that were free a moment ago.
-pub(crate) fn free_addresses<const N: usize>() -> [String; N] {
-    let listeners = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().to_string())
-}
-
 /// Writes a cluster file of these addresses; returns its path.
 pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) -> String {
     let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
@@ -100,7 +96,7 @@ pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -
         }
         assert!(files(&at(workers)) == files(&at("1")), "{name} on {workers} workers");
     }
-    let cluster = cluster_file(folder, 2, &free_addresses::<2>());
+    let cluster = cluster_file(folder, 2, &[(); 2].map(|()| reserved_address()));
     let processes = ["0", "1"].map(|process| {
         let at_process = ["--output", &at("2x2"), "--cluster", &cluster, "--process", process];
         webtwin(&[run, &at_process[..]].concat()).spawn().unwrap()

@@ -7,6 +7,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::*;
+use ports::reserved_address;
+
+#[path = "../../../tests/support/ports.rs"]
+mod ports;
 
 /// No run here takes a tenth of it; one that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -102,11 +106,10 @@ fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
 
 /// What becomes of both processes.
 fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
-    let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let text = format!(
         "workers = 1\ndeadline = {deadline:?}\n[[process]]\naddress = \"{}\"\n[[process]]\naddress = \"{}\"\n",
-        port(),
-        port()
+        reserved_address(),
+        reserved_address()
     );
     let direct = Cluster::parse(&text, "test.toml", Path::new("")).unwrap();
     let mut detour = direct.clone();
