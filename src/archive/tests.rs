@@ -11,20 +11,7 @@ use super::*;
 use crate::job::Limits;
 use crate::pages::warc::Compression;
 use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
-use crate::read_at::ReadAt;
-
-struct Bytes(Vec<u8>);
-
-impl ReadAt for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let from = (offset as usize).min(self.0.len());
-        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
-    }
-}
+use crate::read_at::Bytes;
 
 /// What a file holds: records, decompressed, and other bytes as they are.
 #[derive(Default)]

@@ -33,8 +33,9 @@ use serde::{Deserialize, Serialize};
 use super::checked::{Checked, checks, checks_bytes};
 use super::permutation::Permutation;
 use super::scan::{packed, prefetch, scan};
-use super::sections::{self, Bytes, FileKind, Opened};
+use super::sections::{self, FileKind, Opened};
 use crate::error::{Error, Result};
+use crate::read_at::Bytes;
 
 /// Format of tables that this build writes and reads.
 pub const FORMAT: u32 = 2;

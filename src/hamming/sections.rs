@@ -23,22 +23,6 @@ const FIXED: usize = 16;
 /// Longest description that is read, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Bytes in memory (or mapped there) as a file.
-#[derive(Debug, Clone)]
-pub struct Bytes<T>(pub T);
-
-impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Bytes<T> {
-    fn len(&self) -> u64 {
-        self.0.as_ref().len() as u64
-    }
-
-    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let bytes = self.0.as_ref();
-        let from = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
-        Ok(bytes[from..from.saturating_add(length).min(bytes.len())].to_vec())
-    }
-}
-
 /// What tells a kind of file from others.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKind {

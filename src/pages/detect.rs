@@ -236,7 +236,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::pages::memory::Memory;
+    use crate::read_at::Bytes;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn found(bytes: &[u8], name: &str) -> Result<Kind> {
-        detect(&Memory(bytes.to_vec()), name)
+        detect(&Bytes(bytes.to_vec()), name)
     }
 
     #[test]

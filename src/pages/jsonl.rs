@@ -370,10 +370,10 @@ mod tests {
 
     use super::*;
     use crate::error::Error;
-    use crate::pages::memory::Memory;
+    use crate::read_at::Bytes;
 
     fn ranges(bytes: &[u8], cuts: &[u64], limits: &Limits) -> Vec<Found> {
-        let file = Memory(bytes.to_vec());
+        let file = Bytes(bytes.to_vec());
         let mut found = Vec::new();
         for cut in cuts.windows(2) {
             read_range(&file, cut[0]..cut[1], limits, &Fields::default(), &mut |one| {
@@ -391,7 +391,7 @@ mod tests {
 
     fn whole(bytes: &[u8], compression: Compression) -> Vec<Found> {
         let mut found = Vec::new();
-        read_whole(&Memory(bytes.to_vec()), compression, &Limits::default(), &Fields::default(), &mut |one| {
+        read_whole(&Bytes(bytes.to_vec()), compression, &Limits::default(), &Fields::default(), &mut |one| {
             found.push(one);
             Ok(())
         })

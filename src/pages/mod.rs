@@ -17,9 +17,6 @@ pub mod parquet_rows;
 pub mod record;
 pub mod warc;
 
-#[cfg(test)]
-pub mod memory;
-
 // Pages: canonical URLs, registered domains, text and links.
 pub mod charset;
 pub mod html;

@@ -250,7 +250,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::pages::memory::Memory;
+    use crate::read_at::Bytes;
 
     enum Data {
         Texts(Vec<Option<String>>),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn open(bytes: Vec<u8>) -> Result<ParquetRows> {
-        ParquetRows::open(Arc::new(Memory(bytes)), "x.parquet", &Fields::default())
+        ParquetRows::open(Arc::new(Bytes(bytes)), "x.parquet", &Fields::default())
     }
 
     fn read(rows: &ParquetRows, groups: Range<u64>) -> Vec<Found> {
@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn a_failing_store_ends_the_run_and_is_no_bad_group() {
-        struct Failing(Memory);
+        struct Failing(Bytes<Vec<u8>>);
         impl ReadAt for Failing {
             fn len(&self) -> u64 {
                 self.0.len()
@@ -484,7 +484,7 @@ mod tests {
                 }
             }
         }
-        let file = Arc::new(Failing(Memory(three_groups())));
+        let file = Arc::new(Failing(Bytes(three_groups())));
         let rows = ParquetRows::open(file, "x", &Fields::default()).unwrap();
         let end = rows.read_groups(0..3, &Limits::default(), &mut |_| Ok(()));
         assert_eq!(end.unwrap_err().exit_code(), 8);

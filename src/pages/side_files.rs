@@ -99,7 +99,7 @@ fn holds_pages(file: &dyn ReadAt, compression: Compression, name: &str, fields: 
 mod tests {
     use super::*;
     use crate::job::Job;
-    use crate::pages::memory::Memory;
+    use crate::read_at::Bytes;
 
     #[test]
     fn what_crawlers_leave_beside_a_crawl_is_told_from_crawls() {
@@ -130,7 +130,7 @@ mod tests {
             ("a line without end", "a.json", &long, Some(true)),
             ("nothing", "a.log", "", Some(true)),
         ] {
-            let found = recognise_found(&Memory(content.as_bytes().to_vec()), name, &Job::default().input.fields);
+            let found = recognise_found(&Bytes(content.as_bytes().to_vec()), name, &Job::default().input.fields);
             assert_eq!(found.ok().map(|kind| kind.is_ok()), is_crawl, "{what}");
         }
     }

@@ -158,7 +158,7 @@ mod tests {
     use zip::write::{SimpleFileOptions, ZipWriter};
 
     use super::*;
-    use crate::pages::memory::Memory;
+    use crate::read_at::Bytes;
 
     fn packed(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
         let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
@@ -173,7 +173,7 @@ mod tests {
     fn read(bytes: &[u8]) -> std::result::Result<Vec<(String, Vec<u8>)>, &'static str> {
         let contents =
             |entry: Entry| (entry.name, bytes[entry.range.start as usize..entry.range.end as usize].to_vec());
-        Ok(entries(&Memory(bytes.to_vec())).unwrap()?.into_iter().map(contents).collect())
+        Ok(entries(&Bytes(bytes.to_vec())).unwrap()?.into_iter().map(contents).collect())
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             let place = place % bytes.len();
             bytes[place] = byte;
             bytes.truncate(bytes.len() - cut % 50);
-            if let Ok(found) = entries(&Memory(bytes.clone())).unwrap() {
+            if let Ok(found) = entries(&Bytes(bytes.clone())).unwrap() {
                 prop_assert!(found.iter().all(|entry| entry.range.end <= bytes.len() as u64));
             }
         }

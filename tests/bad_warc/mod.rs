@@ -15,26 +15,13 @@ use webtwin::{
         record::Found,
         warc::{Compression, Format, looks_like, probe, read_range, settle},
     },
-    read_at::ReadAt,
+    read_at::{Bytes, ReadAt},
 };
 
 use cases::Case;
 
-struct Bytes(Vec<u8>);
-
-impl ReadAt for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let from = (offset as usize).min(self.0.len());
-        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
-    }
-}
-
 /// Reads `file` in ranges of `range_bytes`, as a run does.
-fn read(file: &Bytes, range_bytes: u64) -> Vec<Found> {
+fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<Found> {
     let mut by_range = Vec::new();
     let mut ends = Vec::new();
     for start in (0..file.len()).step_by(range_bytes as usize) {
@@ -186,7 +173,7 @@ fn an_oversized_plain_record_is_passed_over_unread() {
 
 /// A file that counts what is read of it.
 struct Counted {
-    bytes: Bytes,
+    bytes: Bytes<Vec<u8>>,
     read: AtomicU64,
 }
 

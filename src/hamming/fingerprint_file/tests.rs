@@ -3,11 +3,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::super::coding::tests::fingerprints;
-use super::super::sections::Bytes;
 use super::*;
 use crate::error::{Error, Result};
 use crate::job::Coder;
-use crate::read_at::ReadAt;
+use crate::read_at::{Bytes, ReadAt};
 
 fn open(bytes: &[u8]) -> Result<FingerprintFile> {
     FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes.to_vec())))

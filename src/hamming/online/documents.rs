@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::checked::{Checked, checks, checks_bytes};
 use super::super::permutation::Permutation;
-use super::super::sections::{self, Bytes, FileKind, Opened};
+use super::super::sections::{self, FileKind, Opened};
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::read_at::Bytes;
 
 /// Format of this file that this build writes and reads.
 pub const FORMAT: u32 = 2;

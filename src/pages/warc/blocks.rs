@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pages::warc::tests::Bytes;
+    use crate::read_at::Bytes;
 
     proptest! {
         #[test]

@@ -300,7 +300,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pages::warc::tests::Bytes;
+    use crate::read_at::Bytes;
 
     /// What a file holds, one string an entry.
     #[derive(Default)]

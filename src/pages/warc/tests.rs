@@ -5,20 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::pages::record::Found;
-
-/// A file in memory.
-pub(super) struct Bytes(pub Vec<u8>);
-
-impl ReadAt for Bytes {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let from = (offset as usize).min(self.0.len());
-        Ok(self.0[from..(from + length).min(self.0.len())].to_vec())
-    }
-}
+use crate::read_at::Bytes;
 
 fn out<'r, 's>(limits: &'r Limits, sink: &'r mut Sink<'s>) -> Out<'r, 's> {
     Out { limits, digests: Digests::Check, sink, found: 0 }
