@@ -139,10 +139,13 @@ impl WaysThrough {
     fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: Scope) -> Result<()> {
         self.part.start(entry);
         self.part.settle(scope);
-        while scope == Scope::AllLinks {
+        if scope == Scope::WithinHosts {
+            return Ok(());
+        }
+        loop {
             let leaving = self.part.leave();
             if net.sum("better ways", [leaving.len() as u64])? == [0] {
-                break;
+                return Ok(());
             }
             let owners = self.owners;
             let part = &mut self.part;
@@ -159,7 +162,6 @@ impl WaysThrough {
             )?;
             self.part.settle(scope);
         }
-        Ok(())
     }
 }
 
