@@ -466,11 +466,8 @@ mod tests {
             let narrow: BTreeSet<Page> = of(ROOT | SEED);
             let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
             let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();
-            let all = |_, _| true;
-            let within = |src: Page, dst: Page| host(src) == host(dst);
-            let crawlers: [(&BTreeSet<Page>, &dyn Fn(Page, Page) -> bool); 4] =
-                [(&wide, &all), (&wide, &within), (&middle, &all), (&narrow, &within)];
-            for (entries, follows) in crawlers {
+            for (entries, stays) in [(&wide, false), (&wide, true), (&middle, false), (&narrow, true)] {
+                let follows = |src: Page, dst: Page| !stays || host(src) == host(dst);
                 let before = visited(entries, &links, follows, &BTreeSet::new());
                 let after = visited(entries, &links, follows, &left);
                 let cut_off: Vec<_> = before.difference(&left).filter(|page| !after.contains(page)).collect();
