@@ -111,6 +111,30 @@ fn ways_in_and_pages_on_the_way_are_visited_and_robots_too() {
 }
 
 #[test]
+fn of_two_mirrors_on_one_host_one_stays_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..8).map(|page| format!("page{page}")).collect();
+    let mut pages = vec![("http://one.example/".to_string(), text("home") + &link("v1/0.html") + &link("v2/0.html"))];
+    for version in ["v1", "v2"] {
+        for (number, name) in names.iter().enumerate() {
+            let html = text(name) + &link(&format!("{}.html", number + 1)) + &link("0.html");
+            pages.push((format!("http://one.example/{version}/{number}.html"), html));
+        }
+    }
+    let pages: Vec<(&str, String)> = pages.iter().map(|(url, html)| (&url[..], html.clone())).collect();
+    let input = write(folder.path(), &pages);
+    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
+    let kept: BTreeSet<String> = role(&output)
+        .into_iter()
+        .filter(|(_, role)| role == "keep")
+        .map(|(url, _)| url.split('/').nth(3).unwrap().to_string())
+        .collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(rows(&output, "collections").is_empty());
+    assert_eq!(cut_off(&output), BTreeSet::new());
+}
+
+#[test]
 fn seeds_are_visited_and_pages_unlike_the_kept_one_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let half = |own: &str| text("shared") + &text("common") + &text(own);

@@ -154,7 +154,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
     let (collections, members) = report::rows(net, &crawl, &judged)?;
 
-    let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    let told = similar_clusters.iter().filter(|cluster| !cluster.double);
+    let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;

@@ -218,13 +218,14 @@ pub fn verdicts(
     let host = |page: Page| crawl.directory.hosts[page as usize];
     let mut verdicts = Vec::with_capacity(copies.len());
     for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
-        // Pages of one host with one text are as good for a collection: of index.html and manual.html the way in stays.
+        // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
+        // in stays.
         let stays = copies.iter().find(|copy| collection_stays(copy.page) == Some(true));
         let stands_in = |page: Page| {
             let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
             stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
         };
-        let placed = |page: Page| if stands_in(page) { Some(true) } else { collection_stays(page) };
+        let placed = |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
         let Some(keep) = keeper(copies, placed) else { continue };
         let role = |copy: &PageCopy| match copy {
             copy if copy.page == keep.page => Role::Keep,
