@@ -27,7 +27,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
         assert!(output.status.success(), "{}", said(&output));
     }
     let one = files(&folder.path().join("1"));
-    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("avoid/_exports/prefixes.txt"));
+    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("exports/prefixes.txt"));
     for other in ["2", "3", "2x2"] {
         let other_files = files(&folder.path().join(other));
         assert_eq!(one.keys().collect::<Vec<_>>(), other_files.keys().collect::<Vec<_>>(), "{other}");

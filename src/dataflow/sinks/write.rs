@@ -208,8 +208,8 @@ fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Resul
     };
     let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
     for (name, text) in exports(&found.prefixes, surt_of) {
-        // Readers of Parquet folders pass over names that begin with an underscore.
-        put(format!("avoid/_exports/{name}"), &text)?;
+        // Beside the tables: polars reads no folder that holds anything but Parquet.
+        put(format!("exports/{name}"), &text)?;
     }
     put(
         "summary.json".into(),
