@@ -148,7 +148,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &judged)?;
+    let (collections, members) = report::rows(net, &crawl, &judged, &labels)?;
 
     let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::applications::exports::exports;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::sinks::files;
 use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
@@ -24,7 +25,8 @@ pub struct Staged {
 
 /// Stages everything but the manifest; all workers learn of all files.
 ///
-/// One exchange to bring the rejected records to their owners. Each file is held in memory while it is encoded.
+/// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it
+/// is encoded.
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
@@ -39,7 +41,8 @@ pub fn result(
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mut files = written(net, tables(net, &attempt, parts)?)?;
+        let mine = files::put_tables(net, &attempt, parts)?;
+        let mut files = written(net, mine)?;
         let rest = if net.index() == 0 { rest(&attempt, found, &files)? } else { Vec::new() };
         files.extend(written(net, rest)?);
         files.sort_unstable();
@@ -109,7 +112,7 @@ pub(crate) fn with_empty(
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mine = tables(net, &attempt, parts)?;
+        let mine = files::put_tables(net, &attempt, parts)?;
         put_summary(net, &attempt, mine, summary)
     })?;
     Ok(Staged { attempt, files })
@@ -181,19 +184,10 @@ fn manifest(
     }
 }
 
-fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
-    let mut files = Vec::new();
-    for part in parts {
-        net.check()?;
-        files.push(put_part(attempt, &part)?);
-    }
-    Ok(files)
-}
-
-/// Stages a part of a table.
-pub(crate) fn put_part(attempt: &Attempt, (name, partition, table): &Part) -> Result<FileEntry> {
+/// Stages a file of a table, of which there are others before and after it.
+pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
     let bytes = encode(table)?;
-    let path = format!("{name}/part-{partition:05}.parquet");
+    let path = format!("{name}/part-{number:05}.parquet");
     attempt.put(&path, &bytes)?;
     Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
