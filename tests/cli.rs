@@ -1,7 +1,7 @@
 use std::process::{Child, Command};
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=800&seed=7";
 
@@ -78,11 +78,51 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
         assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
     }
     let parts = files(&at("out")).into_keys().filter(|name| name.ends_with(".parquet"));
-    assert_eq!(parts.filter(|name| !name.ends_with("/part-00000.parquet")).collect::<Vec<_>>(), [""; 0], "small tables");
+    assert_eq!(
+        parts.filter(|name| !name.ends_with("/part-00000.parquet")).collect::<Vec<_>>(),
+        [""; 0],
+        "small tables"
+    );
     let row = succeed(&["show", &at("out/pages"), "--limit", "1", "--json"]);
     assert!(serde_json::from_str::<serde_json::Value>(&row).unwrap()["url"].is_string());
     fail(&["show", &at("out/nothing")], 2);
+    let listed = succeed(&["show", &at("out")]);
+    assert!(listed.lines().any(|line| line.starts_with("pages\t") && line.contains("doc_id,url")), "{listed}");
+    assert_eq!(listed, succeed(&["show", &(at("out") + "/")]));
+    assert!(fail(&["show", &at("out"), "pages", "--columns", "urk"], 2).contains("doc_id, url"));
+    assert!(fail(&["show", &at("nowhere/pages")], 3).contains("neither a result"));
     fail(&["run", "--input", CRAWL, "--output", &at("out")], 4);
+}
+
+#[test]
+fn show_sorts_chooses_columns_and_names_what_ids_stand_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", CRAWL, "--output", &out]);
+    let sizes = |limit: &str| -> Vec<u64> {
+        let shown = succeed(&["show", &out, "pages", "--columns", "length,url", "--sort", "-length", "--limit", limit]);
+        shown.lines().skip(1).map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect()
+    };
+    let all = sizes("0");
+    assert!(all.len() > 700 && all.is_sorted_by(|x, y| x >= y));
+    assert_eq!(sizes("5"), all[..5]);
+    let ids = rows(&out, "members");
+    let urls: std::collections::BTreeMap<String, String> =
+        rows(&out, "pages").iter().map(|row| (text(&row["doc_id"]), text(&row["url"]))).collect();
+    let named = succeed(&["show", &out, "members", "--urls", "--json", "--limit", "0"]);
+    for (ids, named) in ids.iter().zip(named.lines()) {
+        let named: serde_json::Value = serde_json::from_str(named).unwrap();
+        for column in ["similar_cluster", "collection", "cluster", "doc_id"] {
+            assert_eq!(named[column], urls[&text(&ids[column])]);
+        }
+    }
+    let pair = succeed(&["show", &out, "server_pairs", "--urls", "--columns", "a,host_a", "--limit", "1"]);
+    let cells: Vec<&str> = pair.lines().nth(1).unwrap().split('\t').collect();
+    assert_eq!(cells[0], cells[1]);
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().to_string()
 }
 
 #[test]

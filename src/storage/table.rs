@@ -364,6 +364,17 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
     decode_columns(file, bytes, |_| true)
 }
 
+/// Names of the columns of a Parquet file, in their order.
+///
+/// # Errors
+/// [`Error::Input`] naming `file` if it is not Parquet.
+pub fn column_names(file: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes));
+    let reader = reader.map_err(|cause| Error::input(file, format!("damaged Parquet: {cause}")))?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns().iter();
+    Ok(columns.map(|column| column.name().to_string()).collect())
+}
+
 /// As [`decode`], but for the columns whose names are `wanted` only.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
+use crate::results::views::views;
 use crate::storage::location::Location;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::output::{Attempt, random_id};
@@ -132,7 +133,7 @@ pub(crate) fn put_summary(
     };
     let mut files = written(net, mine)?;
     let rest = if net.index() == 0 {
-        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
+        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]
     } else {
         Vec::new()
     };
@@ -209,22 +210,6 @@ fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Resul
         "summary.json".into(),
         &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
     )?;
-    put("views.sql".into(), &views(tables))?;
+    put("views.sql".into(), &views(tables, None))?;
     Ok(files)
-}
-
-/// Opens every table in DuckDB, from within the result's folder.
-fn views(tables: &[FileEntry]) -> String {
-    let table = |file: &FileEntry| file.path.split('/').next().unwrap_or_default().to_string();
-    tables
-        .chunk_by(|x, y| table(x) == table(y))
-        .map(|files| {
-            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.path)).collect();
-            format!(
-                "CREATE OR REPLACE VIEW {} AS SELECT * FROM read_parquet([{}]);\n",
-                table(&files[0]),
-                names.join(", ")
-            )
-        })
-        .collect()
 }
