@@ -1,4 +1,4 @@
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output};
 
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
@@ -119,6 +119,33 @@ fn show_sorts_chooses_columns_and_names_what_ids_stand_for() {
     let pair = succeed(&["show", &out, "server_pairs", "--urls", "--columns", "a,host_a", "--limit", "1"]);
     let cells: Vec<&str> = pair.lines().nth(1).unwrap().split('\t').collect();
     assert_eq!(cells[0], cells[1]);
+}
+
+#[test]
+fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let from =
+        |at: &std::path::Path, arguments: &[&str]| -> Output { webtwin(arguments).current_dir(at).output().unwrap() };
+    let here = folder.path();
+    assert!(from(here, &["synth", "--pages", "200", "--output", "crawl"]).status.success());
+    let run = from(here, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
+    assert!(run.status.success(), "{}", said(&run));
+    let out = here.join("out").to_str().unwrap().to_string();
+    let pair = &rows(&out, "avoid")[0];
+    let (page, kept) = (text(&pair["url"]), text(&pair["keep_url"]));
+    let explain = ["explain", &out, &page, &kept];
+    let there = tempfile::tempdir().unwrap();
+    let told = from(here, &explain);
+    assert!(told.status.success(), "{}", said(&told));
+    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
+    let truth = here.join("crawl/truth.tsv").to_str().unwrap().to_string();
+    let bands = from(there.path(), &["evaluate", &out, "--truth", &truth, "--bands"]);
+    assert!(bands.status.success(), "{}", said(&bands));
+    // The crawl has moved: its name leads to it from another folder, and from no other.
+    std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
+    let lost = from(here, &explain);
+    assert!(lost.status.code() == Some(3) && said(&lost).contains("start this in the folder"), "{}", said(&lost));
+    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
 }
 
 fn text(value: &serde_json::Value) -> String {

@@ -20,7 +20,7 @@ use super::verdicts::Verdicts;
 use super::{Laps, exact::NONE};
 use crate::error::{Error, Result};
 use crate::pages::decoded::Compression;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::output::{Attempt, random_id};
@@ -94,6 +94,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         counts: counts.map(|(name, n)| (name.to_string(), n)).into(),
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::results::views::views;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
@@ -181,6 +181,7 @@ fn manifest(
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }
