@@ -4,5 +4,8 @@
 //! index one of those pages".
 
 pub mod exports;
+pub mod heritrix;
 pub mod keep;
+pub mod never_skipped;
 pub mod prefixes;
+pub mod ways;

@@ -22,8 +22,9 @@ use super::shuffle::directory::Partitions;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
+use super::sinks::ways::WaysThrough;
+use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Keeping;
-use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
@@ -59,8 +60,8 @@ pub struct ReplicaTables {
     pub members: Vec<MemberRow>,
     /// The avoid list, with the owner of the page.
     pub avoid: Vec<avoid::Avoid>,
-    /// Prefixes of the avoid list, all at worker 0.
-    pub prefixes: Vec<Prefix>,
+    /// The avoid list as crawlers take it, all at worker 0.
+    pub lists: AvoidLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
     /// What was found, the same on every worker; `records` is filled in by the reader.
@@ -98,7 +99,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     if job.output.fprint_docid {
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
-    shelf.fprints.clear();
 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
     let edges = exact_pairs.iter().chain(by_measure.into_iter().flatten()).map(|pair| (pair.a, pair.b));
@@ -110,11 +110,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let room = memory_estimate::room(
-        net,
-        MemoryEstimate { pages: crawl.pages.len() as u64, links: links.len() as u64, ..MemoryEstimate::default() },
-        job,
-    )?;
+    let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
+    let room = memory_estimate::room(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
@@ -141,16 +138,24 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     };
 
     let keeping = Keeping::new(&job.keep);
-    let copies = avoid::copies(net, &crawl, clusters, &from_elsewhere, &links_to_host, &keeping)?;
+    let seeds = avoid::seeds(&job.keep);
+    let mut through =
+        WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
+    let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, &keeping, &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
-    let verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
+    avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
+    shelf.fprints.clear();
+    let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
-    let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
+    let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
     let (collections, members) = report::rows(net, &crawl, &judged)?;
 
-    let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    let told = similar_clusters.iter().filter(|cluster| !cluster.double);
+    let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
@@ -171,13 +176,14 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         collections,
         members,
         avoid,
-        prefixes,
+        lists,
         more_tables,
         summary: Summary::default(),
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
     found.summary.giant_trivial_clusters = giants;
+    found.summary.ways = ways;
     Ok(found)
 }
 
@@ -228,7 +234,7 @@ fn summarise(
     add("collections", found.collections.len() as u64);
     add("members", found.members.len() as u64);
     add("taken out", taken_out);
-    add("prefixes", found.prefixes.len() as u64);
+    add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
     let mut all = Tally::new();
     for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
         *all.entry(name).or_default() += n;
