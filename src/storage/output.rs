@@ -228,7 +228,15 @@ impl Attempt {
     /// # Errors
     /// As [`Location::put`]; [`Error::LostCommit`] when another run was committed, which removes what is staged.
     pub fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.staged.join(path)?.put(bytes).map_err(|error| self.true_cause(error))
+        self.put_parts(path, &[bytes])
+    }
+
+    /// As [`Attempt::put`], for a file whose parts lie in several places.
+    ///
+    /// # Errors
+    /// As [`Attempt::put`].
+    pub fn put_parts(&self, path: &str, parts: &[&[u8]]) -> Result<()> {
+        self.staged.join(path)?.put_parts(parts).map_err(|error| self.true_cause(error))
     }
 
     /// Makes the folder a result: `files`, all of them staged, and `manifest` under `name`.
