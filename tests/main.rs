@@ -54,6 +54,9 @@ mod papers;
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
 
+// PDF and PostScript documents are pages like others, within bounds.
+mod printed;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 

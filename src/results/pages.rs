@@ -12,7 +12,7 @@ use crate::ids::{DocId, FPrint};
 use crate::job::Input;
 use crate::pages::again::Again;
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, RawPage};
+use crate::pages::record::{Found, RawPage};
 use crate::pages::url::CanonicalUrl;
 use crate::storage::table::Table;
 
@@ -139,10 +139,12 @@ impl Rows<'_> {
             let Found::Page(mut page) = found else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let Some(rows) = left.get_mut(url.as_str()).and_then(|of| of.get_mut(&page.offset)) else { return Ok(()) };
-            let charset = page.charset.as_deref();
-            let text = match page.form {
-                Form::Html => extractor.html(&page.body, charset, &url).text,
-                Form::Text => extractor.text(&page.body, charset).text,
+            let text = match extractor.page(&page, &url)? {
+                Ok(extracted) => extracted.text,
+                Err((reason, detail)) => {
+                    let what = format!("at offset {}: {}: {detail}", page.offset, reason.as_str());
+                    return Err(Error::input(name, what));
+                }
             };
             let exact = [0, whole(text), instead_of_text(bytes(&page.body))];
             let is_same = |&row: &usize| {

@@ -23,8 +23,8 @@ use crate::hamming;
 use crate::ids::{FPrint, doc_id};
 use crate::job::{Job, JobKind, Links, Measure, Simhash};
 use crate::minhash::shingles::Shingles;
-use crate::pages::html::Extractor;
-use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
+use crate::pages::html::{Extracted, Extractor};
+use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::signatures::random_projection;
@@ -231,10 +231,12 @@ impl Reader {
     }
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
-        let charset = page.charset.as_deref();
-        let extracted = match page.form {
-            Form::Html => self.extractor.html(&page.body, charset, url),
-            Form::Text => self.extractor.text(&page.body, charset),
+        let extracted = match self.extractor.page(&page, url)? {
+            Ok(extracted) => extracted,
+            Err((reason, detail)) => {
+                self.refuse(Refused::new(page.offset, reason, detail));
+                return Ok(());
+            }
         };
         let document = match &mut self.paragraphs {
             None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
@@ -276,7 +278,7 @@ impl Reader {
             item,
             offset: page.offset,
             length: page.length,
-            mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
+            mended: page.mended.into_iter().chain(mended_by(&extracted)).collect(),
             worker: self.worker,
             slot: shelf.exact.len() as u32,
             original: None,
@@ -288,6 +290,12 @@ impl Reader {
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())
     }
+}
+
+/// What extracting text and links has mended.
+fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
+    let damaged = extracted.is_partial.then_some(Reason::PdfDamaged);
+    damaged.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks))
 }
 
 /// What was read of an input.

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::job::Job;
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, Names, Reason};
+use crate::pages::record::{Found, Names, Reason};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 
@@ -311,13 +311,10 @@ fn outlooks(
                 // Several records may share a place, in a compressed file of one member.
                 if original.url == url.as_str() && original.body == body && outlooks[number].is_none() {
                     let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
-                    outlooks[number] = Some(match page.form {
-                        Form::Html => {
-                            let extracted = extractor.html(&page.body, page.charset.as_deref(), &of);
-                            Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }
-                        }
-                        Form::Text => Outlook::default(),
-                    });
+                    let extracted = extractor.page(&page, &of)?;
+                    outlooks[number] = extracted
+                        .ok()
+                        .map(|extracted| Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to });
                 }
             }
             Ok(())
