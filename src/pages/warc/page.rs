@@ -93,22 +93,19 @@ fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
     let decoded = decode(&response, limits);
     // What no head calls a page is no loss.
     let decoded = decoded.map_err(|refusal| no_text_said(&response.media).unwrap_or(refusal));
-    let (body, broken_chunks, broken_encoding) = decoded?;
+    let (body, mended) = decoded?;
     let form = form(&response.media, &body, input)?;
-    Ok(raw(response.status, response.media, response.charset, body, form, broken_chunks.or(broken_encoding)))
+    Ok(raw(response.status, response.media, response.charset, body, form, mended))
 }
 
-/// The body without transfer and content encodings, and what was wrong with either.
-fn decode<'b>(
-    response: &http::Response<'b>,
-    limits: &Limits,
-) -> Result<(Cow<'b, [u8]>, Option<Reason>, Option<Reason>), Refusal> {
+/// The body without transfer and content encodings, and what was mended in it.
+fn decode<'b>(response: &http::Response<'b>, limits: &Limits) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
         false => (Cow::Borrowed(response.body), None),
     };
     let (body, broken_encoding) = encodings::decode(&response.encodings, body, limits)?;
-    Ok((body, broken_chunks, broken_encoding))
+    Ok((body, broken_chunks.or(broken_encoding)))
 }
 
 fn raw(
