@@ -78,6 +78,9 @@ mod s3;
 // Runs and commands that are asked to end: what they say, what they leave, and how they go on.
 mod signals;
 
+// Records in segments mean the records they are segments of.
+mod segments;
+
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 

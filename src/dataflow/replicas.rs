@@ -5,8 +5,8 @@ use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use crate::dataflow::reading::progress::Laps;
-use crate::dataflow::reading::revisits;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -62,6 +62,8 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Worker
     let floors = floors(net, &shelf, queue)?;
     same_ghostscript(net)?;
     shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    // First, for a revisit may refer to a record in segments.
+    segments::resolve(net, &mut shelf, queue, job, &floors)?;
     revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))

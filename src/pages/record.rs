@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::job::{Input, Printed};
+use crate::pages::warc::segments::Segment;
 
 /// The form in which a page came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +101,8 @@ pub enum Means {
     Revisit(Revisit),
     /// Its URL leads to another.
     Redirect(Redirect),
+    /// It has a part of a page.
+    Segment(Segment),
 }
 
 /// A response that leads to another URL (301, 302, 303, 307, 308).
@@ -180,12 +183,13 @@ reasons! {
     OlderCapture = "older_capture", NoPage;
     /// Another URL has the same 64-bit doc id.
     DocIdCollision = "doc_id_collision", Bad;
-    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type,
+    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, an unknown type, the
+    /// continuation of another record,
     /// or a target that is no http(s) URL.
     NotAPageRecord = "not_a_page_record", NoPage;
     /// A WARC revisit record whose original is not in the input, or is no page.
     Revisit = "revisit", NoPage;
-    /// The first segment of a record that is continued in other records.
+    /// A segment of a record, of which others are not in the input.
     Segmented = "segmented", NoPage;
     /// HTTP status other than 2xx.
     StatusNot2xx = "status_not_2xx", NoPage;

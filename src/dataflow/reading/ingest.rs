@@ -13,6 +13,7 @@ use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
@@ -116,8 +117,9 @@ fn hold_shelf_against_bound(
 }
 
 /// Turns what is found in the input into what lies on the shelf.
-struct Reader {
-    shelf: WorkerPages,
+pub(super) struct Reader {
+    /// What has been read.
+    pub(super) shelf: WorkerPages,
     extractor: Extractor,
     follow: Links,
     recipe: Recipe,
@@ -133,10 +135,15 @@ struct Reader {
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
-    item: (u32, u32),
+    pub(super) item: (u32, u32),
 }
 
 impl Reader {
+    /// Reads on where a shelf was left.
+    pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Reader {
+        Reader { shelf, ..Reader::new(net, job) }
+    }
+
     fn new(net: &Net<'_>, job: &Job) -> Reader {
         let study = job.kind == JobKind::Study;
         let by_shingles = job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash;
@@ -174,7 +181,8 @@ impl Reader {
         Ok(())
     }
 
-    fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
+    /// Puts what is found on the shelf.
+    pub(super) fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
         match found {
             Found::Refused(refused) => self.refuse(refused),
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
@@ -196,6 +204,10 @@ impl Reader {
         match means.map(|means| *means) {
             Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
                 return self.revisit(revisit, offset);
+            }
+            Some(Means::Segment(segment)) => {
+                self.shelf.segments.push(Segment::of(&segment, offset, self.item));
+                return;
             }
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
             Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
@@ -282,6 +294,7 @@ impl Reader {
             worker: self.worker,
             slot: shelf.exact.len() as u32,
             original: None,
+            segments: Vec::new(),
         });
         shelf.exact.push(exact);
         shelf.names.push(page.names);

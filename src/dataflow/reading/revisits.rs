@@ -17,13 +17,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::bytes;
+use crate::dataflow::reading::segments;
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection, WorkerPages};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::job::Job;
 use crate::pages::html::Extractor;
-use crate::pages::record::{Found, Names, Reason};
+use crate::pages::record::{Found, Names, RawPage, Reason};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 
@@ -292,11 +293,21 @@ fn outlooks(
     let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     for (number, (slot, revisit)) in found.iter().enumerate() {
         let original = &shelf.captures[*slot as usize];
-        if original.url != revisit.url {
+        if original.url != revisit.url && original.segments.is_empty() {
             to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
+    for ((slot, revisit), outlook) in found.iter().zip(&mut outlooks) {
+        let original = &shelf.captures[*slot as usize];
+        if original.url != revisit.url && !original.segments.is_empty() {
+            let first = (original.source, original.offset);
+            let places: Vec<_> = std::iter::once(first).chain(original.segments.iter().copied()).collect();
+            if let Ok(page) = segments::read(net, &places, None, work, &job.input)? {
+                *outlook = outlook_of(&page, revisit, &mut extractor)?;
+            }
+        }
+    }
     for (source, mut places) in to_read {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &job.input, &mut |read| {
@@ -310,11 +321,7 @@ fn outlooks(
                 let original = &shelf.captures[*slot as usize];
                 // Several records may share a place, in a compressed file of one member.
                 if original.url == url.as_str() && original.body == body && outlooks[number].is_none() {
-                    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
-                    let extracted = extractor.page(&page, &of)?;
-                    outlooks[number] = extracted
-                        .ok()
-                        .map(|extracted| Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to });
+                    outlooks[number] = outlook_of(&page, revisit, &mut extractor)?;
                 }
             }
             Ok(())
@@ -327,6 +334,13 @@ fn outlooks(
         }
     }
     Ok(outlooks)
+}
+
+/// What a revisit that has the content of this page says of others.
+fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
+    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
+    let extracted = extractor.page(page, &of)?.ok();
+    Ok(extracted.map(|extracted| Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }))
 }
 
 /// Puts a revisit on the shelf as a capture with the content in `slot`.

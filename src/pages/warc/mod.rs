@@ -12,7 +12,7 @@
 //! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
 //! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
-//! | references | `revisits`, `digests` | which record has what it does not say itself? |
+//! | references | `revisits`, `segments`, `digests` | which record has what it does not say itself? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -30,7 +30,6 @@
 //! # Deviations
 //! - A gzip file split into members elsewhere than between records (bgzip) is read as far as members start with
 //!   records.
-//! - Segmented records are not joined: neither the first segment nor its continuations are pages.
 
 use std::io::Read;
 use std::ops::Range;
@@ -53,6 +52,7 @@ mod page;
 mod record_head;
 mod records;
 mod revisits;
+pub mod segments;
 pub mod stored;
 mod stream;
 mod window;

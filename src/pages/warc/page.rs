@@ -13,8 +13,7 @@ use crate::pages::url::scheme_beyond_web;
 /// # Errors
 /// The reason why the record is refused.
 pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &Input) -> Result<RawPage, Refusal> {
-    no_page(head)
-        .map_or(Ok(()), |(reason, detail)| Err(revisits::refusal(head, payload, input).unwrap_or((reason, detail))))?;
+    no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
@@ -65,7 +64,7 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
         "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
             Some(other(&format!("{} {}", head.kind, head.uri)))
         }
-        "response" | "resource" | "conversion" if head.is_segment => {
+        "response" | "resource" | "conversion" if head.segment.is_some() => {
             Some((Reason::Segmented, "the first of several segments".to_owned()))
         }
         "response" | "resource" | "conversion" => None,

@@ -9,13 +9,13 @@ use memchr::memmem;
 use super::{
     Format, page,
     record_head::{self, HeadEnd, MAGIC},
-    revisits,
+    revisits, segments,
     window::{Ending, Source, Window},
 };
 use crate::{
     error::Result,
     job::{Digests, Input},
-    pages::record::{Found, RawPage, Reason, Refusal, Refused, Sink},
+    pages::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink},
 };
 
 /// Bytes of line ends between two records that [`landing`] examines.
@@ -355,8 +355,9 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 self.out.page(RawPage { offset, length, mended, ..page })
             }
             Err((reason, detail)) => {
-                let means = revisits::means(head, payload, reason, length, &self.out.input.limits).map(Box::new);
-                self.out.hand_on(Refused { means, ..Refused::new(offset, reason, detail) })
+                let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
+                let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
+                self.out.hand_on(Refused { means: means.map(Box::new), ..Refused::new(offset, reason, detail) })
             }
         }
     }

@@ -10,9 +10,11 @@ use crate::job::{Input, Limits};
 use crate::pages::fetch_time;
 use crate::pages::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
 
-/// Why a revisit is no page, whatever it refers to: what it keeps of the response says so.
+/// Why a revisit, or a response in segments, is no page, whatever it refers to or follows: what there is of the response says
+/// so.
 pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refusal> {
-    if head.kind != "revisit" || head.media != "application/http" {
+    let is_segment = head.segment == Some(1) && page::is_http(head);
+    if !is_segment && (head.kind != "revisit" || head.media != "application/http") {
         return None;
     }
     let response = http::parse(payload, &input.limits).ok()?;
