@@ -156,6 +156,9 @@ pub enum Digests {
     Check,
     /// Nothing.
     Ignore,
+    /// Where a record gives none of its payload, it is computed; no setting, for only a run knows when it is of use.
+    #[serde(skip)]
+    Compute,
 }
 
 /// What is done with documents of a format made for paper.

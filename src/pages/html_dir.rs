@@ -54,6 +54,7 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
             offset: 0,
             mended: None,
             names: Names::default(),
+            payloads: Vec::new(),
         }))?;
     }
     Ok(())

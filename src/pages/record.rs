@@ -60,6 +60,8 @@ pub struct RawPage {
     pub mended: Option<Reason>,
     /// By what revisit records may refer to the page's record.
     pub names: Names,
+    /// As [`Names::payload`], of each form of the payload, where [`Digests::Compute`](crate::job::Digests::Compute) asks for it.
+    pub payloads: Vec<u64>,
 }
 
 /// By what a record may be referred to, beside its URL and date; each as a hash, 0 where it has none.

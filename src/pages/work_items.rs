@@ -285,6 +285,7 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
             offset: number,
             mended: None,
             names: Names::default(),
+            payloads: Vec::new(),
         }))?;
     }
     Ok(())

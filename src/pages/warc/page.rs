@@ -39,16 +39,32 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
 
 /// Whether digests say that a record is not what was written; `decoded` is the body of its page.
 pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
+    digests::mismatch((&head.block_digest, block), &head.payload_digest, payload_forms(head, block, decoded, limits))
+}
+
+/// What stands for the digest of a payload, for each form of which a crawler may have written it.
+pub(super) fn payload_names(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> Vec<u64> {
+    let mut names: Vec<u64> = payload_forms(head, block, decoded, limits).map(|form| digests::name_of(&form)).collect();
+    names.dedup();
+    names
+}
+
+/// The payload as received, without its chunks, and decoded.
+fn payload_forms<'b>(
+    head: &Head,
+    block: &'b [u8],
+    decoded: &'b [u8],
+    limits: &'b Limits,
+) -> impl Iterator<Item = Cow<'b, [u8]>> {
     let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
     let received = response.as_ref().map_or(block, |response| response.body);
-    let unchunked = || match &response {
+    let unchunked = move || match &response {
         Some(response) if response.chunked => http::unchunk(response.body, limits).ok().map(|(body, _)| body),
         _ => None,
     };
-    let forms = std::iter::once(Cow::Borrowed(received))
+    std::iter::once(Cow::Borrowed(received))
         .chain(std::iter::once_with(unchunked).flatten())
-        .chain(std::iter::once(Cow::Borrowed(decoded)));
-    digests::mismatch((&head.block_digest, block), &head.payload_digest, forms)
+        .chain(std::iter::once(Cow::Borrowed(decoded)))
 }
 
 /// Why a record with this head cannot be a page, whatever its payload.
@@ -128,6 +144,7 @@ fn raw(
         length: 0,
         mended,
         names: Names::default(),
+        payloads: Vec::new(),
     }
 }
 

@@ -352,7 +352,10 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                     && page.mended.is_none()
                     && page::is_other(head, payload, &page.body, &self.out.input.limits);
                 let mended = page.mended.or(is_other.then_some(Reason::DigestMismatch));
-                self.out.page(RawPage { offset, length, mended, ..page })
+                let is_asked = self.out.input.digests == Digests::Compute && page.names.payload == 0;
+                let named = || page::payload_names(head, payload, &page.body, &self.out.input.limits);
+                let payloads = if is_asked { named() } else { Vec::new() };
+                self.out.page(RawPage { offset, length, mended, payloads, ..page })
             }
             Err((reason, detail)) => {
                 let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
