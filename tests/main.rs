@@ -5,6 +5,7 @@ mod all_pairs;
 
 // WARC files whose payloads are kept once, and what they were made of.
 mod archive;
+mod avoid;
 
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
