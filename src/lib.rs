@@ -33,6 +33,9 @@ pub use webtwin_dedup::dedup;
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;
 
+// The helper process that reads documents made for paper.
+pub use webtwin_printed::printed;
+
 // Machinery: what to compute, the wiring, bytes, and the engine that runs it on one or more processes;
 pub use webtwin_base::job;
 pub use webtwin_dataflow::dataflow;

@@ -55,6 +55,9 @@ mod papers;
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
 
+// PDF and PostScript documents are pages like others, within bounds.
+mod printed;
+
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;
 
@@ -75,6 +78,9 @@ mod s3;
 
 // Runs and commands that are asked to end: what they say, what they leave, and how they go on.
 mod signals;
+
+// Records in segments mean the records they are segments of.
+mod segments;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;

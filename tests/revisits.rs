@@ -3,7 +3,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::bad_warc::build::{Record, gzip, html, http_with};
+use crate::bad_warc::build::{Record, chunked, gzip, html, http_with};
 use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
@@ -222,6 +222,52 @@ fn a_digest_in_another_encoding_is_the_same_digest() {
     let (output, _) = run(folder.path(), &[copy, original]);
     assert_eq!(rows(&output, "pages").len(), 2);
     assert_eq!(rows(&output, "pairs").len(), 1);
+}
+
+#[test]
+fn originals_without_a_digest_are_found_by_that_of_their_payload_in_each_of_its_forms() {
+    use sha1::{Digest, Sha1};
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
+    let sha1 = |payload: &[u8]| -> String {
+        let hexadecimal: String = Sha1::digest(payload).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("WARC-Payload-Digest: sha1:{hexadecimal}\r\n")
+    };
+    let (packed, cut) = (gzip(&body(2)), chunked(&body(3)));
+    let original =
+        |time, head: &str, payload: &[u8]| page(time, &time.to_string(), 0).record("response", "", html(head, payload));
+    let arc = [
+        &b"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 15\n1 0 Internet-A\n"[..],
+        format!("http://h.example/arc 1.2.3.4 20260101000000 text/html {}\n", html("", &body(5)).len()).as_bytes(),
+        &html("", &body(5)),
+        b"\n",
+    ]
+    .concat();
+    std::fs::create_dir(folder.path().join("in")).unwrap();
+    std::fs::write(folder.path().join("in/old.arc"), arc).unwrap();
+    let records = [
+        page(51, "a", 0).revisit(IDENTICAL, &sha1(&body(1))),
+        page(52, "b", 0).revisit(IDENTICAL, &sha1(&packed)),
+        page(53, "c", 0).revisit(IDENTICAL, &sha1(&body(6))),
+        page(54, "d", 0).revisit(IDENTICAL, &sha1(&body(3))),
+        page(55, "e", 0).revisit(IDENTICAL, &sha1(&body(4))),
+        page(56, "f", 0).revisit(IDENTICAL, &sha1(&body(5))),
+        original(1, "", &body(1)),
+        original(2, "Content-Encoding: gzip\r\n", &packed),
+        original(4, "Content-Encoding: gzip\r\n", &gzip(&body(6))),
+        original(3, "Transfer-Encoding: chunked\r\n", &cut),
+    ];
+    std::fs::write(folder.path().join("in/new.warc.gz"), records.concat()).unwrap();
+    let input = folder.path().join("in");
+    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", input.to_str().unwrap()]);
+    assert_eq!(reasons(&output), ["revisit", "not_a_page_record"]);
+    assert_eq!(rows(&output, "revisits").len(), 5);
+    let original = |name: &str| {
+        let url = format!("http://h.example/{name}");
+        let row = rows(&output, "revisits").into_iter().find(|row| row["url"] == url).unwrap();
+        row["original_url"].as_str().unwrap().rsplit('/').next().unwrap().to_string()
+    };
+    assert_eq!(["a", "b", "c", "d", "f"].map(original), ["1", "2", "4", "3", "arc"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod evaluate;
 mod explain;
 mod hamming;
 mod plan;
+mod print_text;
 mod progress;
 mod quantity;
 mod records;
@@ -26,6 +27,7 @@ use crate::console::{ended, is_json, tell, tell_in_json, tell_object};
 use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::pages::helper;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
@@ -90,6 +92,9 @@ enum Command {
     Reproduce(reproduce::Args),
     /// Prints completions for a shell
     Completions(completions::Args),
+    /// Turns a document on stdin into text: the helper process of the other commands
+    #[command(name = helper::COMMAND, hide = true)]
+    PrintText(print_text::Args),
 }
 
 /// Arguments that say what to compute.
@@ -173,11 +178,16 @@ fn threads(asked: Option<u16>) -> usize {
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
     let ended = match CommandLine::try_parse() {
+        Ok(CommandLine { command: Command::PrintText(args), .. }) => print_text::run(args),
         Ok(line) => {
             if line.log == Log::Json {
                 tell_in_json();
             }
             signals::listen();
+            // Documents made for paper are read by this program in processes of their own.
+            if let Ok(program) = std::env::current_exe() {
+                helper::use_program(program);
+            }
             run(line.command)
         }
         // Help and version, for stdout.
@@ -231,5 +241,6 @@ fn run(command: Command) -> Result<()> {
         Command::Restore(args) => archive::restore(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
+        Command::PrintText(args) => print_text::run(args),
     }
 }

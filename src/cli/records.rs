@@ -28,6 +28,12 @@ pub(super) fn report(records: &Records) {
              add the files of the earlier crawl with --input"
         ));
     }
+    if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {
+        tell(format_args!(
+            "{unread} PostScript documents were not read, for Ghostscript (gs) is not installed; input.postscript = \"skip\" leaves \
+             them out"
+        ));
+    }
     for (input, offset) in records.torn.iter().take(TORN_TOLD) {
         tell(format_args!("{input} is torn: it ends within the record at offset {offset}; copy or download it again"));
     }

@@ -5,12 +5,13 @@ use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
 use crate::dataflow::reading::progress::Laps;
-use crate::dataflow::reading::revisits;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
+use crate::pages::helper;
 use crate::pages::record::Reason;
 use crate::storage::location::Location;
 
@@ -42,6 +43,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     if job.similar.by == Measure::Minhash {
         recipes.push(("minhash", job.minhash.recipe()));
     }
+    recipes.extend(job.input.pdf_recipe().map(|recipe| ("pdf", recipe)));
+    let ghostscript = same_ghostscript(net)?.filter(|version| !version.is_empty());
+    recipes.extend(ghostscript.map(|version| ("postscript", format!("ghostscript-{version}"))));
     write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok(found.summary)
 }
@@ -50,15 +54,40 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 ///
 /// # Errors
 /// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs;
-/// [`Error::Setting`] when they would cut them into different work items.
+/// [`Error::Setting`] when they would cut them into different work items; [`Error::Handshake`] when they read PostScript with
+/// different programs.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(WorkerPages, Vec<u64>)> {
     same_inputs(net, queue, job.effort.shard_bytes)?;
     let mut shelf = read(net, queue, job)?;
     let floors = floors(net, &shelf, queue)?;
+    same_ghostscript(net)?;
     shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    // First, for a revisit may refer to a record in segments.
+    segments::resolve(net, &mut shelf, queue, job, &floors)?;
     revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))
+}
+
+/// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
+///
+/// # Errors
+/// [`Error::Handshake`] unless all processes that met PostScript have the same: the answer would depend on which process
+/// reads what.
+fn same_ghostscript(net: &mut Net<'_>) -> Result<Option<String>> {
+    let mine = (net.process() as u64, helper::ghostscript().map(str::to_owned));
+    let mut met = net
+        .all_gather("versions of Ghostscript", mine)?
+        .into_iter()
+        .filter_map(|(process, version)| Some((process, version?)));
+    let Some((first, version)) = met.next() else { return Ok(None) };
+    match met.find(|other| other.1 != version) {
+        None => Ok(Some(version)),
+        Some((other, another)) => Err(Error::Handshake(format!(
+            "process {first} reads PostScript with Ghostscript {version:?}, process {other} with {another:?}; install the same, or \
+             set input.postscript = \"skip\""
+        ))),
+    }
 }
 
 /// The numbers that a manifest repeats of a summary.

@@ -22,6 +22,7 @@ impl Digest {
         if job.similar.by == Measure::Minhash {
             hash.update(job.minhash.recipe());
         }
+        hash.update(job.input.pdf_recipe().unwrap_or_default());
         Digest(hash.finalize().into())
     }
 

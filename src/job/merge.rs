@@ -4,11 +4,14 @@ use toml::{Table, Value};
 
 use super::languages::{NONE, stemmer, stop_words};
 use super::quantity::quantity;
-use super::settings::{Guard, Job, JobKind, Measure, MergeCondition, Minhash, Unit};
+use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Unit};
 use crate::error::{Error, Result};
 
 /// How settings end whose values are bytes, and may have a unit.
 const BYTES: &str = "_bytes";
+
+/// Least address space of a helper process, which maps the program and the stack that it reads with.
+const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 
 /// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings that override it, in order.
 ///
@@ -203,6 +206,14 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             job.hamming.guard.name().into(),
             "none or mutual-best: of near simhashes not all pairs are made",
         );
+    }
+    let Limits { printed_seconds, printed_bytes, .. } = job.input.limits;
+    if printed_seconds == 0 {
+        return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
+    }
+    if printed_bytes < LEAST_PRINTED_BYTES {
+        let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the program itself takes");
+        return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
     if job.hamming.k >= 64 {
         return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");

@@ -3,8 +3,15 @@
 //! They enter the digest of a job and every manifest. Who changes what a recipe gives changes its version here.
 
 use super::languages::NONE;
-use super::settings::{Chunks, Minhash, Signatures, Simhash, Unit, Weights};
+use super::settings::{Chunks, Input, Minhash, Printed, Signatures, Simhash, Unit, Weights};
 use super::shingling::Shingling;
+
+impl Input {
+    /// Name and version of how a PDF becomes text, as written into every manifest; `None` where none does.
+    pub fn pdf_recipe(&self) -> Option<String> {
+        (self.pdf == Printed::Text).then(|| "pdf-extract-0.12-pages-v1".to_owned())
+    }
+}
 
 impl Chunks {
     /// Name and version, as written into every manifest.

@@ -125,8 +125,27 @@ pub struct Input {
     pub fields: Fields,
     /// Whether digests in WARC records are checked.
     pub digests: Digests,
+    /// Whether PDF documents are pages.
+    pub pdf: Printed,
+    /// Whether PostScript documents are pages.
+    pub postscript: Printed,
     /// Limits of a single record.
     pub limits: Limits,
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        Input {
+            urls: Vec::new(),
+            base: "http://localhost/".into(),
+            max_bad: 0.01,
+            fields: Fields::default(),
+            digests: Digests::Ignore,
+            pdf: Printed::Text,
+            postscript: Printed::Text,
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// What is done with the digests that WARC records give of themselves.
@@ -137,6 +156,19 @@ pub enum Digests {
     Check,
     /// Nothing.
     Ignore,
+    /// Where a record gives none of its payload, it is computed; no setting, for only a run knows when it is of use.
+    #[serde(skip)]
+    Compute,
+}
+
+/// What is done with documents of a format made for paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Printed {
+    /// Their text is a page.
+    Text,
+    /// They are no pages (`not_text`).
+    Skip,
 }
 
 /// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
@@ -177,11 +209,23 @@ pub struct Limits {
     pub encodings: u32,
     /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
     pub links: u32,
+    /// Processor time that a PDF or PostScript document may take to become text, seconds.
+    pub printed_seconds: u64,
+    /// Memory that it may take, bytes of address space.
+    pub printed_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { record_bytes: 16 << 20, head_bytes: 64 << 10, ratio: 1000, encodings: 3, links: 10_000 }
+        Limits {
+            record_bytes: 16 << 20,
+            head_bytes: 64 << 10,
+            ratio: 1000,
+            encodings: 3,
+            links: 10_000,
+            printed_seconds: 10,
+            printed_bytes: 1 << 30,
+        }
     }
 }
 
@@ -533,14 +577,7 @@ impl Default for Job {
     fn default() -> Self {
         Job {
             kind: JobKind::Replicas,
-            input: Input {
-                urls: Vec::new(),
-                base: "http://localhost/".into(),
-                max_bad: 0.01,
-                fields: Fields::default(),
-                digests: Digests::Ignore,
-                limits: Limits::default(),
-            },
+            input: Input::default(),
             links: Links { redirects: true, refresh: true, canonical: false },
             output: Output { url: String::new(), partitions: 16, fprint_docid: false },
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },

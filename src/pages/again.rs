@@ -74,7 +74,7 @@ impl Source {
             Source::Warc(origin) => {
                 let file = origin.open()?;
                 for range in stretches() {
-                    warc::read_range(&*file, range, limits, input.digests, sink)?;
+                    warc::read_range(&*file, range, input, sink)?;
                 }
             }
             Source::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,
@@ -102,7 +102,7 @@ impl Source {
                 let base = html_dir::parse_base(&input.base)?;
                 let wanted = |file: &&Listed| is_wanted(&html_dir::url_of_file(folder, file, &base));
                 let files: Vec<Listed> = files.iter().filter(wanted).cloned().collect();
-                html_dir::read_files(folder, &files, &input.base, limits, sink)?;
+                html_dir::read_files(folder, &files, input, sink)?;
             }
             Source::Synth(synth) => {
                 for &number in offsets.iter().filter(|&&number| number < synth.len()) {

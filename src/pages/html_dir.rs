@@ -6,7 +6,7 @@ use url::{Position, Url};
 use super::detect::is_html;
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::{Error, Result};
-use crate::job::Limits;
+use crate::job::Input;
 use crate::read_at::ReadAt;
 use crate::storage::expand::has_page_ending;
 use crate::storage::location::{Listed, Location};
@@ -14,13 +14,13 @@ use crate::storage::open::open_pinned;
 
 /// Reads some files of a folder, one record per file.
 ///
-/// A file is a page if its name says so or its content looks like HTML; others are refused as `not_text`. Files have no
+/// A file is a page if its name says so, or its content looks like HTML, PDF or PostScript; others are refused as `not_text`. Files have no
 /// fetch time, because the disk's dates tell when they were copied.
 ///
 /// # Errors
 /// Those of the store and of the sink; [`Error::Input`] when a file changed since it was listed.
-pub fn read_files(folder: &Location, files: &[Listed], base: &str, limits: &Limits, sink: &mut Sink<'_>) -> Result<()> {
-    let base = parse_base(base)?;
+pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    let (base, limits) = (parse_base(&input.base)?, &input.limits);
     for listed in files {
         let relative = relative(folder, &listed.location);
         let refuse = |reason, detail: String| Found::Refused(Refused::new(0, reason, detail));
@@ -31,23 +31,30 @@ pub fn read_files(folder: &Location, files: &[Listed], base: &str, limits: &Limi
             continue;
         }
         let file = open_pinned(&listed.location, &listed.stamp)?;
-        if !has_page_ending(relative) && !is_html(&file.read_at(0, 1024)?) {
-            sink(refuse(Reason::NotText, format!("{relative}: no HTML")))?;
-            continue;
-        }
+        let start = file.read_at(0, 1024)?;
+        let (form, mime) = match Form::printed(&start).filter(|&form| form.is_wanted(input)) {
+            _ if has_page_ending(relative) || is_html(&start) => (Form::Html, "text/html"),
+            Some(form @ Form::Pdf) => (form, "application/pdf"),
+            Some(form) => (form, "application/postscript"),
+            None => {
+                sink(refuse(Reason::NotText, format!("{relative}: no HTML")))?;
+                continue;
+            }
+        };
         let body = file.read_at(0, listed.stamp.bytes as usize)?;
         sink(Found::Page(RawPage {
             url: url_of(&base, relative),
             fetch_time: 0,
             status: 200,
-            mime: "text/html".into(),
+            mime: mime.into(),
             charset: None,
             length: body.len() as u64,
             body,
-            form: Form::Html,
+            form,
             offset: 0,
             mended: None,
             names: Names::default(),
+            payloads: Vec::new(),
         }))?;
     }
     Ok(())
@@ -106,10 +113,12 @@ fn url_of(base: &Url, relative: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Limits;
 
     fn read(folder: &Location, limits: &Limits) -> Vec<Found> {
         let mut found = Vec::new();
-        read_files(folder, &folder.list(None).unwrap(), "http://base.example/sub/", limits, &mut |one| {
+        let input = Input { base: "http://base.example/sub/".into(), limits: *limits, ..Input::default() };
+        read_files(folder, &folder.list(None).unwrap(), &input, &mut |one| {
             found.push(one);
             Ok(())
         })

@@ -17,8 +17,9 @@ pub mod parquet_rows;
 pub mod record;
 pub mod warc;
 
-// Pages: canonical URLs, registered domains, text and links.
+// Pages: canonical URLs, registered domains, text and links; documents made for paper by a helper process.
 pub mod charset;
+pub mod helper;
 pub mod html;
 pub mod public_suffix;
 pub mod surt;

@@ -239,6 +239,7 @@ fn found(
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
         names: Names::default(),
+        payloads: Vec::new(),
     })
 }
 

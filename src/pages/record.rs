@@ -1,6 +1,8 @@
 //! The output of crawl readers: pages as fetched, and records that were refused.
 
 use crate::error::Result;
+use crate::job::{Input, Printed};
+use crate::pages::warc::segments::Segment;
 
 /// The form in which a page came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +11,27 @@ pub enum Form {
     Html,
     /// Text that was extracted already (WET, a `text` column); it has no links.
     Text,
+    /// A PDF document; its text and links are to be extracted.
+    Pdf,
+    /// A PostScript program; its text is what it prints.
+    PostScript,
+}
+
+impl Form {
+    /// The form of bytes that are made for paper, by their first ones.
+    pub(super) fn printed(bytes: &[u8]) -> Option<Form> {
+        let marks = [(&b"%PDF-"[..], Form::Pdf), (b"%!PS", Form::PostScript)];
+        marks.into_iter().find(|(mark, _)| bytes.starts_with(mark)).map(|(_, form)| form)
+    }
+
+    /// Whether the job takes documents of this form for pages.
+    pub(super) fn is_wanted(self, input: &Input) -> bool {
+        match self {
+            Form::Html | Form::Text => true,
+            Form::Pdf => input.pdf == Printed::Text,
+            Form::PostScript => input.postscript == Printed::Text,
+        }
+    }
 }
 
 /// A page as read from a crawl, before its text is extracted.
@@ -37,6 +60,8 @@ pub struct RawPage {
     pub mended: Option<Reason>,
     /// By what revisit records may refer to the page's record.
     pub names: Names,
+    /// As [`Names::payload`], of each form of the payload, where [`Digests::Compute`](crate::job::Digests::Compute) asks for it.
+    pub payloads: Vec<u64>,
 }
 
 /// By what a record may be referred to, beside its URL and date; each as a hash, 0 where it has none.
@@ -47,6 +72,9 @@ pub struct Names {
     /// `WARC-Payload-Digest`.
     pub payload: u64,
 }
+
+/// Why something is refused, with details.
+pub type Refusal = (Reason, String);
 
 /// A record that was read and not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +103,8 @@ pub enum Means {
     Revisit(Revisit),
     /// Its URL leads to another.
     Redirect(Redirect),
+    /// It has a part of a page.
+    Segment(Segment),
 }
 
 /// A response that leads to another URL (301, 302, 303, 307, 308).
@@ -155,17 +185,32 @@ reasons! {
     OlderCapture = "older_capture", NoPage;
     /// Another URL has the same 64-bit doc id.
     DocIdCollision = "doc_id_collision", Bad;
-    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, a continuation, an unknown type,
+    /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, an unknown type, the
+    /// continuation of another record,
     /// or a target that is no http(s) URL.
     NotAPageRecord = "not_a_page_record", NoPage;
     /// A WARC revisit record whose original is not in the input, or is no page.
     Revisit = "revisit", NoPage;
-    /// The first segment of a record that is continued in other records.
+    /// A segment of a record, of which others are not in the input.
     Segmented = "segmented", NoPage;
     /// HTTP status other than 2xx.
     StatusNot2xx = "status_not_2xx", NoPage;
-    /// Media type that is neither HTML nor plain text.
+    /// Media type that is neither HTML nor plain text, nor that of documents the job wants.
     NotText = "not_text", NoPage;
+    /// A PDF that cannot be read; or one of which a part cannot, and the page is kept with the rest.
+    PdfDamaged = "pdf_damaged", NoPage;
+    /// A PDF that asks for a password.
+    PdfEncrypted = "pdf_encrypted", NoPage;
+    /// A PDF without text: scanned pages, drawings.
+    PdfNoText = "pdf_no_text", NoPage;
+    /// A PDF that would take more processor time than `limits.printed_seconds`.
+    PdfTooLong = "pdf_too_long", NoPage;
+    /// A PDF that would take more memory than `limits.printed_bytes`, or has more text than `limits.record_bytes`.
+    PdfTooLarge = "pdf_too_large", NoPage;
+    /// A PostScript program that fails, prints no text, or goes beyond the limits.
+    PostScriptFailed = "postscript_failed", NoPage;
+    /// A document that needs a program which is not there: Ghostscript, or our own.
+    NoConverter = "no_converter", NoPage;
     /// The record has no target URL.
     NoTargetUri = "no_target_uri", Bad;
     /// The target is not an http(s) URL with a host, and not that of a [`Reason::NotAPageRecord`].

@@ -205,7 +205,7 @@ impl Work {
         match &self.sources[item.input as usize] {
             Source::Warc(origin) => {
                 let file = origin.open()?;
-                return warc::read_range(&*file, item.piece.clone(), limits, input.digests, sink);
+                return warc::read_range(&*file, item.piece.clone(), input, sink);
             }
             Source::WarcStream(origin, compression) => {
                 read_stream(origin, *compression, input, &mut counted)?;
@@ -226,7 +226,7 @@ impl Work {
             }
             Source::Pages(folder, files) => {
                 let files = &files[item.piece.start as usize..item.piece.end as usize];
-                html_dir::read_files(folder, files, &input.base, limits, &mut counted)?;
+                html_dir::read_files(folder, files, input, &mut counted)?;
             }
             Source::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
         }
@@ -262,7 +262,7 @@ impl Work {
 pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
     let file = origin.open()?;
     match Decoded::new(&*file, compression, &input.limits) {
-        Ok(stream) => warc::read_stream(stream, &input.limits, input.digests, sink).map(drop),
+        Ok(stream) => warc::read_stream(stream, input, sink).map(drop),
         Err(error) => {
             let (reason, detail) = sort_out(error)?;
             sink(Found::Refused(Refused::new(0, reason, detail)))
@@ -285,6 +285,7 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
             offset: number,
             mended: None,
             names: Names::default(),
+            payloads: Vec::new(),
         }))?;
     }
     Ok(())

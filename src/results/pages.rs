@@ -12,15 +12,19 @@ use crate::ids::{DocId, FPrint};
 use crate::job::Input;
 use crate::pages::again::Again;
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, RawPage};
+use crate::pages::record::{Found, RawPage};
 use crate::pages::url::CanonicalUrl;
+use crate::pages::warc::segments::{Segment, join};
 use crate::storage::location::{seen_from_anywhere, working_folder};
 use crate::storage::table::Table;
 
-/// The table `pages` of a run, in memory, which of its rows have their content from another record, and the folder that the
-/// run was started in.
+/// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
+/// and the folder that the run was started in.
 #[derive(Debug)]
-pub struct Pages(pub Table, BTreeMap<usize, Record>, String);
+pub struct Pages(pub Table, BTreeMap<usize, Record>, BTreeMap<usize, Vec<Place>>, String);
+
+/// Where a record is: name of the input, and offset.
+type Place = (String, u64);
 
 /// Where a page's content is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +53,7 @@ impl Pages {
     /// # Errors
     /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
-        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), run.manifest.started_in.clone());
+        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         let revisits = run.table("revisits")?;
         if revisits.rows() > 0 {
             let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
@@ -58,6 +62,15 @@ impl Pages {
                 let Some(row) = pages.row(*doc_id)? else { continue };
                 let (source, url) = (sources[number].clone(), urls[number].clone());
                 pages.1.insert(row, Record { source, offset: offsets[number], url });
+            }
+        }
+        let segments = run.table("segments")?;
+        if segments.rows() > 0 {
+            let (sources, offsets) = (segments.text("source")?, segments.u64("offset")?);
+            // By page and number, as they are sorted.
+            for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
+                let Some(row) = pages.row(*doc_id)? else { continue };
+                pages.2.entry(row).or_default().push((sources[number].clone(), offsets[number]));
             }
         }
         Ok(pages)
@@ -87,7 +100,8 @@ impl Pages {
         Ok(self.doc_ids()?.binary_search(&page).ok())
     }
 
-    /// Reads the pages of some rows, each once, and passes them to `take` in the order in which they are in the input.
+    /// Reads the pages of some rows, each once, and passes them to `take` in the order in which they are in the input; those of
+    /// records in segments come last.
     ///
     /// # Errors
     /// [`Error::Input`] if an input has gone, or has something else in the place of a page; those of `take`.
@@ -100,19 +114,34 @@ impl Pages {
             body_bytes: self.0.u64("body_bytes")?,
             text_bytes: self.0.u64("text_bytes")?,
             exact: self.0.u64("exact")?,
-            started_in: &self.2,
+            started_in: &self.3,
         };
         let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
         let record = |&row: &usize| {
             let of_row = || Record { source: sources[row].clone(), offset: offsets[row], url: all.urls[row].clone() };
             (self.1.get(&row).cloned().unwrap_or_else(of_row), row)
         };
-        let mut records: Vec<(Record, usize)> = rows.iter().map(record).collect();
+        let in_segments = |row: &&usize| self.2.contains_key(row);
+        let mut records: Vec<(Record, usize)> = rows.iter().filter(|row| !in_segments(row)).map(record).collect();
         records.sort_unstable();
         records.dedup();
         let mut extractor = Extractor::new(&input.limits);
         for of_input in records.chunk_by(|x, y| x.0.source == y.0.source) {
             all.read_input(of_input, input, &mut extractor, take)?;
+        }
+        let mut joined: Vec<(Record, usize)> = rows.iter().filter(in_segments).map(record).collect();
+        joined.sort_unstable();
+        joined.dedup();
+        for (first, row) in joined {
+            let others = &self.2[&row];
+            let found = read_segments(&first, others, input)?;
+            let taken = match found {
+                Some(page) => all.take_if_same(row, page, &mut extractor, take)?,
+                None => false,
+            };
+            if !taken {
+                return Err(changed(&first.source, first.offset, &first.url));
+            }
         }
         Ok(())
     }
@@ -162,18 +191,14 @@ impl Rows<'_> {
             let Found::Page(mut page) = found else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let Some(rows) = left.get_mut(url.as_str()).and_then(|of| of.get_mut(&page.offset)) else { return Ok(()) };
-            let charset = page.charset.as_deref();
-            let text = match page.form {
-                Form::Html => extractor.html(&page.body, charset, &url).text,
-                Form::Text => extractor.text(&page.body, charset).text,
+            let text = match extractor.page(&page, &url)? {
+                Ok(extracted) => extracted.text,
+                Err((reason, detail)) => {
+                    let what = format!("at offset {}: {}: {detail}", page.offset, reason.as_str());
+                    return Err(Error::input(name, what));
+                }
             };
-            let exact = [0, whole(text), instead_of_text(bytes(&page.body))];
-            let is_same = |&row: &usize| {
-                page.body.len() as u64 == self.body_bytes[row]
-                    && text.len() as u64 == self.text_bytes[row]
-                    && exact.contains(&self.exact[row])
-            };
-            if rows.first().is_some_and(is_same) {
+            if rows.first().is_some_and(|&row| self.is_same(row, &page, text)) {
                 for row in std::mem::take(rows) {
                     page.url.clone_from(&self.urls[row]);
                     take(row, &page, text)?;
@@ -184,12 +209,55 @@ impl Rows<'_> {
         let lost = left.iter().flat_map(|(url, of)| of.iter().map(move |(offset, rows)| (offset, url, rows)));
         match lost.filter(|(.., rows)| !rows.is_empty()).min() {
             None => Ok(()),
-            Some((offset, url, _)) => Err(Error::input(
-                name,
-                format!(
-                    "at offset {offset} is not {url} as the run read it; the input has changed since, so run again"
-                ),
-            )),
+            Some((offset, url, _)) => Err(changed(name, *offset, url)),
         }
     }
+
+    /// Passes on a page whose record is in segments, if it is that of the row.
+    fn take_if_same(
+        &self,
+        row: usize,
+        mut page: RawPage,
+        extractor: &mut Extractor,
+        take: &mut Take<'_>,
+    ) -> Result<bool> {
+        let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(false) };
+        let Ok(extracted) = extractor.page(&page, &url)? else { return Ok(false) };
+        if !self.is_same(row, &page, extracted.text) {
+            return Ok(false);
+        }
+        page.url.clone_from(&self.urls[row]);
+        take(row, &page, extracted.text)?;
+        Ok(true)
+    }
+
+    /// Whether a page, read again, is the one that the run read.
+    fn is_same(&self, row: usize, page: &RawPage, text: &str) -> bool {
+        page.body.len() as u64 == self.body_bytes[row]
+            && text.len() as u64 == self.text_bytes[row]
+            && [0, whole(text), instead_of_text(bytes(&page.body))].contains(&self.exact[row])
+    }
+}
+
+fn changed(name: &str, offset: u64, url: &str) -> Error {
+    let what = format!("at offset {offset} is not {url} as the run read it; the input has changed since, so run again");
+    Error::input(name, what)
+}
+
+/// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
+fn read_segments(first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
+    let mut segments = Vec::with_capacity(1 + others.len());
+    let mut origin = None;
+    let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
+    for ((name, offset), number) in places.zip(1..) {
+        let mut found = None;
+        Again::open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
+            found = found.take().or(Segment::pick(read, offset, number, origin));
+            Ok(())
+        })?;
+        let Some(segment) = found else { return Ok(None) };
+        origin = Some(segment.origin);
+        segments.push(segment);
+    }
+    Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
 }

@@ -104,7 +104,7 @@ fn writable_disk(folder: &Location, path: &Path) -> Result<()> {
         return refuse(format!("{} is a file; choose another --output", nearest.display()));
     }
     // Under a name that other runs pass over.
-    match write_beside(&nearest.join(DECISION), &[0; PROBE_BYTES]) {
+    match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
             let remedy = "make room there, or choose another --output";

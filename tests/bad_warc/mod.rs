@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use webtwin::{
     error::Result,
-    job::{Digests, Limits},
+    job::{Digests, Input, Limits},
     pages::{
         record::Found,
         warc::{Compression, Format, looks_like, probe, read_range, settle},
@@ -19,6 +19,10 @@ use webtwin::{
 };
 
 use cases::Case;
+
+fn checked(limits: Limits) -> Input {
+    Input { limits, digests: Digests::Check, ..Input::default() }
+}
 
 /// Reads `file` in ranges of `range_bytes`, as a run does.
 fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<Found> {
@@ -31,7 +35,7 @@ fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<Found> {
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        let end = read_range(file, range, &Limits::default(), Digests::Check, &mut sink).unwrap();
+        let end = read_range(file, range, &checked(Limits::default()), &mut sink).unwrap();
         assert_eq!(end.records, found.len() as u64);
         by_range.push(found);
         ends.push(end);
@@ -167,7 +171,7 @@ fn an_oversized_plain_record_is_passed_over_unread() {
         found.push(one);
         Ok(())
     };
-    read_range(&file, 0..file.length, &Limits::default(), Digests::Check, &mut sink).unwrap();
+    read_range(&file, 0..file.length, &checked(Limits::default()), &mut sink).unwrap();
     assert_eq!(outcome(&found), "a !record_too_large");
 }
 
@@ -220,7 +224,7 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
             }
             Ok(())
         };
-        read_range(&file, 0..file.len(), &limits, Digests::Check, &mut sink).unwrap();
+        read_range(&file, 0..file.len(), &checked(limits), &mut sink).unwrap();
         let read = file.read.into_inner();
         assert!(read < 4 * file.bytes.len(), "{name}: {read} bytes read of {}", file.bytes.len());
         // Members that swallow what follows are given up in bulk, and the page right behind with them.

@@ -29,7 +29,7 @@ fn main() {
             .map(|_| {
                 let (mut bytes, mut fprints, mut kept) = (0u64, Vec::new(), 0u64);
                 let start = Instant::now();
-                read_range(&*file, 0..file.len(), &job.input.limits, job.input.digests, &mut |found| {
+                read_range(&*file, 0..file.len(), &job.input, &mut |found| {
                     if let Found::Page(page) = found {
                         bytes += page.body.len() as u64;
                         if layers > 0

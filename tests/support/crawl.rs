@@ -83,6 +83,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             worker: me as u32,
             slot: shelf.exact.len() as u32,
             original: None,
+            segments: Vec::new(),
         });
         shelf.exact.push(exact);
         shelf.fprints.push(&fprints);

@@ -13,6 +13,7 @@ use crate::chunks::{Recipe, bytes, instead_of_text};
 use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
@@ -23,8 +24,8 @@ use crate::hamming;
 use crate::ids::{FPrint, doc_id};
 use crate::job::{Job, JobKind, Links, Measure, Simhash};
 use crate::minhash::shingles::Shingles;
-use crate::pages::html::Extractor;
-use crate::pages::record::{self, Form, Found, Means, RawPage, Reason, Refused};
+use crate::pages::html::{Extracted, Extractor};
+use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::signatures::random_projection;
@@ -116,8 +117,9 @@ fn hold_shelf_against_bound(
 }
 
 /// Turns what is found in the input into what lies on the shelf.
-struct Reader {
-    shelf: WorkerPages,
+pub(super) struct Reader {
+    /// What has been read.
+    pub(super) shelf: WorkerPages,
     extractor: Extractor,
     follow: Links,
     recipe: Recipe,
@@ -133,10 +135,15 @@ struct Reader {
     fprints: Vec<FPrint>,
     worker: u32,
     /// Work item and input that are being read.
-    item: (u32, u32),
+    pub(super) item: (u32, u32),
 }
 
 impl Reader {
+    /// Reads on where a shelf was left.
+    pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Reader {
+        Reader { shelf, ..Reader::new(net, job) }
+    }
+
     fn new(net: &Net<'_>, job: &Job) -> Reader {
         let study = job.kind == JobKind::Study;
         let by_shingles = job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash;
@@ -174,7 +181,8 @@ impl Reader {
         Ok(())
     }
 
-    fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
+    /// Puts what is found on the shelf.
+    pub(super) fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
         match found {
             Found::Refused(refused) => self.refuse(refused),
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
@@ -196,6 +204,10 @@ impl Reader {
         match means.map(|means| *means) {
             Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
                 return self.revisit(revisit, offset);
+            }
+            Some(Means::Segment(segment)) => {
+                self.shelf.segments.push(Segment::of(&segment, offset, self.item));
+                return;
             }
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
             Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
@@ -231,10 +243,12 @@ impl Reader {
     }
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
-        let charset = page.charset.as_deref();
-        let extracted = match page.form {
-            Form::Html => self.extractor.html(&page.body, charset, url),
-            Form::Text => self.extractor.text(&page.body, charset),
+        let extracted = match self.extractor.page(&page, url)? {
+            Ok(extracted) => extracted,
+            Err((reason, detail)) => {
+                self.refuse(Refused::new(page.offset, reason, detail));
+                return Ok(());
+            }
         };
         let document = match &mut self.paragraphs {
             None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
@@ -276,10 +290,11 @@ impl Reader {
             item,
             offset: page.offset,
             length: page.length,
-            mended: page.mended.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks)).collect(),
+            mended: page.mended.into_iter().chain(mended_by(&extracted)).collect(),
             worker: self.worker,
             slot: shelf.exact.len() as u32,
             original: None,
+            segments: Vec::new(),
         });
         shelf.exact.push(exact);
         shelf.names.push(page.names);
@@ -288,6 +303,12 @@ impl Reader {
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())
     }
+}
+
+/// What extracting text and links has mended.
+fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
+    let damaged = extracted.is_partial.then_some(Reason::PdfDamaged);
+    damaged.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks))
 }
 
 /// What was read of an input.

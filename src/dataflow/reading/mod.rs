@@ -7,6 +7,7 @@ pub mod ingest;
 pub mod progress;
 pub mod resume;
 pub mod revisits;
+pub mod segments;
 pub mod shingle_sets;
 pub mod work_queue;
 pub mod worker_pages;

@@ -14,6 +14,7 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
 use crate::error::Result;
@@ -117,6 +118,8 @@ pub struct Part {
     pub redirects: Range<usize>,
     /// Places of its revisits.
     pub revisits: Range<usize>,
+    /// Places of its segments.
+    pub segments: Range<usize>,
     /// What reading it came to.
     pub end: RangeEnd,
 }
@@ -131,6 +134,7 @@ impl Part {
             leads: from(shelf.leads.len()),
             redirects: from(shelf.redirects.len()),
             revisits: from(shelf.revisits.len()),
+            segments: from(shelf.segments.len()),
             end: RangeEnd { first_start: None, last_start: None, end: 0, records: 0 },
         }
     }
@@ -146,6 +150,7 @@ impl Part {
             leads: self.leads.start..shelf.leads.len(),
             redirects: self.redirects.start..shelf.redirects.len(),
             revisits: self.revisits.start..shelf.revisits.len(),
+            segments: self.segments.start..shelf.segments.len(),
             end: shelf.items.last().expect("an item has been read").1,
         }
     }
@@ -156,7 +161,8 @@ impl Part {
         let features = shelf.features.span(slots()).0.len();
         let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
         let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
-        let rows = slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len();
+        let rows =
+            slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
         8 * (numbers + projected) as u64 + 10 * features as u64 + 4 * shingles + 200 * rows as u64
     }
 }
@@ -171,6 +177,7 @@ struct RecordOf<'a> {
     leads: Vec<(u32, DocId)>,
     redirects: &'a [Redirect],
     revisits: &'a [Revisit],
+    segments: &'a [Segment],
     fprints: Vec<&'a [FPrint]>,
     links: Vec<&'a [DocId]>,
     /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
@@ -189,6 +196,7 @@ struct Record {
     leads: Vec<(u32, DocId)>,
     redirects: Vec<Redirect>,
     revisits: Vec<Revisit>,
+    segments: Vec<Segment>,
     fprints: Vec<Vec<FPrint>>,
     links: Vec<Vec<DocId>>,
     features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
@@ -216,6 +224,7 @@ fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> 
         leads: shelf.leads[part.leads.clone()].iter().map(|&(slot, to)| (slot - part.slots.start as u32, to)).collect(),
         redirects: &shelf.redirects[part.redirects.clone()],
         revisits: &shelf.revisits[part.revisits.clone()],
+        segments: &shelf.segments[part.segments.clone()],
         fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
         links: slots().map(|slot| shelf.links.get(slot)).collect(),
         features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
@@ -232,8 +241,20 @@ fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> 
 /// Those of the disk that takes sets of shingles.
 fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
     let Ok(record) = codec().deserialize(record) else { return Ok(false) };
-    let Record { captures, names, rejections, leads, redirects, revisits, fprints, links, features, sets, end } =
-        record;
+    let Record {
+        captures,
+        names,
+        rejections,
+        leads,
+        redirects,
+        revisits,
+        segments,
+        fprints,
+        links,
+        features,
+        sets,
+        end,
+    } = record;
     let pages = captures.len();
     let features = features.unwrap_or_default();
     let is_whole = fprints.len() == pages
@@ -263,6 +284,7 @@ fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut Wo
     features.iter().for_each(|(hashes, weights)| shelf.features.push_as_kept(hashes, weights));
     shelf.names.extend(names);
     shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
+    shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
     shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
     shelf.items.push((item, end));
     Ok(true)
@@ -304,6 +326,7 @@ mod tests {
                 worker: 1,
                 slot: first.exact.len() as u32,
                 original: None,
+                segments: vec![(number as u32, number); n % 2],
             });
             first.names.push(Names { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
@@ -334,6 +357,11 @@ mod tests {
                     offset: number,
                     length: number,
                 });
+            }
+            if n % 4 == 1 {
+                let (bytes, number) = (number << 9, n as u32);
+                let row = Segment { origin: bytes, number, total: bytes, bytes, source: 3, item, offset: bytes };
+                first.segments.push(row);
             }
             if n % 3 == 1 {
                 let reason = *Reason::ALL.last().unwrap();

@@ -2,7 +2,8 @@
 //!
 //! The original is looked for under the names that the revisit gives: record id, URL and date, payload digest, in this order.
 //! Where the server said no more than that nothing has changed, it is the capture of that URL before. What a revisit refers to
-//! may itself be a revisit, so the search is repeated until it finds nothing new.
+//! may itself be a revisit, so the search is repeated until it finds nothing new. Where a digest is all that is left to look for,
+//! those of records that give none are computed.
 //!
 //! Two exchanges a round bring names and questions to the owners of the names; then each revisit goes to the worker on whose
 //! shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
@@ -12,18 +13,19 @@
 //! 16 bytes a page until the search ends, and during it 56 bytes for each name of a page that the worker owns.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::bytes;
+use crate::dataflow::reading::segments;
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection, WorkerPages};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id, splitmix64};
-use crate::job::Job;
+use crate::job::{Digests, Input, Job};
 use crate::pages::html::Extractor;
-use crate::pages::record::{Form, Found, Names, Reason};
+use crate::pages::record::{Found, Names, RawPage, Reason};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 
@@ -125,7 +127,11 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, work: &Work, job: &Jo
         shelf.names = Vec::new();
         return Ok(());
     }
-    let holders = search(net, shelf, &revisits, floors)?;
+    let mut holders = vec![None; revisits.len()];
+    search(net, shelf, &revisits, &mut holders, floors)?;
+    if name_payloads(net, shelf, &revisits, &holders, work, job, floors)? {
+        search(net, shelf, &revisits, &mut holders, floors)?;
+    }
     shelf.names = Vec::new();
     let mut found = Vec::new();
     for (revisit, holder) in revisits.into_iter().zip(holders) {
@@ -148,13 +154,18 @@ fn unresolved(revisit: Revisit) -> Rejection {
     Rejection { source, offset, reason: Reason::Revisit, detail: url, item }
 }
 
-/// Where the original of each revisit is.
-fn search(net: &mut Net<'_>, shelf: &WorkerPages, revisits: &[Revisit], floors: &[u64]) -> Result<Vec<Option<Holder>>> {
-    let mut found = vec![None; revisits.len()];
+/// Finds where the original of each revisit is, of those that are not found yet.
+fn search(
+    net: &mut Net<'_>,
+    shelf: &WorkerPages,
+    revisits: &[Revisit],
+    found: &mut [Option<Holder>],
+    floors: &[u64],
+) -> Result<()> {
     let mut by_names = true;
     for _ in 0..ROUNDS {
-        let offers = offers(shelf, revisits, &found, floors, net.index() as u32, by_names);
-        let questions = questions(revisits, &found, net.index() as u32, by_names);
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, by_names);
+        let questions = questions(revisits, found, net.index() as u32, by_names);
         let answers = round(net, offers, questions)?;
         let mut news = 0;
         for [revisit, worker, slot] in answers {
@@ -170,7 +181,59 @@ fn search(net: &mut Net<'_>, shelf: &WorkerPages, revisits: &[Revisit], floors: 
             _ => by_names = true,
         }
     }
-    Ok(found)
+    Ok(())
+}
+
+/// Computes the digests of payloads whose records give none, if revisits that are still without an original name a payload;
+/// whether any page got a name that one of them looks for.
+///
+/// # Cost
+/// Pages without a digest are read again, and hashed in each form that their payload has; nothing where there are none, as
+/// in crawls whose crawler writes digests at all.
+fn name_payloads(
+    net: &mut Net<'_>,
+    shelf: &mut WorkerPages,
+    revisits: &[Revisit],
+    found: &[Option<Holder>],
+    work: &Work,
+    job: &Job,
+    floors: &[u64],
+) -> Result<bool> {
+    let left = revisits.iter().zip(found).filter(|(row, holder)| holder.is_none() && row.names.payload != 0);
+    let wanted: Vec<u64> = left.map(|(row, _)| row.names.payload).collect();
+    let wanted: HashSet<u64> = net.all_gather("payloads looked for", wanted)?.into_iter().flatten().collect();
+    if wanted.is_empty() {
+        return Ok(false);
+    }
+    // Slots by place: several records may share one, in a compressed file of one member.
+    let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    for (slot, (page, names)) in shelf.captures.iter().zip(&shelf.names).enumerate() {
+        if names.payload == 0 && page.segments.is_empty() && page.offset >= floors[page.item as usize] {
+            unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
+        }
+    }
+    let computed = Input { digests: Digests::Compute, ..job.input.clone() };
+    let mut named = 0;
+    for (source, places) in unnamed {
+        let offsets: Vec<u64> = places.keys().copied().collect();
+        work.read_again(source, &offsets, &computed, &mut |read| {
+            net.check()?;
+            let Found::Page(page) = read else { return Ok(()) };
+            let Some(&name) = page.payloads.iter().find(|name| wanted.contains(name)) else { return Ok(()) };
+            let Some(slots) = places.get(&page.offset) else { return Ok(()) };
+            let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
+            let body = bytes(&page.body);
+            for &slot in slots {
+                let capture = &shelf.captures[slot];
+                if capture.body == body && capture.url == url.as_str() {
+                    shelf.names[slot].payload = name;
+                    named += 1;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(net.sum("payloads named", [named])? != [0])
 }
 
 fn offers(
@@ -292,11 +355,21 @@ fn outlooks(
     let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     for (number, (slot, revisit)) in found.iter().enumerate() {
         let original = &shelf.captures[*slot as usize];
-        if original.url != revisit.url {
+        if original.url != revisit.url && original.segments.is_empty() {
             to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
+    for ((slot, revisit), outlook) in found.iter().zip(&mut outlooks) {
+        let original = &shelf.captures[*slot as usize];
+        if original.url != revisit.url && !original.segments.is_empty() {
+            let first = (original.source, original.offset);
+            let places: Vec<_> = std::iter::once(first).chain(original.segments.iter().copied()).collect();
+            if let Ok(page) = segments::read(net, &places, None, work, &job.input)? {
+                *outlook = outlook_of(&page, revisit, &mut extractor)?;
+            }
+        }
+    }
     for (source, mut places) in to_read {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &job.input, &mut |read| {
@@ -310,14 +383,7 @@ fn outlooks(
                 let original = &shelf.captures[*slot as usize];
                 // Several records may share a place, in a compressed file of one member.
                 if original.url == url.as_str() && original.body == body && outlooks[number].is_none() {
-                    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
-                    outlooks[number] = Some(match page.form {
-                        Form::Html => {
-                            let extracted = extractor.html(&page.body, page.charset.as_deref(), &of);
-                            Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }
-                        }
-                        Form::Text => Outlook::default(),
-                    });
+                    outlooks[number] = outlook_of(&page, revisit, &mut extractor)?;
                 }
             }
             Ok(())
@@ -330,6 +396,13 @@ fn outlooks(
         }
     }
     Ok(outlooks)
+}
+
+/// What a revisit that has the content of this page says of others.
+fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
+    let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
+    let extracted = extractor.page(page, &of)?.ok();
+    Ok(extracted.map(|extracted| Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }))
 }
 
 /// Puts a revisit on the shelf as a capture with the content in `slot`.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
@@ -55,6 +56,8 @@ pub struct Capture {
     pub slot: u32,
     /// For a revisit, where the record with its content is.
     pub original: Option<Box<Place>>,
+    /// For a record in segments, where those after the first are: numbers of inputs, and offsets.
+    pub segments: Vec<(u32, u64)>,
 }
 
 /// Where a record is.
@@ -228,6 +231,8 @@ pub struct WorkerPages {
     pub names: Vec<Names>,
     /// Revisits, until they are resolved.
     pub revisits: Vec<Revisit>,
+    /// Segments of records, until they are joined.
+    pub segments: Vec<Segment>,
     /// Records that are not kept.
     pub rejections: Vec<Rejection>,
     /// What reading each work item came to.

@@ -70,6 +70,8 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     );
     let revisits: Vec<Revisit<'_>> = found.crawl.pages.iter().filter_map(Revisit::of).collect();
     split("revisits", crawl, &revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources), &mut parts);
+    let segments: Vec<(Page, u32, (u32, u64))> = found.crawl.pages.iter().flat_map(segments_of).collect();
+    split("segments", crawl, &segments, |row| row.0, |rows| segment_table(crawl, rows, sources), &mut parts);
     split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
     parts
 }
@@ -179,6 +181,21 @@ fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Tab
         ("original_url", texts(rows, |row| row.original.url.clone())),
         ("original_source", texts(rows, |row| sources[row.original.source as usize].clone())),
         ("original_offset", counts(rows, |row| row.original.offset)),
+    ])
+}
+
+/// The segments after the first that a page's content is in: the page, their numbers and places.
+fn segments_of((page, capture): &(Page, Capture)) -> impl Iterator<Item = (Page, u32, (u32, u64))> + '_ {
+    capture.segments.iter().zip(2..).map(|(&place, number)| (*page, number, place))
+}
+
+/// A run without pages in segments does not have this table.
+fn segment_table(crawl: &Crawl, rows: &[(Page, u32, (u32, u64))], sources: &[String]) -> Table {
+    Table::new([
+        ("doc_id", ids(crawl, rows, |row| row.0)),
+        ("number", u32s(rows, |row| row.1)),
+        ("source", texts(rows, |row| sources[row.2.0 as usize].clone())),
+        ("offset", counts(rows, |row| row.2.1)),
     ])
 }
 

@@ -33,9 +33,12 @@ use links::{Base, Links};
 use text::Lines;
 use tokenizer::{Sink, Tag, tokenize};
 
+use crate::error::Result;
 use crate::ids::{DocId, doc_id};
 use crate::job::{Limits, Links as Follow};
 use crate::pages::charset::{Decoded, Decoder};
+use crate::pages::helper::{self, Document};
+use crate::pages::record::{Form, RawPage, Refusal};
 use crate::pages::url::CanonicalUrl;
 
 /// Extracts one page after another, reusing its buffers.
@@ -60,6 +63,7 @@ pub struct Extractor {
     decoder: Decoder,
     lines: Lines,
     links: Links,
+    limits: Limits,
     follow: Follow,
 }
 
@@ -75,6 +79,8 @@ pub struct Extracted<'a> {
     pub leads_to: Option<DocId>,
     /// Whether it has more links than `limits.links`, of which only the first are kept.
     pub too_many_links: bool,
+    /// Whether a part of it could not be read, and the text is that of the rest.
+    pub is_partial: bool,
     /// Number of malformed sequences that U+FFFD replaced.
     pub replaced: u64,
 }
@@ -91,8 +97,28 @@ impl Extractor {
             decoder: Decoder::default(),
             lines: Lines::default(),
             links: Links::new(limits.links),
+            limits: *limits,
             follow: *follow,
         }
+    }
+
+    /// Text and links of a page of any form, fetched from `url`; or why it has none.
+    ///
+    /// # Errors
+    /// When the helper for documents made for paper cannot be started.
+    pub fn page<'a>(
+        &'a mut self,
+        page: &RawPage,
+        url: &CanonicalUrl,
+    ) -> Result<std::result::Result<Extracted<'a>, Refusal>> {
+        let charset = page.charset.as_deref();
+        Ok(match page.form {
+            Form::Html => Ok(self.html(&page.body, charset, url)),
+            Form::Text => Ok(self.text(&page.body, charset)),
+            form @ (Form::Pdf | Form::PostScript) => {
+                helper::document(form, &page.body, &self.limits)?.map(|document| self.document(&document, url))
+            }
+        })
     }
 
     /// Text and links of HTML fetched from `url`, with the charset that its transport named.
@@ -113,7 +139,7 @@ impl Extractor {
         let me = doc_id(url.as_str());
         let links = self.links.sorted(me);
         let leads_to = leads_to.filter(|&other| other != me);
-        Extracted { text: self.lines.as_str(), links, leads_to, too_many_links, replaced }
+        Extracted { text: self.lines.as_str(), links, leads_to, too_many_links, is_partial: false, replaced }
     }
 
     /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
@@ -122,7 +148,31 @@ impl Extractor {
         self.lines.clear();
         self.lines.enter_preformatted();
         self.lines.push(text);
-        Extracted { text: self.lines.as_str(), links: &[], leads_to: None, too_many_links: false, replaced }
+        let text = self.lines.as_str();
+        Extracted { text, links: &[], leads_to: None, too_many_links: false, is_partial: false, replaced }
+    }
+
+    /// What a document made for paper says: its title, an empty line, and its lines; links are relative to `url`.
+    fn document(&mut self, document: &Document, url: &CanonicalUrl) -> Extracted<'_> {
+        self.lines.clear();
+        self.lines.push(&document.title);
+        self.lines.separate(Gap::Paragraph);
+        self.lines.enter_preformatted();
+        self.lines.push(&document.text);
+        self.links.clear();
+        let base = Base::new(url.clone());
+        for link in &document.links {
+            self.links.add_decoded(link, &base);
+        }
+        let too_many_links = self.links.too_many();
+        Extracted {
+            text: self.lines.as_str(),
+            links: self.links.sorted(doc_id(url.as_str())),
+            leads_to: None,
+            too_many_links,
+            is_partial: !document.is_whole,
+            replaced: 0,
+        }
     }
 }
 

@@ -83,10 +83,19 @@ pub(super) fn parse(text: &str) -> Option<Digest> {
     Some(Digest { algorithm, bytes })
 }
 
+/// The hash that stands for the SHA-1 of a payload, as [`name`].
+pub(super) fn name_of(payload: &[u8]) -> u64 {
+    hash(&Digest { algorithm: Algorithm::Sha1, bytes: Sha1::digest(payload).to_vec() })
+}
+
+fn hash(digest: &Digest) -> u64 {
+    xxh3_64(&[&[digest.algorithm as u8], &digest.bytes[..]].concat())
+}
+
 /// The hash that stands for a digest, the same however it is encoded; 0 for an empty one.
 pub(super) fn name(text: &str) -> u64 {
     match parse(text) {
-        Some(Digest { algorithm, bytes }) => xxh3_64(&[&[algorithm as u8], &bytes[..]].concat()),
+        Some(digest) => hash(&digest),
         None if text.trim().is_empty() => 0,
         None => xxh3_64(text.trim().as_bytes()),
     }
@@ -121,6 +130,7 @@ mod tests {
             assert_ne!(name(odd), 0, "{odd}");
         }
         assert_eq!(name(" "), 0);
+        assert_eq!(name("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"), name_of(b""));
         assert_ne!(name("blake3:00ff"), name("blake3:00fe"));
     }
 }

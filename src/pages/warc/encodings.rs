@@ -7,9 +7,8 @@ use std::{
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::http::Refusal;
 use crate::job::Limits;
-use crate::pages::record::Reason;
+use crate::pages::record::{Reason, Refusal};
 
 /// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;

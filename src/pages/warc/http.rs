@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use super::fields::{Line, is_blank, lines, media_type, next_line, text};
 use crate::job::Limits;
-use crate::pages::record::Reason;
-
-/// Why something is refused, with details.
-pub(super) type Refusal = (Reason, String);
+use crate::pages::record::{Reason, Refusal};
 
 /// A response, its body still encoded.
 #[derive(Debug, PartialEq, Eq)]

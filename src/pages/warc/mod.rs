@@ -12,7 +12,7 @@
 //! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `http`, `encodings` | what does it say? |
 //! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
-//! | references | `revisits`, `digests` | which record has what it does not say itself? |
+//! | references | `revisits`, `segments`, `digests` | which record has what it does not say itself? |
 //!
 //! # Ranges
 //! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
@@ -30,14 +30,13 @@
 //! # Deviations
 //! - A gzip file split into members elsewhere than between records (bgzip) is read as far as members start with
 //!   records.
-//! - Segmented records are not joined: neither the first segment nor its continuations are pages.
 
 use std::io::Read;
 use std::ops::Range;
 
 use super::record::{Reason, Sink};
 use crate::error::Result;
-use crate::job::{Digests, Limits};
+use crate::job::{Input, Limits};
 use crate::read_at::ReadAt;
 
 mod arc_head;
@@ -53,6 +52,7 @@ mod page;
 mod record_head;
 mod records;
 mod revisits;
+pub mod segments;
 pub mod stored;
 mod stream;
 mod window;
@@ -105,14 +105,8 @@ pub struct RangeEnd {
 ///
 /// # Cost
 /// Reads the range, the rest of its last record, and the first bytes of the file.
-pub fn read_range(
-    file: &dyn ReadAt,
-    range: Range<u64>,
-    limits: &Limits,
-    digests: Digests,
-    sink: &mut Sink,
-) -> Result<RangeEnd> {
-    read_in_blocks(file, range, &mut Out { limits, digests, sink, found: 0 }, BLOCK_BYTES)
+pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
+    read_in_blocks(file, range, &mut Out { input, sink, found: 0 }, BLOCK_BYTES)
 }
 
 /// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a record. Offsets and lengths
@@ -120,8 +114,8 @@ pub fn read_range(
 ///
 /// # Errors
 /// Those of the stream that are failures of storage; those of `sink`. Damage ends the stream with a refusal.
-pub fn read_stream(stream: impl Read, limits: &Limits, digests: Digests, sink: &mut Sink) -> Result<RangeEnd> {
-    stream::read(stream, &mut Out { limits, digests, sink, found: 0 })
+pub fn read_stream(stream: impl Read, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
+    stream::read(stream, &mut Out { input, sink, found: 0 })
 }
 
 fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {
@@ -140,7 +134,7 @@ fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_byt
             Ok(RangeEnd { first_start, last_start, end, records: out.found })
         }
         Some((format, compression)) => {
-            Members::new(blocks, format, compression, out.limits)?.read(range.start, range.end, out)
+            Members::new(blocks, format, compression, &out.input.limits)?.read(range.start, range.end, out)
         }
         None => {
             if range.start == 0 && !file.is_empty() {
@@ -217,7 +211,8 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
         return Ok(None);
     }
     let mut nothing = |_| Ok(());
-    let mut out = Out { limits: &limits, digests: Digests::Ignore, sink: &mut nothing, found: 0 };
+    let input = Input { limits, ..Input::default() };
+    let mut out = Out { input: &input, sink: &mut nothing, found: 0 };
     let mut blocks = Blocks::new(file, PROBE_BYTES);
     let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
     let found = Records::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;

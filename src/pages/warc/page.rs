@@ -2,27 +2,25 @@
 
 use std::borrow::Cow;
 
-pub(super) use super::http::Refusal;
 use super::{digests, encodings, http, record_head::Head, revisits};
-use crate::job::Limits;
+use crate::job::{Input, Limits};
 use crate::pages::fetch_time;
-use crate::pages::record::{Form, Names, RawPage, Reason};
+use crate::pages::record::{Form, Names, RawPage, Reason, Refusal};
 use crate::pages::url::scheme_beyond_web;
 
 /// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
 ///
 /// # Errors
 /// The reason why the record is refused.
-pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: &Limits) -> Result<RawPage, Refusal> {
-    no_page(head)
-        .map_or(Ok(()), |(reason, detail)| Err(revisits::refusal(head, payload, limits).unwrap_or((reason, detail))))?;
+pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &Input) -> Result<RawPage, Refusal> {
+    no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
     let mut page = if is_http(head) {
-        from_http(payload, limits)?
+        from_http(payload, input)?
     } else {
-        let form = form(&head.media, payload)?;
+        let form = form(&head.media, payload, input)?;
         raw(200, head.media.clone(), head.charset.clone(), Cow::Borrowed(payload), form, None)
     };
     page.mended = mended.or(page.mended);
@@ -41,16 +39,32 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, limits: 
 
 /// Whether digests say that a record is not what was written; `decoded` is the body of its page.
 pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
+    digests::mismatch((&head.block_digest, block), &head.payload_digest, payload_forms(head, block, decoded, limits))
+}
+
+/// What stands for the digest of a payload, for each form of which a crawler may have written it.
+pub(super) fn payload_names(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> Vec<u64> {
+    let mut names: Vec<u64> = payload_forms(head, block, decoded, limits).map(|form| digests::name_of(&form)).collect();
+    names.dedup();
+    names
+}
+
+/// The payload as received, without its chunks, and decoded.
+fn payload_forms<'b>(
+    head: &Head,
+    block: &'b [u8],
+    decoded: &'b [u8],
+    limits: &'b Limits,
+) -> impl Iterator<Item = Cow<'b, [u8]>> {
     let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
     let received = response.as_ref().map_or(block, |response| response.body);
-    let unchunked = || match &response {
+    let unchunked = move || match &response {
         Some(response) if response.chunked => http::unchunk(response.body, limits).ok().map(|(body, _)| body),
         _ => None,
     };
-    let forms = std::iter::once(Cow::Borrowed(received))
+    std::iter::once(Cow::Borrowed(received))
         .chain(std::iter::once_with(unchunked).flatten())
-        .chain(std::iter::once(Cow::Borrowed(decoded)));
-    digests::mismatch((&head.block_digest, block), &head.payload_digest, forms)
+        .chain(std::iter::once(Cow::Borrowed(decoded)))
 }
 
 /// Why a record with this head cannot be a page, whatever its payload.
@@ -66,7 +80,7 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
         "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
             Some(other(&format!("{} {}", head.kind, head.uri)))
         }
-        "response" | "resource" | "conversion" if head.is_segment => {
+        "response" | "resource" | "conversion" if head.segment.is_some() => {
             Some((Reason::Segmented, "the first of several segments".to_owned()))
         }
         "response" | "resource" | "conversion" => None,
@@ -84,19 +98,29 @@ pub(super) fn is_http(head: &Head) -> bool {
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
 }
 
-fn from_http(payload: &[u8], limits: &Limits) -> Result<RawPage, Refusal> {
+fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
+    let limits = &input.limits;
     let response = http::parse(payload, limits)?;
     if !(200..300).contains(&response.status) {
         return Err((Reason::StatusNot2xx, response.status.to_string()));
     }
-    no_text(&response.media).map_or(Ok(()), Err)?;
+    no_text(&response.media, input).map_or(Ok(()), Err)?;
+    let decoded = decode(&response, limits);
+    // What no head calls a page is no loss.
+    let decoded = decoded.map_err(|refusal| no_text_said(&response.media).unwrap_or(refusal));
+    let (body, mended) = decoded?;
+    let form = form(&response.media, &body, input)?;
+    Ok(raw(response.status, response.media, response.charset, body, form, mended))
+}
+
+/// The body without transfer and content encodings, and what was mended in it.
+fn decode<'b>(response: &http::Response<'b>, limits: &Limits) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
         false => (Cow::Borrowed(response.body), None),
     };
     let (body, broken_encoding) = encodings::decode(&response.encodings, body, limits)?;
-    let form = form(&response.media, &body)?;
-    Ok(raw(response.status, response.media, response.charset, body, form, broken_chunks.or(broken_encoding)))
+    Ok((body, broken_chunks.or(broken_encoding)))
 }
 
 fn raw(
@@ -120,23 +144,50 @@ fn raw(
         length: 0,
         mended,
         names: Names::default(),
+        payloads: Vec::new(),
     }
 }
 
 /// Decides by media type and first bytes whether there is text, and in which form.
-fn form(media: &str, body: &[u8]) -> Result<Form, Refusal> {
+fn form(media: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
+    let refuse = |what: &str| Err((Reason::NotText, what.chars().take(80).collect()));
+    let said = form_of_media(media);
+    if let Some(form @ (Form::Pdf | Form::PostScript)) =
+        said.or_else(|| Form::printed(body).filter(|_| says_nothing(media)))
+    {
+        return if form.is_wanted(input) {
+            Ok(form)
+        } else {
+            refuse(if media.is_empty() { "no media type" } else { media })
+        };
+    }
     if let Some(really) = binary(body) {
-        return Err((Reason::NotText, format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
+        return refuse(&format!("{really} under {}", if media.is_empty() { "no type" } else { media }));
     }
-    if media.is_empty() {
-        return if like_html(body) { Ok(Form::Html) } else { Err((Reason::NotText, "no media type".to_owned())) };
+    match said {
+        Some(form) => Ok(form),
+        None if media.is_empty() && like_html(body) => Ok(Form::Html),
+        None => refuse(if media.is_empty() { "no media type" } else { media }),
     }
-    form_of_media(media).ok_or_else(|| (Reason::NotText, media.chars().take(80).collect()))
 }
 
 /// Why a page of this media type, if it is given, has no text.
-pub(super) fn no_text(media: &str) -> Option<Refusal> {
+pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
+    match form_of_media(media) {
+        Some(form) if form.is_wanted(input) => None,
+        None if says_nothing(media) => None,
+        _ => Some((Reason::NotText, media.chars().take(80).collect())),
+    }
+}
+
+/// Why a page of this media type has no text, whatever its bytes are: it is not one that is.
+fn no_text_said(media: &str) -> Option<Refusal> {
     (!media.is_empty() && form_of_media(media).is_none()).then(|| (Reason::NotText, media.chars().take(80).collect()))
+}
+
+/// Whether a media type leaves it to the bytes what they are.
+fn says_nothing(media: &str) -> bool {
+    matches!(media, "" | "application/octet-stream" | "binary/octet-stream")
 }
 
 fn form_of_media(media: &str) -> Option<Form> {
@@ -145,6 +196,8 @@ fn form_of_media(media: &str) -> Option<Form> {
             Some(Form::Html)
         }
         "text/plain" => Some(Form::Text),
+        "application/pdf" | "application/x-pdf" => Some(Form::Pdf),
+        "application/postscript" | "application/x-postscript" => Some(Form::PostScript),
         _ => None,
     }
 }
@@ -178,11 +231,12 @@ pub(super) fn like_html(body: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Printed;
     use crate::pages::warc::record_head::parse;
 
     fn made(fields: &str, payload: &str, mended: Option<Reason>) -> Result<RawPage, Reason> {
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{fields}\r\n").as_bytes());
-        page(&head, payload.as_bytes(), mended, &Limits::default()).map_err(|refusal| refusal.0)
+        page(&head, payload.as_bytes(), mended, &Input::default()).map_err(|refusal| refusal.0)
     }
 
     const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
@@ -201,6 +255,25 @@ mod tests {
         assert_eq!(form("", "\u{feff} <!DOCTYPE html>"), Ok(Form::Html));
         assert_eq!(form("", "<?xml version='1.0'?><html>"), Ok(Form::Html));
         assert_eq!(form("", "<?xml version='1.0'?><rss>"), Err(Reason::NotText));
+        assert_eq!(form("Content-Type: application/pdf\r\n", "\n%PDF-1.4"), Ok(Form::Pdf));
+        assert_eq!(form("Content-Type: application/octet-stream\r\n", "%PDF-1.4"), Ok(Form::Pdf));
+        assert_eq!(form("Content-Type: application/octet-stream\r\n", "%!PS-Adobe-3.0"), Ok(Form::PostScript));
+        assert_eq!(form("Content-Type: application/postscript\r\n", "x"), Ok(Form::PostScript));
+        assert_eq!(form("", "%PDF-1.4"), Ok(Form::Pdf));
+        assert_eq!(form("Content-Type: application/octet-stream\r\n", "<p>"), Err(Reason::NotText));
+        let lie = "Content-Type: application/octet-stream\r\nContent-Encoding: unheard-of\r\n";
+        assert_eq!(form(lie, "%PDF-1.4"), Err(Reason::NotText));
+    }
+
+    #[test]
+    fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
+        let input = Input { pdf: Printed::Skip, postscript: Printed::Skip, ..Input::default() };
+        for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
+        {
+            assert_eq!(form(media, body.as_bytes(), &input).unwrap_err().0, Reason::NotText);
+        }
+        assert!(no_text("application/pdf", &input).is_some() && no_text("application/postscript", &input).is_some());
+        assert!(no_text("application/pdf", &Input::default()).is_none());
     }
 
     #[test]

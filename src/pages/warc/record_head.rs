@@ -93,8 +93,12 @@ pub(super) struct Head {
     pub length: Result<u64, String>,
     /// Whether a line is not a header line.
     pub odd_line: bool,
-    /// Whether it has a `WARC-Segment-Number`: its block is continued in another record.
-    pub is_segment: bool,
+    /// `WARC-Segment-Number`, from 1 on, 0 if it is no number; `None` for a record that is no segment.
+    pub segment: Option<u32>,
+    /// `WARC-Segment-Origin-ID`, without angle brackets; empty if absent.
+    pub segment_origin: String,
+    /// `WARC-Segment-Total-Length`; 0 if absent.
+    pub segment_total: u64,
     /// `WARC-Record-ID`, without angle brackets; empty if absent, as all that follow.
     pub id: String,
     /// `WARC-Block-Digest`, as written.
@@ -123,7 +127,9 @@ impl Head {
             charset: None,
             length: Err("no Content-Length".to_owned()),
             odd_line: false,
-            is_segment: false,
+            segment: None,
+            segment_origin: String::new(),
+            segment_total: 0,
             id: String::new(),
             block_digest: String::new(),
             payload_digest: String::new(),
@@ -163,7 +169,11 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         } else if is("WARC-Profile") {
             head.profile = without_brackets(&value);
         } else if is("WARC-Segment-Number") {
-            head.is_segment = true;
+            head.segment = Some(text(&value).parse().unwrap_or(0));
+        } else if is("WARC-Segment-Origin-ID") {
+            head.segment_origin = without_brackets(&value);
+        } else if is("WARC-Segment-Total-Length") {
+            head.segment_total = number(&value).unwrap_or(0);
         } else if is("WARC-Refers-To") {
             head.refers_to = without_brackets(&value);
         } else if is("WARC-Refers-To-Target-URI") {

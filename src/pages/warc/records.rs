@@ -9,13 +9,13 @@ use memchr::memmem;
 use super::{
     Format, page,
     record_head::{self, HeadEnd, MAGIC},
-    revisits,
+    revisits, segments,
     window::{Ending, Source, Window},
 };
 use crate::{
     error::Result,
-    job::{Digests, Limits},
-    pages::record::{Found, RawPage, Reason, Refused, Sink},
+    job::{Digests, Input},
+    pages::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink},
 };
 
 /// Bytes of line ends between two records that [`landing`] examines.
@@ -30,8 +30,7 @@ const FAR_CLAIMS: u32 = 64;
 
 /// Receives the findings and counts them.
 pub(super) struct Out<'r, 's> {
-    pub limits: &'r Limits,
-    pub digests: Digests,
+    pub input: &'r Input,
     pub sink: &'r mut Sink<'s>,
     pub found: u64,
 }
@@ -124,7 +123,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 None => {
                     let end = self.window.end();
                     at = at.max(end.saturating_sub(self.format.straddling_bytes()));
-                    let most = self.out.limits.record_bytes + self.landing_bytes() as u64;
+                    let most = self.out.input.limits.record_bytes + self.landing_bytes() as u64;
                     if keep.is_none_or(|keep| end.saturating_sub(keep) > most) {
                         self.window.forget(at.saturating_sub(MEMBER_HEAD_BYTES));
                     }
@@ -207,7 +206,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             }
         };
         let claimed = body + length;
-        let limit = self.out.limits.record_bytes;
+        let limit = self.out.input.limits.record_bytes;
         if length > limit {
             if let Some(next) = self.oversized(start, &head, body, claimed)? {
                 return self.go_on(next);
@@ -226,8 +225,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     }
 
     /// Reads the head at `start`; returns it and the position of the payload.
-    fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::Head, u64), page::Refusal>> {
-        let most = self.out.limits.head_bytes;
+    fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::Head, u64), Refusal>> {
+        let most = self.out.input.limits.head_bytes;
         loop {
             let bytes = self.window.get(start, start + most);
             match self.format.head_end(bytes) {
@@ -268,7 +267,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Skips a record that claims to be over the limit, if it is: returns what follows. Otherwise returns `None`.
     fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
-        let limit = self.out.limits.record_bytes;
+        let limit = self.out.input.limits.record_bytes;
         let next = if self.far_claims < FAR_CLAIMS {
             let landing_bytes = self.landing_bytes();
             match self.window.source.peek(claimed, landing_bytes)? {
@@ -299,8 +298,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
-        if self.window.base() > body || to - body > self.out.limits.record_bytes {
-            let detail = format!("over {} bytes", self.out.limits.record_bytes);
+        if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
+            let detail = format!("over {} bytes", self.out.input.limits.record_bytes);
             self.refuse_unread(start, head, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
@@ -347,17 +346,21 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
         let payload = self.window.get(body, to);
         let head = &*self.format.settle(head, payload);
-        match page::page(head, payload, mended, self.out.limits) {
+        match page::page(head, payload, mended, self.out.input) {
             Ok(page) => {
-                let is_other = self.out.digests == Digests::Check
+                let is_other = self.out.input.digests == Digests::Check
                     && page.mended.is_none()
-                    && page::is_other(head, payload, &page.body, self.out.limits);
+                    && page::is_other(head, payload, &page.body, &self.out.input.limits);
                 let mended = page.mended.or(is_other.then_some(Reason::DigestMismatch));
-                self.out.page(RawPage { offset, length, mended, ..page })
+                let is_asked = self.out.input.digests == Digests::Compute && page.names.payload == 0;
+                let named = || page::payload_names(head, payload, &page.body, &self.out.input.limits);
+                let payloads = if is_asked { named() } else { Vec::new() };
+                self.out.page(RawPage { offset, length, mended, payloads, ..page })
             }
             Err((reason, detail)) => {
-                let means = revisits::means(head, payload, reason, length, self.out.limits).map(Box::new);
-                self.out.hand_on(Refused { means, ..Refused::new(offset, reason, detail) })
+                let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
+                let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
+                self.out.hand_on(Refused { means: means.map(Box::new), ..Refused::new(offset, reason, detail) })
             }
         }
     }

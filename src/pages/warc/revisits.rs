@@ -6,19 +6,21 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{digests, http, page, record_head::Head};
-use crate::job::Limits;
+use crate::job::{Input, Limits};
 use crate::pages::fetch_time;
-use crate::pages::record::{Means, Names, Reason, Redirect, Revisit};
+use crate::pages::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
 
-/// Why a revisit is no page, whatever it refers to: what it keeps of the response says so.
-pub(super) fn refusal(head: &Head, payload: &[u8], limits: &Limits) -> Option<http::Refusal> {
-    if head.kind != "revisit" || head.media != "application/http" {
+/// Why a revisit, or a response in segments, is no page, whatever it refers to or follows: what there is of the response says
+/// so.
+pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refusal> {
+    let is_segment = head.segment == Some(1) && page::is_http(head);
+    if !is_segment && (head.kind != "revisit" || head.media != "application/http") {
         return None;
     }
-    let response = http::parse(payload, limits).ok()?;
+    let response = http::parse(payload, &input.limits).ok()?;
     match response.status {
         304 => None,
-        200..300 => page::no_text(&response.media),
+        200..300 => page::no_text(&response.media, input),
         other => Some((Reason::StatusNot2xx, other.to_string())),
     }
 }

@@ -4,11 +4,12 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
+use crate::job::Digests;
 use crate::pages::record::Found;
 use crate::read_at::Bytes;
 
-fn out<'r, 's>(limits: &'r Limits, sink: &'r mut Sink<'s>) -> Out<'r, 's> {
-    Out { limits, digests: Digests::Check, sink, found: 0 }
+fn within(limits: &Limits) -> Input {
+    Input { limits: *limits, digests: Digests::Check, ..Input::default() }
 }
 
 fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
@@ -18,7 +19,13 @@ fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
         Ok(())
     };
     let file = Bytes(bytes.to_vec());
-    let end = read_in_blocks(&file, 0..file.len(), &mut out(limits, &mut sink), block_bytes).unwrap();
+    let end = read_in_blocks(
+        &file,
+        0..file.len(),
+        &mut Out { input: &within(limits), sink: &mut sink, found: 0 },
+        block_bytes,
+    )
+    .unwrap();
     assert_eq!(end.records, found.len() as u64);
     found
 }
@@ -41,7 +48,10 @@ fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        ends.push(read_in_blocks(&file, range, &mut out(limits, &mut sink), block_bytes).unwrap());
+        ends.push(
+            read_in_blocks(&file, range, &mut Out { input: &within(limits), sink: &mut sink, found: 0 }, block_bytes)
+                .unwrap(),
+        );
         found.push(of_range);
     }
     let true_from = settle(&ends);
@@ -264,7 +274,7 @@ proptest! {
             Ok(())
         };
         let limits = Limits::default();
-        read_stream(&bytes[..], &limits, Digests::Ignore, &mut sink).unwrap();
+        read_stream(&bytes[..], &within(&limits), &mut sink).unwrap();
         prop_assert_eq!(found, whole(&bytes, &limits, BLOCK_BYTES));
     }
 

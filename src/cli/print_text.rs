@@ -1,0 +1,41 @@
+//! `webtwin print-text`: the helper process of [`crate::pages::helper`], for one document; nothing for people.
+
+use crate::error::{Error, Result};
+use crate::job::Limits;
+use crate::printed;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Format of the document on stdin
+    format: Format,
+    /// Processor time, seconds
+    seconds: u64,
+    /// Address space, bytes
+    memory: u64,
+    /// Text, bytes
+    text: u64,
+    /// Links
+    links: u32,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Pdf,
+    #[value(name = "postscript")]
+    PostScript,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let limits = Limits {
+        printed_seconds: args.seconds,
+        printed_bytes: args.memory,
+        record_bytes: args.text,
+        links: args.links,
+        ..Limits::default()
+    };
+    let failed = |cause| Error::storage("the helper process", cause);
+    match args.format {
+        Format::Pdf => printed::pdf(limits).map_err(failed),
+        Format::PostScript => printed::postscript(&limits).map(|never| match never {}).map_err(failed),
+    }
+}

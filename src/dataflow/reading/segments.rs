@@ -1,0 +1,158 @@
+//! Records in segments: what the segments of a record hold together becomes a page in the place of the first.
+//!
+//! While the input is read, a segment is only noted. Then the segments of a record meet at a worker, which reads them
+//! again, joins them and reads the page. They may be in any files of the input, in any order. Of two segments with the
+//! same number, that in the file of the first counts, then the earlier one in the input. A segment that is joined to
+//! another is rejected as `not_a_page_record`, and all whose record is not whole as `segmented`.
+//!
+//! # Memory
+//! 48 bytes a segment, and one record at a time, within the limit of a record.
+//!
+//! # Cost
+//! Each segment is read twice; from a compressed file without members, so is all before it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::reading::ingest::{Queue, Reader};
+use crate::dataflow::reading::worker_pages::{Rejection, WorkerPages};
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::job::{Input, Job};
+use crate::pages::record::{Found, RawPage, Reason, Refusal, Refused};
+use crate::pages::warc::segments::{self, join};
+use crate::pages::work_items::Work;
+
+/// A segment of a record. Orders by record, number and place in the input.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Segment {
+    /// Record id of the first segment, as a hash.
+    pub origin: u64,
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// Number of the input.
+    pub source: u32,
+    /// Where its record starts.
+    pub offset: u64,
+    /// Number of the work item.
+    pub item: u32,
+    /// Bytes of its block.
+    pub bytes: u64,
+    /// Bytes of the whole block, as the last segment says; 0 if it does not.
+    pub total: u64,
+}
+
+impl Segment {
+    /// Notes a segment that was read in an item of an input.
+    pub fn of(segment: &segments::Segment, offset: u64, (item, source): (u32, u32)) -> Segment {
+        let segments::Segment { origin, number, total, ref block, .. } = *segment;
+        Segment { origin, number, source, offset, item, bytes: block.len() as u64, total }
+    }
+
+    fn rejected(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
+        let Segment { source, offset, item, .. } = *self;
+        Rejection { source, offset, reason, detail: detail.into(), item }
+    }
+}
+
+/// Turns the segments on all shelves into captures and rejections.
+///
+/// `floors[item]` is the offset from which the records of a work item are true.
+///
+/// # Errors
+/// Those of reading segments again; or when the run has ended.
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &Job, floors: &[u64]) -> Result<()> {
+    let (untrue, rows): (Vec<Segment>, Vec<Segment>) =
+        std::mem::take(&mut shelf.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
+    shelf.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")));
+    if net.sum("segments", [rows.len() as u64])? == [0] {
+        return Ok(());
+    }
+    let peers = net.peers() as u64;
+    let to_owner = rows.into_iter().map(|row| ((row.origin % peers) as usize, row));
+    let mut rows: Vec<Segment> = net.exchange_rows("segments", to_owner)?;
+    rows.sort_unstable();
+    let mut reader = Reader::on(std::mem::take(shelf), net, job);
+    for record in rows.chunk_by(|x, y| x.origin == y.origin) {
+        let firsts = record.partition_point(|row| row.number == 1);
+        for first in &record[..firsts] {
+            net.check()?;
+            reader.item = (first.item, first.source);
+            let mut places = Vec::new();
+            let found = match whole(first, &record[firsts..], job.input.limits.record_bytes) {
+                Ok(parts) => {
+                    places.extend(parts.iter().map(|row| (row.source, row.offset)));
+                    read(net, &places, Some(first.origin), &queue.work, &job.input)?
+                }
+                Err(refusal) => Err(refusal),
+            };
+            let found = match found {
+                Ok(page) => Found::Page(page),
+                Err((reason, detail)) => Found::Refused(Refused::new(first.offset, reason, detail)),
+            };
+            let before = reader.shelf.captures.len();
+            reader.take(found, &queue.progress)?;
+            if let Some(capture) = reader.shelf.captures.get_mut(before) {
+                capture.segments = places.split_off(1);
+            }
+        }
+        let (reason, detail) = match firsts {
+            0 => (Reason::Segmented, "a continuation; its first segment is not in the input, or is no page"),
+            _ => (Reason::NotAPageRecord, "continuation"),
+        };
+        reader.shelf.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)));
+    }
+    *shelf = reader.shelf;
+    Ok(())
+}
+
+/// All segments of the record of a first one, in their order, out of those that continue it, ascending.
+fn whole<'s>(first: &'s Segment, others: &'s [Segment], most: u64) -> std::result::Result<Vec<&'s Segment>, Refusal> {
+    let mut parts = vec![first];
+    for same in others.chunk_by(|x, y| x.number == y.number) {
+        let next = parts.len() as u32 + 1;
+        if same[0].number != next {
+            return Err((Reason::Segmented, format!("segment {next} is missing")));
+        }
+        parts.push(same.iter().find(|row| row.source == first.source).unwrap_or(&same[0]));
+    }
+    let bytes: u64 = parts.iter().map(|row| row.bytes).sum();
+    match parts[parts.len() - 1].total {
+        0 => Err((Reason::Segmented, format!("segment {} is missing", parts.len() + 1))),
+        _ if bytes > most => Err((Reason::RecordTooLarge, format!("over {most} bytes in {} segments", parts.len()))),
+        total if total != bytes => Err((Reason::Segmented, format!("its segments have {bytes} bytes, not {total}"))),
+        _ => Ok(parts),
+    }
+}
+
+/// Reads the segments of a record again, given as numbers of inputs and offsets, and the page in them; `origin` is the
+/// record's id as a hash, if it is known.
+///
+/// # Errors
+/// Those of the input; [`Error::Input`] when it has changed.
+pub fn read(
+    net: &Net<'_>,
+    places: &[(u32, u64)],
+    mut origin: Option<u64>,
+    work: &Work,
+    input: &Input,
+) -> Result<std::result::Result<RawPage, Refusal>> {
+    let mut found = Vec::with_capacity(places.len());
+    for (&(source, offset), number) in places.iter().zip(1..) {
+        let mut segment = None;
+        work.read_again(source, &[offset], input, &mut |read| {
+            net.check()?;
+            segment = segment.take().or(segments::Segment::pick(read, offset, number, origin));
+            Ok(())
+        })?;
+        let lost = || {
+            let what = format!(
+                "at offset {offset} is no segment {number} any more; it has changed during the run, so run again"
+            );
+            Error::input(&work.inputs[source as usize], what)
+        };
+        let segment = segment.ok_or_else(lost)?;
+        origin = Some(segment.origin);
+        found.push(segment);
+    }
+    Ok(join(&found, input).map(|page| RawPage { offset: places[0].1, ..page }))
+}

@@ -1,0 +1,230 @@
+//! PDF to text, title and links.
+//!
+//! The crates `pdf-extract` and `lopdf` read the document. A page on which they fail costs what comes after on it; the
+//! others are read, and the text counts as damaged. Line ends are those of the pages as printed; an empty line stands
+//! between two pages. Documents that open without a password are decrypted.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use pdf_extract::encryption::DecryptionError;
+use pdf_extract::{
+    ConvertToFmt, Dictionary, Document as Pdf, Error, MediaBox, Object, ObjectId, OutputDev, OutputError,
+    PlainTextOutput, Transform, decode_text_string, output_doc, output_doc_page,
+};
+
+use crate::job::Limits;
+use crate::pages::helper::{Answer, Document, pdf_start};
+use crate::pages::record::Reason;
+
+/// Characters of a title that are kept.
+const TITLE_CHARACTERS: usize = 1000;
+
+/// A document that cannot be read.
+pub fn unreadable(why: impl Into<String>) -> Answer {
+    Answer::Refused(Reason::PdfDamaged, why.into())
+}
+
+/// The text, title and links of a PDF.
+///
+/// # Cost
+/// Whatever the document asks for: the caller bounds the process.
+pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
+    let Some(start) = pdf_start(bytes) else { return unreadable("no %PDF- at its start") };
+    let mut pdf = match caught(|| Pdf::load_mem(&bytes[start..])) {
+        Some(Ok(pdf)) => pdf,
+        Some(Err(error)) => return refusal(error),
+        None => return unreadable("its reader has failed"),
+    };
+    if pdf.is_encrypted() {
+        match caught(|| pdf.decrypt("")) {
+            Some(Ok(())) => (),
+            Some(Err(error)) => return refusal(error),
+            None => return unreadable("its reader has failed"),
+        }
+    }
+    // What is not decrypted by now has no text that means anything.
+    if pdf.trailer.has(b"Encrypt") {
+        return Answer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
+    }
+    let pages = caught(|| pdf.get_pages()).unwrap_or_default();
+    if pages.is_empty() {
+        return unreadable("no page can be found");
+    }
+    let printed = Printed { text: String::new(), most: limits.record_bytes as usize, pages: 0 };
+    let printed = Rc::new(RefCell::new(printed));
+    let is_whole = print(&pdf, &pages, &printed);
+    let Printed { text, most, .. } = &mut *printed.borrow_mut();
+    if text.len() > *most {
+        return Answer::Refused(Reason::PdfTooLarge, format!("more than {most} bytes of text"));
+    }
+    let text = std::mem::take(text);
+    match (text.trim().is_empty(), is_whole) {
+        (true, true) => Answer::Refused(Reason::PdfNoText, format!("{} pages", pages.len())),
+        (true, false) => unreadable("no page can be read"),
+        (false, is_whole) => {
+            let title = caught(|| title(&pdf)).flatten().unwrap_or_default();
+            let links = caught(|| links(&pdf, &pages, limits)).unwrap_or_default();
+            Answer::Document(Document { title, text, links, is_whole })
+        }
+    }
+}
+
+/// The result of a reader; `None` if it panics.
+fn caught<T>(read: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(read)).ok()
+}
+
+fn refusal(error: Error) -> Answer {
+    let detail = error.to_string().chars().take(200).collect();
+    match error {
+        Error::Decryption(DecryptionError::IncorrectPassword) | Error::InvalidPassword => {
+            Answer::Refused(Reason::PdfEncrypted, "it asks for a password".to_owned())
+        }
+        Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => Answer::Refused(Reason::PdfEncrypted, detail),
+        _ => unreadable(detail),
+    }
+}
+
+/// Prints all pages, past those that fail; whether none did.
+fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, printed: &Rc<RefCell<Printed>>) -> bool {
+    if matches!(caught(|| output_doc(pdf, &mut Printer::on(printed))), Some(Ok(()))) {
+        return true;
+    }
+    // In one go as far as it went, for each of these calls looks for all pages.
+    let failed = printed.borrow().pages;
+    printed.borrow_mut().end_page();
+    for &number in pages.keys().skip(failed + 1) {
+        if printed.borrow().is_full() {
+            break;
+        }
+        let _ = caught(|| output_doc_page(pdf, &mut Printer::on(printed), number));
+        printed.borrow_mut().end_page();
+    }
+    false
+}
+
+/// What has been printed.
+struct Printed {
+    text: String,
+    /// More bytes of text than this are not printed.
+    most: usize,
+    /// Whole pages.
+    pages: usize,
+}
+
+impl Printed {
+    fn end_page(&mut self) {
+        self.text.push_str("\n\n");
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() > self.most
+    }
+}
+
+/// The end of [`Printed`] into which lines are written.
+struct Paper(Rc<RefCell<Printed>>);
+
+impl fmt::Write for Paper {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut printed = self.0.borrow_mut();
+        printed.text.push_str(text);
+        if printed.is_full() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+impl ConvertToFmt for Paper {
+    type Writer = Paper;
+
+    fn convert(self) -> Paper {
+        self
+    }
+}
+
+/// Prints characters in lines, and an empty line after each page.
+struct Printer {
+    lines: PlainTextOutput<Paper>,
+    printed: Rc<RefCell<Printed>>,
+}
+
+impl Printer {
+    fn on(printed: &Rc<RefCell<Printed>>) -> Printer {
+        Printer { lines: PlainTextOutput::new(Paper(Rc::clone(printed))), printed: Rc::clone(printed) }
+    }
+}
+
+impl OutputDev for Printer {
+    fn begin_page(
+        &mut self,
+        number: u32,
+        media: &MediaBox,
+        art: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
+        self.lines.begin_page(number, media, art)
+    }
+
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        self.lines.end_page()?;
+        let mut printed = self.printed.borrow_mut();
+        printed.end_page();
+        printed.pages += 1;
+        Ok(())
+    }
+
+    fn output_character(
+        &mut self,
+        place: &Transform,
+        width: f64,
+        spacing: f64,
+        size: f64,
+        character: &str,
+    ) -> Result<(), OutputError> {
+        self.lines.output_character(place, width, spacing, size, character)
+    }
+
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        self.lines.begin_word()
+    }
+
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        self.lines.end_word()
+    }
+
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        self.lines.end_line()
+    }
+}
+
+/// What an object is, or refers to.
+fn resolved<'p>(pdf: &'p Pdf, object: &'p Object) -> Option<&'p Object> {
+    pdf.dereference(object).ok().map(|(_, object)| object)
+}
+
+fn entry<'p>(pdf: &'p Pdf, of: &'p Dictionary, key: &[u8]) -> Option<&'p Object> {
+    resolved(pdf, of.get(key).ok()?)
+}
+
+/// The title in the document's information.
+fn title(pdf: &Pdf) -> Option<String> {
+    let info = entry(pdf, &pdf.trailer, b"Info")?.as_dict().ok()?;
+    let title = decode_text_string(entry(pdf, info, b"Title")?).ok()?;
+    Some(title.chars().take(TITLE_CHARACTERS).collect())
+}
+
+/// The URIs that the pages' annotations lead to, as written, in their order; one more than the limit where there are more.
+fn links(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, limits: &Limits) -> Vec<String> {
+    let annotations = pages.values().filter_map(|&page| {
+        let page = pdf.get_object(page).ok()?.as_dict().ok()?;
+        entry(pdf, page, b"Annots")?.as_array().ok()
+    });
+    let uri = |annotation: &Object| {
+        let action = entry(pdf, resolved(pdf, annotation)?.as_dict().ok()?, b"A")?.as_dict().ok()?;
+        let uri = entry(pdf, action, b"URI")?.as_str().ok()?;
+        Some(String::from_utf8_lossy(uri).into_owned())
+    };
+    annotations.flatten().filter_map(uri).take(limits.links as usize + 1).collect()
+}

@@ -1,0 +1,245 @@
+use std::path::Path;
+
+use crate::bad_warc::build::{Record, gzip, http_with, page, zlib};
+use crate::support::program::{rows, said, succeed, the_same_on_any_workers, webtwin};
+
+/// A PDF of numbered objects, from 1 on, each as written between `obj` and `endobj`; the first is the catalog.
+fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
+    let mut bytes = b"%PDF-1.4\n".to_vec();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (object, number) in objects.iter().zip(1..) {
+        table.push_str(&format!("{:010} 00000 n \n", bytes.len()));
+        bytes.extend([format!("{number} 0 obj\n").as_bytes(), object, b"\nendobj\n"].concat());
+    }
+    let start = bytes.len();
+    let size = objects.len() + 1;
+    bytes.extend(
+        format!("{table}trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n").as_bytes(),
+    );
+    bytes
+}
+
+fn stream(dictionary: &str, content: &[u8]) -> Vec<u8> {
+    let head = format!("<< {dictionary} /Length {} >>\nstream\n", content.len());
+    [head.as_bytes(), content, b"\nendstream"].concat()
+}
+
+/// A document whose pages have these contents, each with its filter; `more` objects begin at number 5.
+fn document(pages: &[(&str, Vec<u8>)], resources: &str, page: &str, more: &[Vec<u8>], trailer: &str) -> Vec<u8> {
+    let first = 5 + more.len();
+    let kids: String = (0..pages.len()).map(|number| format!("{} 0 R ", first + 2 * number)).collect();
+    let mut objects: Vec<Vec<u8>> = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        format!("<< /Type /Pages /Kids [{kids}] /Count {} >>", pages.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+        "<< /Title (A made document) >>".to_owned(),
+    ]
+    .map(String::into_bytes)
+    .to_vec();
+    objects.extend_from_slice(more);
+    for (filter, content) in pages {
+        let number = objects.len() + 1;
+        objects.push(
+            format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {} 0 R {page} \
+                 /Resources << /Font << /F1 3 0 R >> {resources} >> >>",
+                number + 1
+            )
+            .into_bytes(),
+        );
+        objects.push(stream(filter, content));
+    }
+    pdf(&objects, trailer)
+}
+
+/// What draws these lines.
+fn lines(lines: &[String]) -> Vec<u8> {
+    let drawn: String = lines.iter().map(|line| format!("({line}) Tj\n0 -14 Td\n")).collect();
+    format!("BT\n/F1 12 Tf\n72 720 Td\n{drawn}ET\n").into_bytes()
+}
+
+/// Lines of a made text, of which those in `other` are others.
+fn text(seed: usize, count: usize, other: &[usize]) -> Vec<String> {
+    let line = |number: usize| {
+        let seed = if other.contains(&number) { seed + 1000 } else { seed };
+        (0..7).map(|k| format!("word{} ", (seed * 31 + number * 57 + k * k * 13) % 4999)).collect()
+    };
+    (0..count).map(line).collect()
+}
+
+fn plain(seed: usize, other: &[usize]) -> Vec<u8> {
+    document(&[("", lines(&text(seed, 40, other)))], "", "", &[], "/Info 4 0 R")
+}
+
+fn response(host: &str, name: &str, media: &str, body: &[u8]) -> Vec<u8> {
+    let payload = http_with("HTTP/1.1 200 OK", &format!("Content-Type: {media}\r\n"), body);
+    let record = Record { uri: Some(format!("http://{host}.example/{name}")), ..Record::with("", payload) };
+    gzip(&record.bytes())
+}
+
+/// Runs over some documents of host `h`; returns URLs of pages, reasons of rejections, and what was said.
+fn run(folder: &Path, documents: &[(&str, &str, Vec<u8>)], settings: &[&str]) -> (String, Vec<String>, String) {
+    let records: Vec<u8> = documents.iter().flat_map(|(name, media, body)| response("h", name, media, body)).collect();
+    let input = folder.join("in.warc.gz");
+    std::fs::write(&input, records).unwrap();
+    let output = folder.join("out").to_str().unwrap().to_string();
+    let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let arguments = [&["run", "--input", input.to_str().unwrap(), "--output", &output], &sets[..]].concat();
+    let done = webtwin(&arguments).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    let mut rejected = rows(&output, "rejected");
+    rejected.sort_by_key(|row| row["offset"].as_u64());
+    let reasons = rejected.iter().map(|row| row["reason"].as_str().unwrap().to_string()).collect();
+    (output, reasons, said(&done))
+}
+
+#[test]
+fn a_pdf_is_a_page_with_text_title_and_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = [("", lines(&text(1, 20, &[]))), ("/Filter /FlateDecode", zlib(&lines(&text(2, 20, &[]))))];
+    let link = b"<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (../linked#top) >> >>".to_vec();
+    let linked = document(&pages, "", "/Annots [5 0 R]", &[link], "/Info 4 0 R");
+    let html = page("linked");
+    let (output, reasons, told) = run(
+        folder.path(),
+        &[
+            ("d/a.pdf", "application/pdf", linked.clone()),
+            ("linked", "text/html", html),
+            ("no-type", "application/octet-stream", plain(5, &[])),
+        ],
+        &[],
+    );
+    assert!(reasons.is_empty(), "{told}");
+    let pages = rows(&output, "pages");
+    let of = |name: &str| pages.iter().find(|row| row["url"] == format!("http://h.example/{name}")).unwrap();
+    let said = format!("A made document\n\n{}\n\n{}", text(1, 20, &[]).join("\n"), text(2, 20, &[]).join("\n"));
+    let said = said.replace(" \n", "\n").trim_end().to_owned();
+    assert_eq!(of("d/a.pdf")["text_bytes"], said.len(), "{}", of("d/a.pdf"));
+    assert_eq!(of("d/a.pdf")["body_bytes"], linked.len());
+    assert_eq!(of("d/a.pdf")["mime"], "application/pdf");
+    let links = rows(&output, "links");
+    assert!(links.iter().any(|row| row["src"] == of("d/a.pdf")["doc_id"] && row["dst"] == of("linked")["doc_id"]));
+    assert!(of("no-type")["text_bytes"].as_u64() > Some(1000));
+}
+
+#[test]
+fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut records = Vec::new();
+    for number in 0..30 {
+        let name = format!("{number}.pdf");
+        records.push(response("a", &name, "application/pdf", &plain(number, &[])));
+        records.push(response("b", &name, "application/pdf", &plain(number, &[])));
+        records.push(response("c", &name, "application/pdf", &plain(number, &[3, 17])));
+        records.push(response("d", &format!("{number}.html"), "text/html", &page(&name)));
+        records.push(response("d", &name, "application/pdf", b"%PDF-1.4 and no more"));
+    }
+    let input = folder.path().join("in.warc.gz");
+    std::fs::write(&input, records.concat()).unwrap();
+    let run = ["run", "--input", input.to_str().unwrap(), "--set", "effort.shard_bytes=65536"];
+    let (output, told) = the_same_on_any_workers(folder.path(), "out", &run);
+    assert_eq!(rows(&output, "pages").len(), 120, "{told}");
+    assert_eq!(rows(&output, "rejected").len(), 30, "{told}");
+    let pairs = rows(&output, "pairs");
+    let pdfs = |row: &&serde_json::Value| row["measure"] == "exact" || row["value"].as_u64() > Some(30);
+    let by = |measure: &str| pairs.iter().filter(pdfs).filter(|row| row["measure"] == measure).count();
+    assert_eq!((by("exact"), by("overlap")), (30, 30));
+    // Texts are read again from the documents.
+    let told = succeed(&["explain", &output, "http://a.example/7.pdf", "http://c.example/7.pdf"]);
+    assert!(told.contains("word"), "{told}");
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = plain(9, &[]);
+    let lock = "<< /Filter /Standard /V 1 /R 2 /P -4 /O (01234567890123456789012345678901) \
+                /U (01234567890123456789012345678901) >>";
+    let locked = |by: &str| {
+        let trailer = format!("/Encrypt {by} /ID [(0123456789012345) (0123456789012345)]");
+        document(&[("", lines(&text(3, 9, &[])))], "", "", &[lock.as_bytes().to_vec()], &trailer)
+    };
+    // A form that draws itself, and forms that each draw the next ten times.
+    let form = |draws: &str| {
+        let resources = "/Resources << /XObject << /X 5 0 R /Y0 6 0 R /Y1 7 0 R /Y2 8 0 R /Y3 9 0 R /Y4 10 0 R /Y5 11 0 R \
+                         /Y6 12 0 R /Y7 13 0 R /Y8 14 0 R /Y9 15 0 R >> >>";
+        stream(&format!("/Type /XObject /Subtype /Form /BBox [0 0 9 9] {resources}"), draws.as_bytes())
+    };
+    let mut forms = vec![form("/X Do")];
+    forms.extend((1..10).map(|next| form(&format!("/Y{next} Do\n").repeat(10))));
+    forms.push(form("q Q"));
+    let drawing =
+        |draws: &str| document(&[("", draws.into())], "/XObject << /X 5 0 R /Y0 6 0 R >>", "", &forms, "/Info 4 0 R");
+    let bomb = zlib(&vec![b' '; 320 << 20]);
+    let kids = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 2 >>"];
+    let circle = pdf(&kids.map(|object| object.as_bytes().to_vec()), "");
+    let documents = [
+        ("0.pdf", "application/pdf", plain(1, &[])),
+        ("1.pdf", "application/pdf", b"<html>no such page</html>".to_vec()),
+        ("2.pdf", "application/pdf", whole[..200].to_vec()),
+        ("3.pdf", "application/pdf", circle),
+        ("4.pdf", "application/pdf", locked(lock)),
+        ("5.pdf", "application/pdf", locked("5 0 R")),
+        ("6.pdf", "application/pdf", document(&[("", b"0 0 m 9 9 l S".to_vec())], "", "", &[], "")),
+        ("7.pdf", "application/pdf", drawing("/Y0 Do")),
+        ("8.pdf", "application/pdf", document(&[("/Filter /FlateDecode", bomb)], "", "", &[], "")),
+        ("9.pdf", "application/pdf", drawing("/X Do")),
+        ("10.pdf", "application/pdf", plain(2, &[])),
+    ];
+    let bounds = ["input.limits.printed_seconds=1", "input.limits.printed_bytes=300000000"];
+    let (output, reasons, told) = run(folder.path(), &documents, &bounds);
+    let expected =
+        ["damaged", "damaged", "damaged", "encrypted", "encrypted", "no_text", "too_long", "too_large", "too_large"];
+    assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{told}");
+    assert_eq!(rows(&output, "pages").len(), 2);
+
+    // Nobody is asked to read what the job leaves out.
+    let folder = tempfile::tempdir().unwrap();
+    let (output, reasons, _) = run(folder.path(), &documents, &["input.pdf=skip"]);
+    assert_eq!((reasons.as_slice(), rows(&output, "pages").len()), (&["not_text"; 11].map(String::from)[..], 0));
+}
+
+#[test]
+fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |seed| lines(&text(seed, 20, &[]));
+    // A font that is not there.
+    let broken = String::from_utf8(page(2)).unwrap().replace("/F1", "/F9").into_bytes();
+    let bytes = document(&[("", page(1)), ("", broken), ("", page(3))], "", "", &[], "/Info 4 0 R");
+    let (output, reasons, told) = run(folder.path(), &[("a.pdf", "application/pdf", bytes)], &[]);
+    assert!(reasons.is_empty() && told.contains("kept, but mended: 1 pdf_damaged"), "{told}");
+    let bytes = rows(&output, "pages")[0]["text_bytes"].as_u64().unwrap() as usize;
+    let page = |seed| text(seed, 20, &[]).join("\n").len();
+    assert!((page(1) + page(3) - 40..page(1) + page(3) + 40).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn postscript_is_read_by_ghostscript_or_rejected_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn: String = text(4, 30, &[])
+        .iter()
+        .zip(0..)
+        .map(|(line, number)| format!("72 {} moveto ({line}) show\n", 720 - 14 * number))
+        .collect();
+    let program = format!("%!PS-Adobe-3.0\n/Helvetica findfont 12 scalefont setfont\n{drawn}showpage\n");
+    let documents = [
+        ("a.ps", "application/postscript", program.clone().into_bytes()),
+        ("b.ps", "application/octet-stream", program.into_bytes()),
+        ("loop.ps", "application/postscript", b"%!PS\n{} loop\n".to_vec()),
+        ("wrong.ps", "application/postscript", b"%!PS\nno such operator\n".to_vec()),
+        ("files.ps", "application/postscript", b"%!PS\n(/etc/passwd) (r) file 100 string readline\n".to_vec()),
+    ];
+    let seconds = "input.limits.printed_seconds=1";
+    let (output, reasons, told) = run(folder.path(), &documents, &[seconds]);
+    if std::process::Command::new("gs").arg("--version").output().is_err() {
+        assert_eq!(reasons, ["no_converter"; 5], "{told}");
+        assert!(told.contains("5 PostScript documents were not read"), "{told}");
+        return;
+    }
+    assert_eq!(reasons, ["postscript_failed"; 3], "{told}");
+    assert_eq!(rows(&output, "pairs").len(), 1);
+
+    let folder = tempfile::tempdir().unwrap();
+    let (_, reasons, _) = run(folder.path(), &documents, &["input.postscript=skip"]);
+    assert_eq!(reasons, ["not_text"; 5]);
+}
