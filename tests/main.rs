@@ -5,6 +5,7 @@ mod all_pairs;
 
 // WARC files whose payloads are kept once, and what they were made of.
 mod archive;
+mod avoid;
 
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
@@ -53,6 +54,9 @@ mod papers;
 
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
+
+// Other programs read the tables of a result and lose nothing.
+mod readers;
 
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;

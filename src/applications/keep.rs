@@ -3,7 +3,9 @@
 //! A page that a user prefers comes first. Then come whole collections: a crawler that skips a mirror wants all its pages
 //! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
 //! page stays. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
-//! other hosts, then to the page whose host is most linked, then to the shorter URL, then to the smaller doc id.
+//! other hosts, then to the page whose host is most linked, then to the one fewer links away from the root of its host
+//! (of a manual's `index.html` and `manual.html` with one text, the one that the home page links to), then to the shorter URL,
+//! then to the smaller doc id.
 //!
 //! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
 //! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself.
@@ -35,8 +37,12 @@ pub struct PageCopy {
     pub links_from_elsewhere: u32,
     /// Links to any page of its host from other hosts.
     pub links_to_host: u32,
+    /// Links from the root of its host, or a seed there, to the page; `u32::MAX` where there is no way.
+    pub depth: u32,
     /// Characters of its URL.
     pub url_length: u32,
+    /// 1 for a page that a crawler must visit, 0 for any other.
+    pub must_visit: u32,
 }
 
 /// The rule by which pages stay, ready to be applied.
@@ -90,6 +96,8 @@ impl Keeping {
             LostBy::Rule(KeepBy::Links)
         } else if differs(|copy| i64::from(copy.links_to_host)) {
             LostBy::HostLinks
+        } else if differs(|copy| i64::from(copy.depth)) {
+            LostBy::Depth
         } else if differs(|copy| i64::from(copy.url_length)) {
             LostBy::Rule(KeepBy::ShortestUrl)
         } else {
@@ -109,6 +117,8 @@ pub enum LostBy {
     Rule(KeepBy),
     /// As many links lead to both, but more to the other's host.
     HostLinks,
+    /// The other is fewer links away from the root of its host.
+    Depth,
 }
 
 impl LostBy {
@@ -119,6 +129,42 @@ impl LostBy {
             LostBy::Collection => "collection",
             LostBy::Rule(by) => by.name(),
             LostBy::HostLinks => "host-links",
+            LostBy::Depth => "depth",
+        }
+    }
+}
+
+/// What becomes of a page that has copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It stays for all of them.
+    Keep,
+    /// It may be skipped: why, and what it has less of than the page that stays.
+    Skip(Why, LostBy),
+    /// It is visited, too.
+    Visit(Visit),
+}
+
+/// Why a crawler visits a page though another one stays for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Visit {
+    /// It is a seed, or a page as [`super::never_skipped`] knows them.
+    Must,
+    /// It resembles the page that stays less than `keep.min_resemblance`.
+    Unlike,
+    /// Pages that stay are reached by way of it.
+    Way,
+}
+
+impl Role {
+    /// The word in the column `clusters.role`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Keep => "keep",
+            Role::Skip(why, _) => why.as_str(),
+            Role::Visit(Visit::Must) => "must-visit",
+            Role::Visit(Visit::Unlike) => "unlike",
+            Role::Visit(Visit::Way) => "way",
         }
     }
 }
@@ -170,7 +216,7 @@ pub fn keeper<'c>(
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
         let links = (copy.links_from_elsewhere, copy.links_to_host);
-        (Reverse(copy.preference), kept, copy.merit, links, Reverse((copy.url_length, copy.page)))
+        (Reverse(copy.preference), kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
     };
     copies.into_iter().max_by_key(rank)
 }
@@ -192,8 +238,7 @@ mod tests {
 
     fn copy(page: Page, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
         let cluster = ClusterId(0);
-        let (preference, merit, links_to_host) = (0, 0, 0);
-        PageCopy { exact: 1, cluster, page, preference, merit, links_from_elsewhere, links_to_host, url_length }
+        PageCopy { exact: 1, cluster, page, links_from_elsewhere, url_length, ..PageCopy::zeroed() }
     }
 
     fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> Page {
@@ -210,6 +255,7 @@ mod tests {
     #[test]
     fn of_equally_linked_pages_the_shorter_url_stays_then_the_smaller_doc_id() {
         assert_eq!(stays(&[copy(1, 0, 30), copy(2, 0, 20), copy(3, 0, 20)], |_| None), 2);
+        assert_eq!(stays(&[copy(1, 0, 30), PageCopy { depth: 1, ..copy(2, 0, 20) }], |_| None), 1);
     }
 
     #[test]
@@ -224,7 +270,12 @@ mod tests {
 
     #[test]
     fn a_page_loses_by_the_first_thing_in_which_the_one_that_stays_is_better() {
-        let keeping = Keeping::new(&Keep { prefer: vec!["http://*.a.example/*".into()], by: KeepBy::Newest });
+        let keeping = Keeping::new(&Keep {
+            prefer: vec!["http://*.a.example/*".into()],
+            by: KeepBy::Newest,
+            seeds: Vec::new(),
+            min_resemblance: 0.0,
+        });
         assert_eq!(keeping.preference("http://www.a.example/x/y.html"), 0);
         assert_eq!(keeping.preference("http://b.example/"), 1);
         assert!(keeping.merit(5, 0, "", 0) > keeping.merit(4, 0, "", 0));
@@ -236,6 +287,7 @@ mod tests {
         assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
         assert_eq!(lost(copy(2, 2, 5), one), "links");
         assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
+        assert_eq!(lost(PageCopy { depth: 1, ..copy(2, 3, 5) }, one), "depth");
         assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
         assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
     }

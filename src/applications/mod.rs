@@ -5,4 +5,6 @@
 
 pub mod exports;
 pub mod keep;
+pub mod never_skipped;
 pub mod prefixes;
+pub mod ways;

@@ -42,6 +42,9 @@ pub struct SimilarCluster {
     pub collections: Vec<PageCollection>,
     /// Pages taken out because their trivial cluster failed Definition 5.
     pub taken_out: u32,
+    /// Whether it stands on fewer than `clusters.min_hosts` hosts. Such collections are not told of, but one of them is kept
+    /// whole.
+    pub double: bool,
 }
 
 impl SimilarCluster {
@@ -94,7 +97,7 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     }
     collections.retain(|collection| collection.members.len() >= settings.min_size as usize);
     collections.sort_unstable_by_key(PageCollection::first_page);
-    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double: false })
 }
 
 /// Definition 5, "similar links", for the pages of one trivial cluster: any two have parents in a common trivial

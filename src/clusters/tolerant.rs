@@ -8,13 +8,13 @@
 //! 3. **similar links**: each page p of a Ci is linked, in either direction, with a page q of Ci as a page p' of
 //!    another Cj is with a page q' of Cj, where p and p' are of one trivial cluster, and so are q and q';
 //! 4. they stand on `clusters.min_hosts` hosts or more: a host that has something twice has a double rather than a
-//!    mirror.
+//!    mirror. Doubles are found, and one of them is kept whole, but they are not told of.
 //!
 //! So any collection may lack a page (Definition 5 requires equal sizes), and links must agree with those of one other
 //! collection, not of all: with growing cardinality some version always differs. Pages without a copy anywhere may
 //! belong to a collection, too; they are told apart ([`super::nearby`]).
 //!
-//! Growth finds such clusters in five steps:
+//! Growth finds such clusters in six steps:
 //!
 //! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| /
 //!    3, neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, such as those from the
@@ -24,15 +24,16 @@
 //!    copies are one similar cluster;
 //! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
 //!    ([`super::pieces::join_pieces`]), and mirrors are found again;
-//! 4. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
+//! 4. *things*: what a host carries beside each other is taken apart ([`super::separate`]);
+//! 5. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
 //!    ([`verified`]);
-//! 5. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).
+//! 6. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).
 //!
-//! Steps 1, 3 and 5 look at one host at a time, step 4 at one similar cluster; step 2 needs 12 bytes per page of all
+//! Steps 1, 3 and 6 look at one host at a time, steps 4 and 5 at one similar cluster; step 2 needs 12 bytes per page of all
 //! pieces. So no memory grows with the components of the TCG, which may be a single giant under this condition.
 //!
 //! # Cost
-//! Sorts of pages and links. Step 4 looks at the links of a similar cluster once more for each round in which something
+//! Sorts of pages and links. Step 5 looks at the links of a similar cluster once more for each round in which something
 //! is taken out: two or three rounds on the crawls tried, at worst as many as it has pieces.
 //!
 //! # Source
@@ -50,6 +51,7 @@ use super::link_summary::{ClusterLink, link_summary};
 use super::merge::may_merge;
 use super::nearby::nearby_pages;
 use super::pieces::{grow_pieces, join_pieces};
+use super::separate::separate;
 use super::union_find::{UnionFind, sizes};
 use crate::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
@@ -111,30 +113,54 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
 
 /// A link within a piece. Rows order by trivial clusters, then piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct PieceLink {
+pub(super) struct PieceLink {
     src_cluster: ClusterId,
     dst_cluster: ClusterId,
     piece: PieceId,
-    src: u32,
-    dst: u32,
+    /// Places among the pages.
+    pub(super) src: u32,
+    pub(super) dst: u32,
 }
 
-/// What remains of the pieces of one similar cluster as a tolerant similar cluster; `pages` ascend, `links` run within
-/// pieces.
-pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters) -> Option<SimilarCluster> {
+/// The links of some pages, by trivial clusters.
+fn piece_links(pages: &[PiecePage], links: &[(Page, Page)]) -> Vec<PieceLink> {
     let mut position: Vec<(Page, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
     position.sort_unstable();
     let at = |page: Page| position[position.partition_point(|&(other, _)| other < page)].1;
-    let mut links: Vec<PieceLink> = links
-        .iter()
-        .map(|&(src, dst)| {
-            let (src, dst) = (at(src), at(dst));
-            let (from, to) = (&pages[src as usize], &pages[dst as usize]);
-            PieceLink { src_cluster: from.cluster, dst_cluster: to.cluster, piece: from.piece, src, dst }
-        })
-        .collect();
+    let row = |&(src, dst): &(Page, Page)| {
+        let (src, dst) = (at(src), at(dst));
+        let (from, to) = (&pages[src as usize], &pages[dst as usize]);
+        PieceLink { src_cluster: from.cluster, dst_cluster: to.cluster, piece: from.piece, src, dst }
+    };
+    let mut links: Vec<PieceLink> = links.iter().map(row).collect();
     links.sort_unstable();
+    links
+}
 
+/// What remains of the pieces of one similar cluster as tolerant similar clusters, one for each thing that they carry; `pages`
+/// ascend, `links` run within pieces.
+pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters) -> Vec<SimilarCluster> {
+    let of_all = piece_links(pages, links);
+    let (thing, count) = separate(pages, &of_all);
+    if count == 1 {
+        return verified_thing(pages, of_all, settings).into_iter().collect();
+    }
+    let mut things = vec![(Vec::new(), Vec::new()); count];
+    let mut place = Vec::with_capacity(pages.len());
+    for (page, &thing) in pages.iter().zip(&thing) {
+        let of_thing = &mut things[thing as usize].0;
+        place.push(of_thing.len() as u32);
+        of_thing.push(*page);
+    }
+    for link in of_all.iter().filter(|link| thing[link.src as usize] == thing[link.dst as usize]) {
+        let within = PieceLink { src: place[link.src as usize], dst: place[link.dst as usize], ..*link };
+        things[thing[link.src as usize] as usize].1.push(within);
+    }
+    things.into_iter().filter_map(|(pages, links)| verified_thing(&pages, links, settings)).collect()
+}
+
+/// The same for one thing.
+fn verified_thing(pages: &[PiecePage], links: Vec<PieceLink>, settings: &Clusters) -> Option<SimilarCluster> {
     let mut stays = vec![true; pages.len()];
     // Taking out a page may cost another its only link, or its piece the pages to be a copy, so both conditions are
     // applied until nothing changes. Pages only ever leave, so it ends.
@@ -151,9 +177,7 @@ pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters
         pages.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(page, _)| page.host).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    if hosts.len() < settings.min_hosts.max(1) as usize {
-        return None;
-    }
+    let double = hosts.len() < settings.min_hosts as usize;
     let mut links_into = vec![0u32; pages.len()];
     for link in links.iter().filter(|link| stays[link.src as usize]) {
         links_into[link.dst as usize] += 1;
@@ -176,7 +200,7 @@ pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters
         }
     }
     collections.sort_unstable_by_key(PageCollection::first_page);
-    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out })
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double })
 }
 
 /// Marks the pages that stay and have a link that another piece has, too.
@@ -293,12 +317,13 @@ pub fn similar_clusters(
     }
     let mut found: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
-        .filter_map(|pages| verified(pages, within.get(&pages[0].similar_cluster)?, settings))
+        .filter_map(|pages| Some(verified(pages, within.get(&pages[0].similar_cluster)?, settings)))
+        .flatten()
         .collect();
     found.sort_unstable_by_key(SimilarCluster::id);
 
     let mut collection_of: HashMap<Page, Page> = HashMap::new();
-    for collection in found.iter().flat_map(|cluster| &cluster.collections) {
+    for collection in found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
         collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
     }
     let near = nearby_pages(&inside, |page| collection_of.get(&page).copied(), settings.attach);
@@ -387,7 +412,8 @@ mod tests {
                 text
             };
             let found = similar_clusters(&labels, &self.hosts, &self.links, settings);
-            found.iter().map(|cluster| cluster.collections.iter().map(text).collect()).collect()
+            let told = found.iter().filter(|cluster| !cluster.double);
+            told.map(|cluster| cluster.collections.iter().map(text).collect()).collect()
         }
     }
 
@@ -430,6 +456,29 @@ mod tests {
             crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
         }
         assert_eq!(crawl.grown(&SETTINGS), [vec!["abc"; 7], vec!["vwx"; 7]]);
+    }
+
+    #[test]
+    fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
+        // As above, but so few copies that the home pages join them; and all of them have the licence l.
+        let both = "ab ac cb vw vx xw ha hv bl wl al vl";
+        let mut crawl = Drawn::default().host("habcvwxl", both).host("habcvwxl", both);
+        for _ in 0..2 {
+            crawl = crawl.host("abcl", "ab ac cb bl al").host("vwxl", "vw vx xw wl vl");
+        }
+        assert_eq!(crawl.grown(&SETTINGS), [["abchl", "abchl", "abcl", "abcl"], ["vwx", "vwx", "vwx", "vwx"]]);
+    }
+
+    #[test]
+    fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_little() {
+        // Each version has six of the pages in a row, all linked from the contents t.
+        let mut crawl = Drawn::default();
+        for first in 0..5 {
+            let pages: String = "abcdefghijklmno".chars().skip(2 * first).take(6).collect();
+            let links: Vec<String> = pages.chars().map(|page| format!("t{page}")).collect();
+            crawl = crawl.host(&format!("t{pages}"), &links.join(" "));
+        }
+        assert_eq!(crawl.grown(&SETTINGS).len(), 1);
     }
 
     #[test]
@@ -503,7 +552,39 @@ mod tests {
             for cluster in &found {
                 let members = cluster.collections.iter().flat_map(|collection| &collection.members);
                 prop_assert!(members.into_iter().all(|member| seen.insert(member.1)), "a page in two collections");
-                prop_assert_eq!(meets_the_definition(cluster, &links, &hosts, min_hosts as usize), Ok(()));
+                let min_hosts = if cluster.double { 1 } else { min_hosts as usize };
+                prop_assert_eq!(meets_the_definition(cluster, &links, &hosts, min_hosts), Ok(()));
+            }
+        }
+
+        /// Two random trees on some hosts together, below a home page, and on others alone.
+        #[test]
+        fn what_stands_alone_elsewhere_is_told_apart(
+            trees in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 5..9), 2),
+            (both, alone) in (1u32..5).prop_flat_map(|alone| (1..2 * alone + 1, Just(alone))),
+        ) {
+            let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
+            let carried = (0..both).map(|_| &[0, 1][..]).chain((0..2 * alone).map(|n| if n < alone { &[0][..] } else { &[1] }));
+            for (host, carried) in (0..).zip(carried) {
+                let home = labels.len() as Page;
+                labels.push(if carried.len() > 1 { 99 } else { 1000 + host });
+                for &tree in carried {
+                    let first = labels.len() as Page;
+                    labels.extend((0..=trees[tree].len() as u32).map(|page| 100 * (tree as u32 + 1) + page));
+                    links.push((home, first));
+                    links.extend(trees[tree].iter().zip(1..).map(|(to, page)| (first + to.index(page as usize) as Page, first + page)));
+                }
+                hosts.resize(labels.len(), HostId(host));
+            }
+            let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+            let names: Vec<ClusterId> = labels.iter().map(label).collect();
+            let found = similar_clusters(&names, &hosts, &links, &SETTINGS);
+            prop_assert_eq!(found.len(), 2);
+            for cluster in &found {
+                prop_assert_eq!(cluster.collections.len() as u32, both + alone);
+                let members = cluster.collections.iter().flat_map(|collection| &collection.members);
+                let trees: BTreeSet<u32> = members.map(|member| labels[member.1 as usize] / 100).filter(|tree| *tree > 0).collect();
+                prop_assert_eq!(trees.len(), 1);
             }
         }
 

@@ -22,6 +22,7 @@ use super::shuffle::directory::Partitions;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
+use super::sinks::ways::WaysThrough;
 use crate::applications::keep::Keeping;
 use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
@@ -98,7 +99,6 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     if job.output.fprint_docid {
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
-    shelf.fprints.clear();
 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
     let edges = exact_pairs.iter().chain(by_measure.into_iter().flatten()).map(|pair| (pair.a, pair.b));
@@ -110,11 +110,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let room = memory_estimate::room(
-        net,
-        MemoryEstimate { pages: crawl.pages.len() as u64, links: links.len() as u64, ..MemoryEstimate::default() },
-        job,
-    )?;
+    let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
+    let room = memory_estimate::room(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
@@ -141,16 +138,24 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     };
 
     let keeping = Keeping::new(&job.keep);
-    let copies = avoid::copies(net, &crawl, clusters, &from_elsewhere, &links_to_host, &keeping)?;
+    let seeds = avoid::seeds(&job.keep);
+    let mut through =
+        WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
+    let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, &keeping, &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
-    let verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
+    avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
+    shelf.fprints.clear();
+    let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
     let (collections, members) = report::rows(net, &crawl, &judged, &labels)?;
 
-    let taken_out = similar_clusters.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    let told = similar_clusters.iter().filter(|cluster| !cluster.double);
+    let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
     let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
@@ -178,6 +183,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
     found.summary.giant_trivial_clusters = giants;
+    found.summary.ways = ways;
     Ok(found)
 }
 

@@ -283,6 +283,14 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             return refuse("keep.prefer", glob.clone(), &format!("globs over URLs ({error})"));
         }
     }
+    for seed in &job.keep.seeds {
+        if !["http://", "https://"].iter().any(|scheme| seed.starts_with(scheme)) {
+            return refuse("keep.seeds", seed.clone(), "URLs that begin with http:// or https://");
+        }
+    }
+    if !(0.0..=1.0).contains(&job.keep.min_resemblance) {
+        return refuse("keep.min_resemblance", job.keep.min_resemblance.to_string(), "between 0 and 1");
+    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }
@@ -389,6 +397,8 @@ mod tests {
             ),
             ("[effort]\nmemory_bytes = \"9EB\"", "bytes, such as"),
             ("[overlap]\nmin_shared = \"1k\"", "of type integer"),
+            ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
+            ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();
             assert!(error.to_string().contains(word), "{text}: {error}");

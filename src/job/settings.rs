@@ -266,13 +266,17 @@ impl Guard {
     }
 }
 
-/// Which of several copies stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Which of several copies stays, and what else a crawler visits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Keep {
     /// Globs over URLs: copies that match the first stay before those that match the second, and these before all others.
     pub prefer: Vec<String>,
     /// What decides among copies that are preferred alike.
     pub by: KeepBy,
+    /// URLs that a crawler starts with: it visits them whatever copies they have.
+    pub seeds: Vec<String>,
+    /// Least resemblance of a page to the one that stays in its place, from 0 to 1; a page with less stays, too.
+    pub min_resemblance: f64,
 }
 
 /// What decides which of several copies stays.
@@ -594,7 +598,7 @@ impl Default for Job {
                 min_hosts: 2,
                 attach: Attach::Nearby,
             },
-            keep: Keep { prefer: Vec::new(), by: KeepBy::Links },
+            keep: Keep { prefer: Vec::new(), by: KeepBy::Links, seeds: Vec::new(), min_resemblance: 0.0 },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             effort: Effort {
                 shard_bytes: 8 << 20,

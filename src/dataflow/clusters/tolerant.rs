@@ -223,6 +223,7 @@ impl Web<'_> {
     ) -> Result<()> {
         let rows: Vec<[Page; 2]> = found
             .iter()
+            .filter(|cluster| !cluster.double)
             .flat_map(|cluster| &cluster.collections)
             .flat_map(|collection| {
                 let first = collection.first_page();

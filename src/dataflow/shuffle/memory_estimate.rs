@@ -98,7 +98,8 @@ impl MemoryEstimate {
         }
     }
 
-    fn shelf_bytes(&self) -> u64 {
+    /// Bytes on the shelves of a worker.
+    pub fn shelf_bytes(&self) -> u64 {
         8 * (self.tuples + self.links)
             + 10 * self.features
             + A_PAGE * self.pages

@@ -2,17 +2,28 @@
 //!
 //! Five exchanges: copies and placed pages to the owner of their trivial cluster, the verdicts by way of the kept page
 //! (which knows its URL) to the page's owner, and all URLs to the owner of their host for the prefixes. Two more where
-//! clusters vote for collections: placed pages before, and the votes.
+//! clusters vote for collections: placed pages before, and the votes. Then those of [`resemblance`] and [`ways`], which take
+//! pages off the list again.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::applications::keep::{Keeping, LostBy, PageCopy, Why, keeper, kept_collection, why};
+use super::resemblance::{self, Resemblance};
+use super::ways::{self, Ways, WaysThrough};
+use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Why, keeper, kept_collection, why};
+use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, Page};
+use crate::job::Keep;
+use crate::pages::url::CanonicalUrl;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,8 +34,17 @@ pub struct Verdict {
     pub page: Page,
     /// The page that stays.
     pub keep: Page,
-    /// Why it may be skipped, and what it has less of; `None` for the page that stays.
-    pub why: Option<(Why, LostBy)>,
+    /// What becomes of it.
+    pub role: Role,
+    /// What it has in common with the page that stays.
+    pub resemblance: Resemblance,
+}
+
+impl Verdict {
+    /// Whether a crawler may skip the page.
+    fn skips(&self) -> bool {
+        matches!(self.role, Role::Skip(..))
+    }
 }
 
 /// A row of the `avoid` table, with its page's owner.
@@ -40,6 +60,31 @@ pub struct Avoid {
     pub why: Why,
     /// What it has less of than the page that stays.
     pub lost_by: LostBy,
+    /// What it has in common with that page.
+    pub resemblance: Resemblance,
+    /// When that page was fetched.
+    pub keep_time: i64,
+}
+
+/// Least resemblance of a copy; a page with less is another version.
+const COPY: f64 = 0.9;
+
+impl Avoid {
+    /// The word in the column `avoid.kind`: `copy` for a page that has nearly all its text in common with the one that stays,
+    /// else `version`.
+    pub fn kind(&self) -> &'static str {
+        if self.resemblance.share() >= COPY { "copy" } else { "version" }
+    }
+
+    /// The word in the column `avoid.keep_is`, for a page fetched at this time (0: unknown).
+    pub fn keep_is(&self, fetch_time: i64) -> &'static str {
+        match self.keep_time.cmp(&fetch_time) {
+            _ if self.keep_time == 0 || fetch_time == 0 => "unknown",
+            Ordering::Less => "older",
+            Ordering::Equal => "as-old",
+            Ordering::Greater => "newer",
+        }
+    }
 }
 
 /// A page of a reported collection, on its way to the owner of its trivial cluster.
@@ -88,16 +133,23 @@ fn find(placed: &[Placed], page: Page) -> Option<&Placed> {
     placed.binary_search_by_key(&page, |row| row.page).ok().map(|at| &placed[at])
 }
 
+/// The canonical forms of the URLs that a crawler starts with. What is no URL is passed over.
+pub fn seeds(keep: &Keep) -> HashSet<String> {
+    keep.seeds.iter().filter_map(|seed| Some(CanonicalUrl::parse(seed).ok()?.to_string())).collect()
+}
+
 /// The pages of trivial clusters of two pages or more, ascending, with the owner of their cluster's smallest page.
 pub fn copies(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
-    from_elsewhere: &[u32],
+    (from_elsewhere, depths): (&[u32], &[u32]),
     links_to_host: &[u32],
     keeping: &Keeping,
+    seeds: &HashSet<String>,
 ) -> Result<Vec<PageCopy>> {
-    let rows = crawl.pages.iter().zip(from_elsewhere).filter_map(|((page, capture), &links_from_elsewhere)| {
+    let of_pages = crawl.pages.iter().zip(from_elsewhere.iter().zip(depths));
+    let rows = of_pages.filter_map(|((page, capture), (&links_from_elsewhere, &depth))| {
         let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
         (sizes[cluster] > 1).then(|| PageCopy {
             exact: capture.exact,
@@ -107,12 +159,20 @@ pub fn copies(
             preference: keeping.preference(&capture.url),
             links_from_elsewhere,
             links_to_host: links_to_host[host],
+            depth,
             url_length: capture.url.chars().count() as u32,
+            must_visit: u32::from(seeds.contains(&capture.url) || must_visit(capture)),
         })
     });
     let mut copies = net.exchange_all("copies", rows, |copy| crawl.directory.owner(copy.cluster.smallest()))?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
     Ok(copies)
+}
+
+/// Whether a page is one that no crawler may skip.
+fn must_visit(capture: &Capture) -> bool {
+    let path = &capture.url[ways::path_start(&capture.url)..];
+    never_skipped(path.split('?').next().unwrap_or_default(), &capture.mime)
 }
 
 /// Decides which collection of each similar cluster is kept. `copies` is what [`copies`] gave.
@@ -154,31 +214,103 @@ pub fn verdicts(
     keeping: &Keeping,
 ) -> Result<Vec<Verdict>> {
     let placed = judged.placed(net, crawl)?;
-    let placed = |page: Page| find(&placed, page).map(|row| row.kept == 1);
+    let collection_stays = |page: Page| find(&placed, page).map(|row| row.kept == 1);
+    let host = |page: Page| crawl.directory.hosts[page as usize];
     let mut verdicts = Vec::with_capacity(copies.len());
     for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
+        // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
+        // in stays.
+        let stays = copies.iter().find(|copy| collection_stays(copy.page) == Some(true));
+        let stands_in = |page: Page| {
+            let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
+            stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
+        };
+        let placed = |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
         let Some(keep) = keeper(copies, placed) else { continue };
+        let role = |copy: &PageCopy| match copy {
+            copy if copy.page == keep.page => Role::Keep,
+            PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
+            copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(copy, keep, placed)),
+        };
         verdicts.extend(copies.iter().map(|copy| Verdict {
             cluster: copy.cluster,
             page: copy.page,
             keep: keep.page,
-            why: (copy.page != keep.page).then(|| (why(copy, keep, placed), keeping.lost_by(copy, keep, placed))),
+            role: role(copy),
+            resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
         }));
     }
     Ok(verdicts)
 }
 
+/// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`.
+///
+/// # Errors
+/// As [`resemblance::with_kept`].
+pub fn compare(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    shelf: &WorkerPages,
+    labels: &[ClusterId],
+    verdicts: &mut [Verdict],
+    least: f64,
+    room: &MemoryBudget,
+) -> Result<()> {
+    let unlike = verdicts.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
+    let pairs = unlike.map(|row| [row.page, row.keep]).collect();
+    let directory = &crawl.directory;
+    let asks = |page: Page| directory.owner(labels[page as usize].smallest());
+    let found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
+    for (page, resemblance) in found {
+        find_verdict(verdicts, labels, page).resemblance = resemblance;
+    }
+    for verdict in verdicts.iter_mut().filter(|row| row.skips() && row.resemblance.share() < least) {
+        verdict.role = Role::Visit(Visit::Unlike);
+    }
+    Ok(())
+}
+
+/// Lets pages stay that others are reached by way of.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn clear_ways(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &[ClusterId],
+    verdicts: &mut [Verdict],
+    through: WaysThrough,
+) -> Result<Ways> {
+    let skip = verdicts.iter().filter(|row| row.skips()).map(|row| row.page).collect();
+    let (visit, ways) = through.clear(net, crawl, skip)?;
+    let owner = |page: &Page| crawl.directory.owner(labels[*page as usize].smallest());
+    for page in net.exchange_all("pages on the way", visit, owner)? {
+        find_verdict(verdicts, labels, page).role = Role::Visit(Visit::Way);
+    }
+    Ok(ways)
+}
+
+/// The verdict on a page among those of this worker, which ascend.
+fn find_verdict<'v>(verdicts: &'v mut [Verdict], labels: &[ClusterId], page: Page) -> &'v mut Verdict {
+    let at = verdicts.partition_point(|row| (row.cluster, row.page) < (labels[page as usize], page));
+    &mut verdicts[at]
+}
+
 /// The `avoid` rows of this worker's pages, ascending by page.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Vec<Avoid>> {
     let directory = crawl.directory.clone();
-    let rows = verdicts
-        .iter()
-        .filter_map(|&Verdict { page, keep, why, .. }| Some((directory.owner(keep), (keep, page, why?))));
-    let asked: Vec<(Page, Page, (Why, LostBy))> = net.exchange_rows("pages to skip", rows)?;
-    let rows = asked.into_iter().map(|(keep, page, (why, lost_by))| {
-        let kept = &crawl.page(keep).url;
-        let row = Avoid { page, keep_doc_id: directory.doc_ids[keep as usize], keep_url: kept.clone(), why, lost_by };
-        (directory.owner(page), row)
+    let rows = verdicts.iter().filter_map(|row| match row.role {
+        Role::Skip(why, lost_by) => {
+            Some((directory.owner(row.keep), (row.keep, row.page, why, lost_by, row.resemblance)))
+        }
+        _ => None,
+    });
+    let asked: Vec<(Page, Page, Why, LostBy, Resemblance)> = net.exchange_rows("pages to skip", rows)?;
+    let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
+        let kept = crawl.page(keep);
+        let (keep_url, keep_time) = (kept.url.clone(), kept.fetch_time);
+        let keep_doc_id = directory.doc_ids[keep as usize];
+        (directory.owner(page), Avoid { page, keep_doc_id, keep_url, why, lost_by, resemblance, keep_time })
     });
     let mut rows = net.exchange_rows("avoid", rows)?;
     rows.sort_unstable_by_key(|row| row.page);

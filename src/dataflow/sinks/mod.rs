@@ -4,6 +4,8 @@ pub mod avoid;
 pub mod files;
 pub mod paper_tables;
 pub mod report;
+pub mod resemblance;
 pub mod summary;
 pub mod tables;
+pub mod ways;
 pub mod write;

@@ -77,7 +77,8 @@ pub fn rows(
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
     let mut members = Vec::new();
-    for (similar, &kept) in judged.similar_clusters.iter().zip(&judged.kept) {
+    let of_all = judged.similar_clusters.iter().zip(&judged.kept);
+    for (similar, &kept) in of_all.filter(|(similar, _)| !similar.double) {
         let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.first_page();

@@ -13,6 +13,7 @@ use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
 use crate::dataflow::sinks::report::Largest;
+use crate::dataflow::sinks::ways::Ways;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,9 @@ pub struct Summary {
     pub skip_share_of_bytes: f64,
     /// The same by reason.
     pub skip_by_reason: BTreeMap<Why, Saving>,
+    /// What becomes of the ways of a crawler that obeys the list.
+    #[serde(default)]
+    pub ways: Ways,
     /// URL prefixes that cover pages to skip.
     pub avoid_prefixes: u64,
     /// Similar clusters on the most hosts.

@@ -203,7 +203,7 @@ fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> T
     Table::new([
         ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("role", texts(rows, |row| row.why.map_or("keep", |(why, _)| why.as_str()).to_string())),
+        ("role", texts(rows, |row| row.role.as_str().to_string())),
     ])
 }
 
@@ -250,6 +250,9 @@ fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table 
         ("keep_url", texts(rows, |row| row.keep_url.clone())),
         ("why", texts(rows, |row| row.why.as_str().to_string())),
         ("lost_by", texts(rows, |row| row.lost_by.as_str().to_string())),
+        ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
+        ("kind", texts(rows, |row| row.kind().to_string())),
+        ("keep_is", texts(rows, |row| row.keep_is(crawl.page(row.page).fetch_time).to_string())),
     ])
 }
 

@@ -148,7 +148,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     done.merging = (merging.len() + edges.len()) as u64;
     stage("LinkSummary");
 
-    let found = match settings.merge {
+    let mut found = match settings.merge {
         MergeCondition::Tolerant => {
             let clusters = (&labels[..], &sizes[..]);
             tolerant::similar_clusters(net, directory, clusters, merging, (links, &from_elsewhere), settings, room)?
@@ -158,6 +158,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         }
     };
     stage("growth");
+    found.retain(|cluster| !cluster.double);
     done.clusters = found.len() as u64;
     done.collections = found.iter().map(|cluster| cluster.collections.len() as u64).sum();
     done.pages = found.iter().flat_map(|cluster| &cluster.collections).map(|found| found.members.len() as u64).sum();

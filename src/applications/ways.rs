@@ -1,0 +1,478 @@
+//! The ways on which a crawler reaches pages, and which pages to skip it must visit so that none is cut off.
+//!
+//! A crawler starts at entry points and follows links. A list of pages to skip cuts off a page if every way to it leads
+//! through one that is skipped. [`WebPart::settle`] finds for every page the way with the fewest skipped pages on it, of these
+//! the shortest; where a page that stays has skipped ones on its best way, these are visited after all. So
+//!
+//! > every page that stays, and that some way leads to, has a way without a skipped page.
+//!
+//! It holds for three kinds of crawlers, one after the other, each with fewer entry points or links than the one before
+//! ([`PASSES`]). What a later pass visits has a way of its own, from entry points that the earlier ones have too, so no pass
+//! undoes what another did.
+//!
+//! A part has all pages of some hosts; links to hosts of other parts are [`Crossing`]s.
+//!
+//! # Cost
+//! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
+//!
+//! # Memory
+//! 4 bytes a link, 36 a page; 8 more for a link to another part.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::ids::{HostId, Page};
+
+/// What makes a page an entry point: the root of its host, or the page with the shortest URL where the root was not crawled.
+pub const ROOT: u32 = 1;
+/// A page that a crawler is given to start with.
+pub const SEED: u32 = 2;
+/// A page that no other page of the crawl links to: it was found in another way.
+pub const NOT_LINKED: u32 = 4;
+/// A page that pages of other hosts link to.
+pub const LINKED_FROM_ELSEWHERE: u32 = 8;
+
+/// Which links a crawler follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those to pages of the same host.
+    WithinHosts,
+    /// All.
+    AllLinks,
+}
+
+/// Entry points and links of each pass: a crawler that knows all pages others link to, one that starts with what is not
+/// linked, and one that stays on a host and starts at its root.
+pub const PASSES: [(u32, Scope); 3] = [
+    (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, Scope::WithinHosts),
+    (ROOT | SEED | NOT_LINKED, Scope::AllLinks),
+    (ROOT | SEED, Scope::WithinHosts),
+];
+
+/// A page in the order of some part.
+type Local = u32;
+
+/// Stands for no page.
+const NONE: u32 = u32::MAX;
+
+/// Skipped pages on the way to a page, itself among them, in the high half; links on the way in the low half.
+type Cost = u64;
+
+/// No way has been found.
+const NO_WAY: Cost = Cost::MAX;
+
+/// A page on the way is skipped.
+const SKIPPED: Cost = 1 << 32;
+
+/// A link to a page of another part, with the best way to its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Crossing {
+    /// Best way to `src`.
+    cost: Cost,
+    /// The page that links.
+    pub src: Page,
+    /// The page of the other part.
+    pub dst: Page,
+}
+
+/// A page as a part is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct WebPage {
+    /// The page.
+    pub page: Page,
+    /// Its host.
+    pub host: HostId,
+    /// Characters of path and query: 1 for the root of a host.
+    pub path_length: u32,
+    /// Which kind of entry point it is; roots and pages that are not linked within the part are found here.
+    pub entry: u32,
+}
+
+/// Pages of some hosts with their links.
+#[derive(Debug, Default)]
+pub struct WebPart {
+    /// Ascending.
+    pages: Vec<Page>,
+    entry: Vec<u32>,
+    skip: Vec<bool>,
+    cost: Vec<Cost>,
+    /// The page before each on its best way.
+    from: Vec<Page>,
+    /// Where the links of each page begin, and where those within its host end.
+    links: Vec<[u32; 2]>,
+    targets: Vec<Local>,
+    /// Links to other parts, by source.
+    leaving: Vec<(Local, Page)>,
+    /// Pages whose links have not been followed since a better way to them was found.
+    heap: BinaryHeap<Reverse<(Cost, Local)>>,
+    /// Pages with links to other parts, of the same kind.
+    crossing: Vec<Local>,
+}
+
+impl WebPart {
+    /// The part of some hosts: all their pages in any order, and the links from them, which are sorted here.
+    ///
+    /// `host` tells the host of any page of the crawl.
+    pub fn new(mut web: Vec<WebPage>, mut links: Vec<[Page; 2]>, host: impl Fn(Page) -> HostId) -> WebPart {
+        web.sort_unstable();
+        mark_roots(&mut web);
+        let pages: Vec<Page> = web.iter().map(|page| page.page).collect();
+        let mut entry: Vec<u32> = web.iter().map(|page| page.entry).collect();
+        drop(web);
+        // By source, those within the host first.
+        links.sort_unstable_by_key(|&[src, dst]| (src, host(src) != host(dst), dst));
+        let local = |page: Page| pages.binary_search(&page).ok().map(|at| at as Local);
+        let mut part = WebPart::default();
+        let mut linked = vec![false; pages.len()];
+        let mut next = 0;
+        for (src, &page) in pages.iter().enumerate() {
+            let begin = part.targets.len() as u32;
+            let mut within = begin;
+            while let Some(&[_, dst]) = links.get(next).filter(|link| link[0] == page) {
+                next += 1;
+                match local(dst) {
+                    _ if dst == page => {}
+                    Some(target) => {
+                        linked[target as usize] = true;
+                        part.targets.push(target);
+                        within += u32::from(host(dst) == host(page));
+                    }
+                    None => part.leaving.push((src as Local, dst)),
+                }
+            }
+            part.links.push([begin, within]);
+        }
+        debug_assert_eq!(next, links.len(), "a link from a page of another part");
+        for (entry, linked) in entry.iter_mut().zip(linked) {
+            if !linked && *entry & LINKED_FROM_ELSEWHERE == 0 {
+                *entry |= NOT_LINKED;
+            }
+        }
+        let count = pages.len();
+        WebPart { pages, entry, skip: vec![false; count], cost: vec![NO_WAY; count], from: vec![NONE; count], ..part }
+    }
+
+    /// Bytes of a part with so many pages and links.
+    pub fn bytes(pages: u64, links: u64) -> u64 {
+        36 * pages + 4 * links
+    }
+
+    /// Sets which pages are skipped; they are pages of this part.
+    pub fn skip(&mut self, pages: impl IntoIterator<Item = Page>) {
+        for page in pages {
+            let local = self.local(page);
+            self.skip[local as usize] = true;
+        }
+    }
+
+    /// Forgets all ways, and begins new ones at entry points of some kinds.
+    pub fn start(&mut self, entry: u32) {
+        self.cost.fill(NO_WAY);
+        self.from.fill(NONE);
+        for local in 0..self.pages.len() as Local {
+            if self.entry[local as usize] & entry != 0 {
+                let cost = self.toll(local);
+                self.improve(local, cost);
+            }
+        }
+    }
+
+    /// Follows links until no better way is found within this part. What leads on to others is [`WebPart::leave`].
+    pub fn settle(&mut self, scope: Scope) {
+        while let Some(Reverse((cost, local))) = self.heap.pop() {
+            if cost > self.cost[local as usize] {
+                continue;
+            }
+            let [begin, within] = self.links[local as usize];
+            let end = match scope {
+                Scope::WithinHosts => within,
+                Scope::AllLinks => self.links.get(local as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
+            };
+            for at in begin..end {
+                let target = self.targets[at as usize];
+                let cost = cost + 1 + self.toll(target);
+                self.improve(target, cost);
+            }
+            if scope == Scope::AllLinks {
+                self.crossing.push(local);
+            }
+        }
+    }
+
+    /// The links to other parts from pages to which a better way was found since they were asked for.
+    pub fn leave(&mut self) -> Vec<Crossing> {
+        let mut sources = std::mem::take(&mut self.crossing);
+        sources.sort_unstable();
+        sources.dedup();
+        sources.into_iter().flat_map(|src| self.crossings_of(src)).collect()
+    }
+
+    /// All links to other parts from pages that a way leads to.
+    pub fn crossings(&self) -> impl Iterator<Item = Crossing> + '_ {
+        let reached = self.leaving.iter().filter(|link| self.cost[link.0 as usize] != NO_WAY);
+        reached.map(|&(src, dst)| self.crossing(src, dst))
+    }
+
+    fn crossings_of(&self, src: Local) -> impl Iterator<Item = Crossing> + '_ {
+        let begin = self.leaving.partition_point(|link| link.0 < src);
+        let of_source = self.leaving[begin..].iter().take_while(move |link| link.0 == src);
+        of_source.map(|&(src, dst)| self.crossing(src, dst))
+    }
+
+    fn crossing(&self, src: Local, dst: Page) -> Crossing {
+        Crossing { cost: self.cost[src as usize], src: self.pages[src as usize], dst }
+    }
+
+    /// Takes a link from another part; returns whether it makes a better way.
+    pub fn arrive(&mut self, link: &Crossing) -> bool {
+        let local = self.local(link.dst);
+        let cost = link.cost + 1 + self.toll(local);
+        self.improve(local, cost)
+    }
+
+    /// Notes for every page the smallest one before it on a best way, once all ways are found. `arriving` are all links from
+    /// other parts.
+    pub fn trace(&mut self, scope: Scope, arriving: &[Crossing]) {
+        for src in 0..self.pages.len() {
+            if self.cost[src] == NO_WAY {
+                continue;
+            }
+            let [begin, within] = self.links[src];
+            let end = match scope {
+                Scope::WithinHosts => within,
+                Scope::AllLinks => self.links.get(src + 1).map_or(self.targets.len() as u32, |next| next[0]),
+            };
+            for at in begin..end {
+                self.lies_before(self.pages[src], self.cost[src], self.targets[at as usize]);
+            }
+        }
+        for link in arriving {
+            self.lies_before(link.src, link.cost, self.local(link.dst));
+        }
+    }
+
+    fn lies_before(&mut self, src: Page, cost: Cost, dst: Local) {
+        if cost + 1 + self.toll(dst) == self.cost[dst as usize] {
+            let from = &mut self.from[dst as usize];
+            *from = (*from).min(src);
+        }
+    }
+
+    /// Pages that stay and have skipped pages on their best way.
+    pub fn cut_off(&self) -> Vec<Page> {
+        let cut_off = |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIPPED && !self.skip[at];
+        (0..self.pages.len()).filter(cut_off).map(|at| self.pages[at]).collect()
+    }
+
+    /// Goes back on the best ways to some pages, as far as skipped pages lie before. Adds the skipped ones to `visit`, and
+    /// returns pages of other parts where it goes on. `seen` has an entry for each page, set where it has been.
+    pub fn go_back(&self, pages: &[Page], seen: &mut [bool], visit: &mut Vec<Page>) -> Vec<Page> {
+        let mut elsewhere = Vec::new();
+        for &page in pages {
+            let mut page = page;
+            while let Ok(at) = self.pages.binary_search(&page) {
+                if self.cost[at] < SKIPPED || std::mem::replace(&mut seen[at], true) {
+                    page = NONE;
+                    break;
+                }
+                if self.skip[at] {
+                    visit.push(page);
+                }
+                // An entry point has none before it, unless the way over others is better.
+                page = if self.cost[at] == self.toll(at as Local) { NONE } else { self.from[at] };
+                if page == NONE {
+                    break;
+                }
+            }
+            if page != NONE {
+                elsewhere.push(page);
+            }
+        }
+        elsewhere
+    }
+
+    /// Takes pages of this part off the list.
+    pub fn visit(&mut self, pages: &[Page]) {
+        for &page in pages {
+            let local = self.local(page);
+            self.skip[local as usize] = false;
+        }
+    }
+
+    /// Links on the best way to each page, ascending by page; `None` where no way leads.
+    pub fn depths(&self) -> impl Iterator<Item = (Page, Option<u32>)> + '_ {
+        let depth = |cost: Cost| (cost != NO_WAY).then_some(cost as u32);
+        self.pages.iter().zip(&self.cost).map(move |(&page, &cost)| (page, depth(cost)))
+    }
+
+    /// Entry points of some kinds.
+    pub fn entries(&self, entry: u32) -> u64 {
+        self.entry.iter().filter(|&&kinds| kinds & entry != 0).count() as u64
+    }
+
+    /// Pages of this part.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether it has no page.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    fn local(&self, page: Page) -> Local {
+        self.pages.binary_search(&page).expect("a page of this part") as Local
+    }
+
+    fn toll(&self, page: Local) -> Cost {
+        Cost::from(self.skip[page as usize]) * SKIPPED
+    }
+
+    fn improve(&mut self, page: Local, cost: Cost) -> bool {
+        let better = cost < self.cost[page as usize];
+        if better {
+            self.cost[page as usize] = cost;
+            self.heap.push(Reverse((cost, page)));
+        }
+        better
+    }
+}
+
+/// Marks the root of each host: pages with the path `/`, or else the first of those with the shortest.
+fn mark_roots(web: &mut [WebPage]) {
+    let mut by_host: Vec<usize> = (0..web.len()).collect();
+    by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
+    let mut before = None;
+    for at in by_host {
+        let page = &mut web[at];
+        if before != Some(page.host) || page.path_length == 1 {
+            page.entry |= ROOT;
+        }
+        before = Some(page.host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All hosts in one part: takes off a list what cuts others off, pass by pass.
+    fn repaired(web: Vec<WebPage>, links: &[[Page; 2]], skip: &[Page]) -> BTreeSet<Page> {
+        let hosts: Vec<HostId> = web.iter().map(|page| page.host).collect();
+        let mut part = WebPart::new(web, links.to_vec(), |page| hosts[page as usize]);
+        part.skip(skip.iter().copied());
+        for (entry, scope) in PASSES {
+            part.start(entry);
+            part.settle(scope);
+            part.trace(scope, &[]);
+            let (mut seen, mut visit) = (vec![false; part.len()], Vec::new());
+            assert!(part.go_back(&part.cut_off(), &mut seen, &mut visit).is_empty());
+            part.visit(&visit);
+        }
+        part.pages.iter().zip(&part.skip).filter(|(_, skip)| **skip).map(|(&page, _)| page).collect()
+    }
+
+    /// Pages that a crawler visits, by the book.
+    fn visited(
+        entries: &BTreeSet<Page>,
+        links: &[[Page; 2]],
+        follows: impl Fn(Page, Page) -> bool,
+        skip: &BTreeSet<Page>,
+    ) -> BTreeSet<Page> {
+        let mut visited: BTreeSet<Page> = entries.difference(skip).copied().collect();
+        loop {
+            let next = links.iter().filter(|link| visited.contains(&link[0]) && follows(link[0], link[1]));
+            let new: Vec<Page> =
+                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !visited.contains(page)).collect();
+            if new.is_empty() {
+                return visited;
+            }
+            visited.extend(new);
+        }
+    }
+
+    fn page(page: Page, host: u32, path_length: u32) -> WebPage {
+        WebPage { page, host: HostId(host), path_length, entry: 0 }
+    }
+
+    #[test]
+    fn the_only_way_in_is_visited_and_what_it_alone_leads_to_stays_skipped_with_the_rest() {
+        // 0 / -> 1 /index.html -> 2, 3, both skipped as is 1; 3 -> 4.
+        let web = vec![page(0, 0, 1), page(1, 0, 11), page(2, 0, 5), page(3, 0, 5), page(4, 0, 5)];
+        let links = [[0, 1], [1, 2], [1, 3], [3, 4]];
+        assert_eq!(repaired(web.clone(), &links, &[1, 2, 3]), BTreeSet::from([2]));
+        assert_eq!(repaired(web, &links, &[1, 2, 3, 4]), BTreeSet::from([1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn of_two_ways_the_one_through_fewer_skipped_pages_is_visited() {
+        let web = (0..5).map(|number| page(number, 0, 1 + number)).collect();
+        let links = [[0, 3], [3, 4], [0, 1], [1, 2], [2, 4]];
+        assert_eq!(repaired(web, &links, &[1, 2, 3]), BTreeSet::from([1, 2]));
+    }
+
+    #[test]
+    fn a_mirror_that_is_skipped_as_a_whole_stays_skipped() {
+        let web = vec![page(0, 0, 1), page(1, 0, 9), page(2, 1, 1), page(3, 1, 9)];
+        assert_eq!(repaired(web, &[[0, 1], [2, 3], [0, 2]], &[2, 3]), BTreeSet::from([2, 3]));
+    }
+
+    #[test]
+    fn the_page_with_the_shortest_path_stands_for_a_root_that_was_not_crawled() {
+        let mut web = vec![page(0, 0, 9), page(1, 0, 5), page(2, 0, 5), page(3, 1, 1), page(4, 1, 1)];
+        mark_roots(&mut web);
+        assert_eq!(web.iter().map(|page| page.entry).collect::<Vec<_>>(), [0, ROOT, 0, ROOT, ROOT]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn no_page_that_stays_is_cut_off_from_any_kind_of_entry_points(
+            hosts in prop::collection::vec(0u32..3, 1..14),
+            links in prop::collection::btree_set((0u32..14, 0u32..14), 0..40),
+            skip in prop::collection::btree_set(0u32..14, 0..14),
+            seeds in prop::collection::btree_set(0u32..14, 0..2),
+        ) {
+            let count = hosts.len() as Page;
+            let links: Vec<[Page; 2]> =
+                links.into_iter().filter(|link| link.0 < count && link.1 < count).map(<[Page; 2]>::from).collect();
+            let skip: BTreeSet<Page> = skip.into_iter().filter(|&page| page < count && !seeds.contains(&page)).collect();
+            let host = |page: Page| hosts[page as usize];
+            let elsewhere = |page: Page| links.iter().any(|link| link[1] == page && host(link[0]) != host(page));
+            let web: Vec<WebPage> = (0..count).map(|number| WebPage {
+                entry: if elsewhere(number) { LINKED_FROM_ELSEWHERE } else { 0 }
+                    | if seeds.contains(&number) { SEED } else { 0 },
+                ..page(number, host(number), 2 + number % 5)
+            }).collect();
+            let left = repaired(web.clone(), &links, &skip.iter().copied().collect::<Vec<_>>());
+            prop_assert!(left.is_subset(&skip));
+
+            let mut roots = web;
+            mark_roots(&mut roots);
+            let of = |kind: u32| -> BTreeSet<Page> {
+                roots.iter().filter(|page| page.entry & kind != 0).map(|page| page.page).collect()
+            };
+            let not_linked: BTreeSet<Page> =
+                (0..count).filter(|&page| links.iter().all(|link| link[1] != page || link[0] == page)).collect();
+            let narrow: BTreeSet<Page> = of(ROOT | SEED);
+            let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
+            let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();
+            for (entries, stays) in [(&wide, false), (&wide, true), (&middle, false), (&narrow, true)] {
+                let follows = |src: Page, dst: Page| !stays || host(src) == host(dst);
+                let before = visited(entries, &links, follows, &BTreeSet::new());
+                let after = visited(entries, &links, follows, &left);
+                let cut_off: Vec<_> = before.difference(&left).filter(|page| !after.contains(page)).collect();
+                prop_assert!(cut_off.is_empty(), "{cut_off:?}");
+            }
+        }
+    }
+}

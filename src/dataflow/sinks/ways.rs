@@ -1,0 +1,176 @@
+//! Ways through the crawl ([`crate::applications::ways`]) over all workers: each has the pages of some hosts.
+//!
+//! Two exchanges bring pages and links to the owners of their hosts. Two passes of three stay within hosts; for the other,
+//! links between hosts are exchanged until no better way is found, in as many rounds as a best way leaves a worker's hosts.
+//!
+//! # Memory
+//! [`WebPart::bytes`], 16 bytes for each link that is on its way between hosts.
+
+use std::collections::HashSet;
+
+use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, SEED, Scope, WebPage, WebPart};
+use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
+use crate::engine::{HashOwners, Net, Owners};
+use crate::error::Result;
+use crate::ids::{HostId, Page};
+
+/// What became of the ways of a crawler that obeys the avoid list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Ways {
+    /// Pages that a crawler may know before it follows a link: roots of hosts, seeds, pages that no page links to, and pages
+    /// that another host links to.
+    pub entry_points: u64,
+    /// Pages that links lead to from these.
+    pub reachable: u64,
+    /// Pages with copies that a crawler visits because pages that stay are reached by way of them.
+    pub visited_for_the_way: u64,
+    /// Pages that stay, were reachable, and no longer are. None.
+    pub cut_off: u64,
+}
+
+/// The ways through the pages and links of this worker's hosts.
+pub struct WaysThrough {
+    part: WebPart,
+    owners: HashOwners,
+}
+
+impl WaysThrough {
+    /// Brings pages and links to the owners of their hosts. `links` are this worker's, `from_elsewhere` counts the links to its
+    /// pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::MemoryLimit`] when there is no room for them; or when the run has ended.
+    pub fn gather(
+        net: &mut Net<'_>,
+        crawl: &Crawl,
+        links: &[(Page, Page)],
+        from_elsewhere: &[u32],
+        seeds: &HashSet<String>,
+        (held, allowed_bytes): (MemoryEstimate, u64),
+    ) -> Result<WaysThrough> {
+        // Links are held twice while they are sorted by host.
+        let bytes = WebPart::bytes(held.pages, held.links) + 8 * held.links;
+        hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
+        let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
+        let rows = crawl.pages.iter().zip(from_elsewhere).map(|((page, capture), &links)| WebPage {
+            page: *page,
+            host: hosts[*page as usize],
+            path_length: path_length(&capture.url),
+            entry: if links > 0 { LINKED_FROM_ELSEWHERE } else { 0 }
+                | if seeds.contains(&capture.url) { SEED } else { 0 },
+        });
+        let web = net.exchange_all("pages by host", rows, |page| owners.owner(page.host))?;
+        let rows = links.iter().map(|&(src, dst)| [src, dst]);
+        let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0] as usize]))?;
+        Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page as usize]), owners })
+    }
+
+    /// Links from the root of its host, or a seed there, to each of this worker's pages of the crawl, in their order; `u32::MAX`
+    /// where there is no way. One exchange.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn depths(&mut self, net: &mut Net<'_>, crawl: &Crawl) -> Result<Vec<u32>> {
+        self.part.start(ROOT | SEED);
+        self.part.settle(Scope::WithinHosts);
+        let rows = self.part.depths().filter_map(|(page, depth)| Some([page, depth?]));
+        let mut depths = vec![u32::MAX; crawl.pages.len()];
+        let directory = &crawl.directory;
+        net.exchange(
+            "depths",
+            rows,
+            |row| directory.owner(row[0]),
+            |rows: &[[u32; 2]]| {
+                rows.iter().for_each(|&[page, depth]| depths[directory.place(page)] = depth);
+                Ok(())
+            },
+        )?;
+        Ok(depths)
+    }
+
+    /// Takes pages off the list of those to skip until none that stays is cut off. `skip` are any pages; returns those of this
+    /// worker's hosts that a crawler visits after all, and what is told of all.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn clear(mut self, net: &mut Net<'_>, crawl: &Crawl, skip: Vec<Page>) -> Result<(Vec<Page>, Ways)> {
+        let hosts = &crawl.directory.hosts;
+        let owner = |owners: HashOwners, page: Page| owners.owner(hosts[page as usize]);
+        let owners = self.owners;
+        let skip = net.exchange_all("pages to skip by host", skip, |&page| owner(owners, page))?;
+        self.part.skip(skip);
+        let mut all_visited = Vec::new();
+        let mut reachable = 0;
+        for (nth, (entry, scope)) in PASSES.into_iter().enumerate() {
+            self.settle(net, hosts, entry, scope)?;
+            if nth == 0 {
+                reachable = self.part.depths().filter(|row| row.1.is_some()).count() as u64;
+            }
+            let arriving = match scope {
+                Scope::WithinHosts => Vec::new(),
+                Scope::AllLinks => {
+                    let rows: Vec<Crossing> = self.part.crossings().collect();
+                    net.exchange_all("links between hosts", rows, |link| owner(owners, link.dst))?
+                }
+            };
+            self.part.trace(scope, &arriving);
+            let (mut seen, mut visit) = (vec![false; self.part.len()], Vec::new());
+            let mut back = self.part.go_back(&self.part.cut_off(), &mut seen, &mut visit);
+            while scope == Scope::AllLinks && net.sum("ways back", [back.len() as u64])? != [0] {
+                let rows = net.exchange_all("ways back", back, |&page| owner(owners, page))?;
+                back = self.part.go_back(&rows, &mut seen, &mut visit);
+            }
+            self.part.visit(&visit);
+            all_visited.append(&mut visit);
+        }
+        let mut cut_off = 0;
+        for (entry, scope) in PASSES {
+            self.settle(net, hosts, entry, scope)?;
+            cut_off += self.part.cut_off().len() as u64;
+        }
+        let entry_points = self.part.entries(PASSES[0].0);
+        let counts = [entry_points, reachable, all_visited.len() as u64, cut_off];
+        let [entry_points, reachable, visited_for_the_way, cut_off] = net.sum("ways", counts)?;
+        Ok((all_visited, Ways { entry_points, reachable, visited_for_the_way, cut_off }))
+    }
+
+    /// Finds the best ways from some entry points.
+    fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: Scope) -> Result<()> {
+        self.part.start(entry);
+        self.part.settle(scope);
+        if scope == Scope::WithinHosts {
+            return Ok(());
+        }
+        loop {
+            let leaving = self.part.leave();
+            if net.sum("better ways", [leaving.len() as u64])? == [0] {
+                return Ok(());
+            }
+            let owners = self.owners;
+            let part = &mut self.part;
+            net.exchange(
+                "better ways",
+                leaving,
+                |link| owners.owner(hosts[link.dst as usize]),
+                |links: &[Crossing]| {
+                    links.iter().for_each(|link| {
+                        part.arrive(link);
+                    });
+                    Ok(())
+                },
+            )?;
+            self.part.settle(scope);
+        }
+    }
+}
+
+/// Where the path of a canonical URL starts.
+pub fn path_start(url: &str) -> usize {
+    url.find("://").map_or(0, |at| at + 3) + host(url).len()
+}
+
+/// Characters of the path and the query of a canonical URL.
+fn path_length(url: &str) -> u32 {
+    url[path_start(url)..].chars().count() as u32
+}
