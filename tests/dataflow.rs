@@ -407,7 +407,7 @@ proptest! {
                         found.verdicts,
                         found.link_summary,
                     ),
-                    (found.collections, found.members, format!("{:?}", found.avoid), format!("{:?}", found.prefixes)),
+                    (found.collections, found.members, format!("{:?}", found.avoid), format!("{:?}", found.lists.prefixes)),
                     found.more_tables,
                     found.summary,
                 ))

@@ -388,6 +388,8 @@ mod tests {
             ("[minhash]\nmax_documents = 1", "at least 2"),
             ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
             ("[keep]\nby = \"best\"", "best"),
+            ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
+            ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
             ("kind = [", "line 1, column 9: no TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
             ("[overlap]\nguard = \"nono\"", "j.toml: overlap.guard is \"nono\", but must be one of `none`"),
@@ -397,8 +399,6 @@ mod tests {
             ),
             ("[effort]\nmemory_bytes = \"9EB\"", "bytes, such as"),
             ("[overlap]\nmin_shared = \"1k\"", "of type integer"),
-            ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
-            ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();
             assert!(error.to_string().contains(word), "{text}: {error}");

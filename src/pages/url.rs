@@ -152,8 +152,8 @@ pub fn surt(url: &CanonicalUrl) -> String {
     key
 }
 
-/// Returns the form in which Heritrix takes a URL prefix: the scheme, then the labels of the host in reverse, each
-/// followed by a comma, then the path: `http://(com,example,www,)/docs/`.
+/// Returns the form in which Heritrix compares a URL, or the prefix of one: the labels of the host in reverse, each followed
+/// by a comma, then the path, all in lower case, and https as http: `http://(com,example,www,)/docs/`.
 pub fn surt_prefix(url: &CanonicalUrl) -> String {
     let key = surt(url);
     let (host, path) = key.split_once(')').unwrap_or((&key, ""));
@@ -162,7 +162,7 @@ pub fn surt_prefix(url: &CanonicalUrl) -> String {
         _ => (host, String::new()),
     };
     let comma = if matches!(url.url.host(), Some(Host::Domain(_))) { "," } else { "" };
-    format!("{}://({host}{comma}{port}){path}", url.url.scheme())
+    format!("http://({host}{comma}{port}){path}").to_lowercase()
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
     fn a_surt_prefix_is_what_heritrix_compares() {
         for (url, prefix) in [
             ("http://www.example.com/docs/", "http://(com,example,www,)/docs/"),
-            ("https://example.com:8080/", "https://(com,example,:8080)/"),
+            ("https://example.com:8080/Docs/", "http://(com,example,:8080)/docs/"),
             ("http://10.0.0.1/a", "http://(10.0.0.1)/a"),
         ] {
             assert_eq!(surt_prefix(&CanonicalUrl::parse(url).unwrap()), prefix);

@@ -10,7 +10,6 @@ use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partiti
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
-use crate::pages::url::{CanonicalUrl, surt_prefix};
 use crate::results::views::views;
 use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
@@ -202,8 +201,7 @@ fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Resul
         files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
-    let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
-    for (name, text) in exports(&found.prefixes, surt_of) {
+    for (name, text) in exports(&found.lists) {
         // Beside the tables: polars reads no folder that holds anything but Parquet.
         put(format!("exports/{name}"), &text)?;
     }
