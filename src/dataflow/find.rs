@@ -152,7 +152,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &judged)?;
+    let (collections, members) = report::rows(net, &crawl, &judged, &labels)?;
 
     let told = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();

@@ -388,7 +388,7 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
     let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
     let table = decode(location.name(), bytes)?;
     let doc_ids = table.u64("doc_id")?;
-    let simhashes = table.optional_u64("simhash")?;
+    let simhashes = table.u64_where("simhash", "has_simhash")?;
     Ok(simhashes.iter().zip(doc_ids).filter_map(|(simhash, doc_id)| Some(((*simhash)?, *doc_id))).collect())
 }
 

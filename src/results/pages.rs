@@ -14,11 +14,13 @@ use crate::pages::again::Again;
 use crate::pages::html::Extractor;
 use crate::pages::record::{Form, Found, RawPage};
 use crate::pages::url::CanonicalUrl;
+use crate::storage::location::{seen_from_anywhere, working_folder};
 use crate::storage::table::Table;
 
-/// The table `pages` of a run, in memory, and which of its rows have their content from another record.
+/// The table `pages` of a run, in memory, which of its rows have their content from another record, and the folder that the
+/// run was started in.
 #[derive(Debug)]
-pub struct Pages(pub Table, BTreeMap<usize, Record>);
+pub struct Pages(pub Table, BTreeMap<usize, Record>, String);
 
 /// Where a page's content is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +40,7 @@ struct Rows<'p> {
     body_bytes: &'p [u64],
     text_bytes: &'p [u64],
     exact: &'p [FPrint],
+    started_in: &'p str,
 }
 
 impl Pages {
@@ -46,7 +49,7 @@ impl Pages {
     /// # Errors
     /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
-        let mut pages = Pages(run.table("pages")?, BTreeMap::new());
+        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), run.manifest.started_in.clone());
         let revisits = run.table("revisits")?;
         if revisits.rows() > 0 {
             let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
@@ -97,6 +100,7 @@ impl Pages {
             body_bytes: self.0.u64("body_bytes")?,
             text_bytes: self.0.u64("text_bytes")?,
             exact: self.0.u64("exact")?,
+            started_in: &self.2,
         };
         let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
         let record = |&row: &usize| {
@@ -115,6 +119,26 @@ impl Pages {
 }
 
 impl Rows<'_> {
+    /// Opens an input where the run found it, or else where its name leads from here: it may have been moved.
+    fn open(&self, name: &str, input: &Input) -> Result<Again> {
+        let then = seen_from_anywhere(name, self.started_in);
+        Again::open(&then, input)
+            .or_else(|first| {
+                let now = seen_from_anywhere(name, &working_folder());
+                if now == then {
+                    return Err(first);
+                }
+                Again::open(&now, input).map_err(|_| first)
+            })
+            .map_err(|cause| {
+                let remedy = match then == name || self.started_in.is_empty() {
+                    true => String::new(),
+                    false => format!("; if it has been moved, start this in the folder from which {name} leads to it"),
+                };
+                Error::input(name, format!("the run's input cannot be read again: {cause}{remedy}"))
+            })
+    }
+
     /// Reads pages of one input, given with their rows and ascending by offset.
     fn read_input(
         &self,
@@ -124,8 +148,7 @@ impl Rows<'_> {
         take: &mut Take<'_>,
     ) -> Result<()> {
         let name = &records[0].0.source;
-        let moved = |cause: Error| Error::input(name, format!("the run's input cannot be read again: {cause}"));
-        let again = Again::open(name, input).map_err(moved)?;
+        let again = self.open(name, input)?;
         let mut offsets: Vec<u64> = records.iter().map(|(record, _)| record.offset).collect();
         offsets.dedup();
         // By URL and offset of a record, which may be the content of several rows.
