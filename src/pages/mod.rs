@@ -21,4 +21,5 @@ pub mod warc;
 pub mod charset;
 pub mod html;
 pub mod public_suffix;
+pub mod surt;
 pub mod url;

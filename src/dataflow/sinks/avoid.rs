@@ -25,7 +25,8 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, Page};
 use crate::job::Keep;
-use crate::pages::url::{CanonicalUrl, surt_prefix};
+use crate::pages::surt::surt_prefix;
+use crate::pages::url::CanonicalUrl;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,8 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
 use crate::ids::Page;
-use crate::pages::url::{CanonicalUrl, surt};
+use crate::pages::surt::surt_key;
+use crate::pages::url::CanonicalUrl;
 use crate::storage::table::{Column, Table};
 
 /// A part of a table: its name, the partition, the rows.
@@ -139,7 +140,7 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
-        ("surt", texts(rows, |(_, page)| surt_key(&page.url))),
+        ("surt", texts(rows, |(_, page)| cdx_key(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
@@ -181,9 +182,9 @@ fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Tab
     ])
 }
 
-/// SURT key of a canonical URL.
-fn surt_key(url: &str) -> String {
-    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
+/// Key of a canonical URL in capture indexes.
+fn cdx_key(url: &str) -> String {
+    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url))
 }
 
 fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
