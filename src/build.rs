@@ -30,9 +30,19 @@ pub fn memory_bytes() -> u64 {
     status("VmRSS:")
 }
 
+/// Memory that the machine can still give to processes, in bytes; `None` if the system does not tell.
+pub fn available_memory_bytes() -> Option<u64> {
+    Some(kilobytes("/proc/meminfo", "MemAvailable:")).filter(|bytes| *bytes > 0)
+}
+
 fn status(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    kilobytes("/proc/self/status", name)
+}
+
+/// A line of a file of the kernel that gives KiB, in bytes; 0 without one.
+fn kilobytes(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.trim().trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib * 1024)
 }
 

@@ -5,12 +5,41 @@
 
 use std::fmt::Display;
 use std::io::{BufWriter, ErrorKind, Result as Written, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Tells a line on stderr, whether or not anybody reads it.
+/// Whether all that is told is JSON, an object a line.
+static IN_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Tells in JSON from now on, also of panics.
+pub fn tell_in_json() {
+    IN_JSON.store(true, Ordering::Relaxed);
+    std::panic::set_hook(Box::new(|panic| tell(format_args!("error: {panic}"))));
+}
+
+/// Whether all that is told is JSON.
+pub fn is_json() -> bool {
+    IN_JSON.load(Ordering::Relaxed)
+}
+
+/// Tells a line on stderr, whether or not anybody reads it; in JSON, as `message` of a `level` (info, warning, error).
 pub fn tell(line: impl Display) {
-    say(format_args!("{line}\n"));
+    if !is_json() {
+        return say(format_args!("{line}\n"));
+    }
+    let line = line.to_string();
+    let marks = [("error", "error: "), ("warning", "warning: "), ("info", "")];
+    let told = marks.iter().find_map(|(level, mark)| Some((level, line.strip_prefix(mark)?.trim())));
+    let (level, message) = told.expect("every line begins with nothing");
+    tell_object(serde_json::json!({ "level": level, "message": message }));
+}
+
+/// Tells an object on stderr, where all is JSON.
+pub fn tell_object(object: serde_json::Value) {
+    if is_json() {
+        say(format_args!("{object}\n"));
+    }
 }
 
 /// As [`tell`], without an end of line.

@@ -178,6 +178,22 @@ number! {
     ComponentId
 }
 
+/// Ids in JSON: as strings, because JavaScript and jq round numbers above 2^53. For `#[serde(with = ...)]`.
+pub mod as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes an id.
+    pub fn serialize<S: Serializer>(id: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(id)
+    }
+
+    /// Reads an id.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
 /// Returns the doc id of a canonical URL (recipe `xxh3-64`, seed 0).
 pub fn doc_id(canonical_url: &str) -> DocId {
     xxh3_64(canonical_url.as_bytes())

@@ -1,7 +1,7 @@
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output};
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=800&seed=7";
 
@@ -27,7 +27,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
         assert!(output.status.success(), "{}", said(&output));
     }
     let one = files(&folder.path().join("1"));
-    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("avoid/_exports/prefixes.txt"));
+    assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("exports/prefixes.txt"));
     for other in ["2", "3", "2x2"] {
         let other_files = files(&folder.path().join(other));
         assert_eq!(one.keys().collect::<Vec<_>>(), other_files.keys().collect::<Vec<_>>(), "{other}");
@@ -77,10 +77,79 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     ] {
         assert!(!succeed(&["show", &at(&format!("out/{table}")), "--limit", "3"]).is_empty(), "{table}");
     }
+    let parts = files(&at("out")).into_keys().filter(|name| name.ends_with(".parquet"));
+    assert_eq!(
+        parts.filter(|name| !name.ends_with("/part-00000.parquet")).collect::<Vec<_>>(),
+        [""; 0],
+        "small tables"
+    );
     let row = succeed(&["show", &at("out/pages"), "--limit", "1", "--json"]);
     assert!(serde_json::from_str::<serde_json::Value>(&row).unwrap()["url"].is_string());
     fail(&["show", &at("out/nothing")], 2);
+    let listed = succeed(&["show", &at("out")]);
+    assert!(listed.lines().any(|line| line.starts_with("pages\t") && line.contains("doc_id,url")), "{listed}");
+    assert_eq!(listed, succeed(&["show", &(at("out") + "/")]));
+    assert!(fail(&["show", &at("out"), "pages", "--columns", "urk"], 2).contains("doc_id, url"));
+    assert!(fail(&["show", &at("nowhere/pages")], 3).contains("neither a result"));
     fail(&["run", "--input", CRAWL, "--output", &at("out")], 4);
+}
+
+#[test]
+fn show_sorts_chooses_columns_and_names_what_ids_stand_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", CRAWL, "--output", &out]);
+    let sizes = |limit: &str| -> Vec<u64> {
+        let shown = succeed(&["show", &out, "pages", "--columns", "length,url", "--sort", "-length", "--limit", limit]);
+        shown.lines().skip(1).map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect()
+    };
+    let all = sizes("0");
+    assert!(all.len() > 700 && all.is_sorted_by(|x, y| x >= y));
+    assert_eq!(sizes("5"), all[..5]);
+    let ids = rows(&out, "members");
+    let urls: std::collections::BTreeMap<String, String> =
+        rows(&out, "pages").iter().map(|row| (text(&row["doc_id"]), text(&row["url"]))).collect();
+    let named = succeed(&["show", &out, "members", "--urls", "--json", "--limit", "0"]);
+    for (ids, named) in ids.iter().zip(named.lines()) {
+        let named: serde_json::Value = serde_json::from_str(named).unwrap();
+        for column in ["similar_cluster", "collection", "cluster", "doc_id"] {
+            assert_eq!(named[column], urls[&text(&ids[column])]);
+        }
+    }
+    let pair = succeed(&["show", &out, "server_pairs", "--urls", "--columns", "a,host_a", "--limit", "1"]);
+    let cells: Vec<&str> = pair.lines().nth(1).unwrap().split('\t').collect();
+    assert_eq!(cells[0], cells[1]);
+}
+
+#[test]
+fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let from =
+        |at: &std::path::Path, arguments: &[&str]| -> Output { webtwin(arguments).current_dir(at).output().unwrap() };
+    let here = folder.path();
+    assert!(from(here, &["synth", "--pages", "200", "--output", "crawl"]).status.success());
+    let run = from(here, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
+    assert!(run.status.success(), "{}", said(&run));
+    let out = here.join("out").to_str().unwrap().to_string();
+    let pair = &rows(&out, "avoid")[0];
+    let (page, kept) = (text(&pair["url"]), text(&pair["keep_url"]));
+    let explain = ["explain", &out, &page, &kept];
+    let there = tempfile::tempdir().unwrap();
+    let told = from(here, &explain);
+    assert!(told.status.success(), "{}", said(&told));
+    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
+    let truth = here.join("crawl/truth.tsv").to_str().unwrap().to_string();
+    let bands = from(there.path(), &["evaluate", &out, "--truth", &truth, "--bands"]);
+    assert!(bands.status.success(), "{}", said(&bands));
+    // The crawl has moved: its name leads to it from another folder, and from no other.
+    std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
+    let lost = from(here, &explain);
+    assert!(lost.status.code() == Some(3) && said(&lost).contains("start this in the folder"), "{}", said(&lost));
+    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().to_string()
 }
 
 #[test]
@@ -103,9 +172,12 @@ fn simhashes_find_the_planted_copies_too() {
 
         let pages = succeed(&["show", &format!("{out}/pages"), "--json"]);
         let rows: Vec<serde_json::Value> = pages.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let with = rows.iter().filter(|row| row["simhash"].is_u64()).count();
+        let has_one = |row: &serde_json::Value| row["has_simhash"].as_bool().unwrap();
+        let with = rows.iter().filter(|row| has_one(row)).count();
         assert!(with > rows.len() * 9 / 10, "{with} of {}", rows.len());
-        assert!(rows.iter().all(|row| row["simhash"].is_u64() || row["text_bytes"].as_u64().unwrap() < 200));
+        assert!(
+            rows.iter().all(|row| has_one(row) || row["text_bytes"].as_u64().unwrap() < 200 && row["simhash"] == "0")
+        );
 
         let pairs = succeed(&["show", &format!("{out}/pairs")]);
         let measures: std::collections::BTreeSet<_> =

@@ -52,7 +52,7 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
     let page: serde_json::Value = serde_json::from_str(&pages).unwrap();
     let url = page["url"].as_str().unwrap();
     let (out, table, truth) = (at("out"), at("out/pages"), at("truth.tsv"));
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 13] = [
         &["check"],
         &["check", "--cluster", "cluster-config/two-processes.toml"],
         &["plan", "--input", CRAWL],
@@ -61,6 +61,8 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
         &["reproduce", "--list"],
         &["hamming", "plan", "--documents", "1000"],
         &["show", &table, "--limit", "0"],
+        &["show", &out],
+        &["show", &out, "--sql"],
         &["evaluate", &out, "--truth", &truth],
         &["explain", &out, url, url],
         &["--help"],
@@ -71,5 +73,33 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
         let unprintable = output(arguments, full());
         assert_eq!(unprintable.status.code(), Some(8), "{arguments:?}: {}", said(&unprintable));
         assert!(said(&unprintable).starts_with("error: storage stdout: "), "{}", said(&unprintable));
+    }
+}
+
+/// The objects that a command says, which must be all that it says.
+fn objects(arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
+    let output = output(&[arguments, &["--log", "json"]].concat(), Stdio::null());
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{arguments:?}: {line}"))).collect()
+}
+
+#[test]
+fn with_log_json_all_that_is_said_is_json_also_of_what_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let run = objects(&["run", "--input", CRAWL, "--output", &at("out"), "--resume"], 0);
+    let result = run.iter().find(|object| object["level"] == "result").unwrap();
+    assert!(result["results"] == at("out") && result["pages"].as_u64().unwrap() > 100, "{result}");
+    assert!(run.iter().any(|object| object["level"] == "info" && object["message"].is_string()));
+    for (arguments, code) in [
+        (&["run", "--input", CRAWL, "--output", &at("out")][..], 4),
+        (&["run", "--input", "gone", "--output", &at("other")], 3),
+        (&["run", "--no-such-option"], 2),
+        (&["show", &at("out"), "nothing"], 2),
+    ] {
+        let said = objects(arguments, code);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!((&said[0]["level"], said[0]["exit_code"].as_i64()), (&"error".into(), Some(code.into())));
     }
 }

@@ -191,3 +191,26 @@ fn too_many_bad_records_are_told_with_the_first_of_them() {
     let first = format!("the first is bad_http_status at offset {}: the payload does not start", sound.len());
     assert!(message.contains(&first) && message.contains("--max-bad") && message.contains("2 of 4"), "{message}");
 }
+
+#[test]
+fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |field: &str, n: usize| {
+        serde_json::json!({ field: format!("http://a.example/{n}"), "text": "x" }).to_string() + "\n"
+    };
+    std::fs::write(at("ids.jsonl"), (0..5000).map(|n| line("id", n)).collect::<String>()).unwrap();
+    for command in [&["run", "--output", &at("out")][..], &["plan"]] {
+        let said = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
+        let words =
+            ["the first 1000 records were looked at", "no field url or uri; it has id, text", "input.fields.url"];
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+    // A bad beginning is no bad input.
+    let begins_badly = (0..30).map(|n| line("id", n)).chain((0..5000).map(|n| line("url", n)));
+    std::fs::write(at("begins.jsonl"), begins_badly.collect::<String>()).unwrap();
+    let output = webtwin(&["run", "--input", &at("begins.jsonl"), "--output", &at("out")]).output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success() && said.starts_with("warning: input "), "{said}");
+    assert!(said.contains("30 of 1000 records are bad") && said.contains("5030 records read"), "{said}");
+}

@@ -100,7 +100,7 @@ fn the_docs_list_every_reason_and_every_export() {
         assert!(input.contains(&format!("`{}`", reason.as_str())), "docs/input.md lacks {}", reason.as_str());
     }
     let tables = std::fs::read_to_string("docs/tables.md").unwrap();
-    for (file, _) in webtwin::applications::exports::exports(&[], str::to_string) {
+    for (file, _) in webtwin::applications::exports::exports(&Default::default()) {
         assert!(tables.contains(&format!("`{file}`")), "docs/tables.md lacks {file}");
     }
 }

@@ -6,6 +6,7 @@ use webtwin::dataflow::hamming::self_join::close_pairs;
 use webtwin::engine::{Cluster, run};
 use webtwin::hamming::rows::{NearRuns, Run};
 use webtwin::ids::splitmix64;
+use webtwin::results::fingerprints::FingerprintSet;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::Manifest;
 use webtwin::storage::table::{Table, decode};
@@ -142,6 +143,50 @@ fn two_by_two_processes_write_the_bytes_of_one() {
         both(&[&common[..], more, &["--output", &two]].concat());
         assert_eq!(files(&one), files(&two), "{name}");
     }
+}
+
+/// More rows than a chunk takes, copies of fingerprints and of rows among them; the plain twin is a sort.
+#[test]
+fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let even: Vec<u64> = (0..2_000_000).map(splitmix64).collect();
+    let values = [fingerprints(5, 60_000), even, vec![77 << 50; 20_000]].concat();
+    let from = raw(folder.path(), "f.u64", &values);
+    // Each row once more, with the same document.
+    let again = at("again.txt");
+    let lines: Vec<String> = (0..).zip(&values[..5000]).map(|(n, value)| format!("{value} {n}\n")).collect();
+    std::fs::write(&again, lines.concat()).unwrap();
+    let mut expected: Vec<(u64, u64)> = values.iter().copied().zip(0..).collect();
+    expected.sort_unstable();
+
+    let build = |name: &str, more: &[&str]| {
+        let out = at(name);
+        succeed(&[&["hamming", "build", "--from", &from, "--from", &again, "--output", &out], more].concat());
+        out
+    };
+    let one = build("one", &["--workers", "1"]);
+    let set = FingerprintSet::open(&one).unwrap();
+    assert!(set.manifest.chunks.len() > 1, "{:?}", set.manifest);
+    let (fingerprints, documents) = set.read(true).unwrap();
+    assert!(fingerprints.into_iter().zip(documents.unwrap()).eq(expected));
+    // With less there is no room to write; with this, some rows go to disk.
+    let little = ["--workers", "1", "--set", "effort.memory_bytes=98000000"];
+    for (name, more) in [("two", &["--workers", "2"][..]), ("three", &["--workers", "3"]), ("little", &little)] {
+        assert!(files(&build(name, more)) == files(&one), "{name}");
+    }
+    let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
+    let both = at("both");
+    let running = ["0", "1"].map(|process| {
+        let arguments =
+            ["hamming", "build", "--from", &from, "--from", &again, "--output", &both, "--cluster", &cluster];
+        webtwin(&[&arguments[..], &["--process", process]].concat()).spawn().unwrap()
+    });
+    for process in running {
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(files(&both) == files(&one));
 }
 
 #[test]

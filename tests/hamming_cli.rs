@@ -43,8 +43,8 @@ fn queries_find_what_is_equal_and_near_and_nothing_else() {
         lines,
         [
             serde_json::json!({ "query": "00000000000000fd", "found": 2, "near": [
-                { "fingerprint": "00000000000000ff", "distance": 1, "doc_ids": [10, 11] },
-                { "fingerprint": "00000000000000fe", "distance": 2, "doc_ids": [12] },
+                { "fingerprint": "00000000000000ff", "distance": 1, "doc_ids": ["10", "11"] },
+                { "fingerprint": "00000000000000fe", "distance": 2, "doc_ids": ["12"] },
             ] }),
             serde_json::json!({ "query": "0000000123456789", "found": 0, "near": [] }),
         ]

@@ -130,15 +130,15 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
         the_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());
     succeed(&["dedup", &input, "--output", &at("dedup"), "--threshold", "0.6"]);
 
-    let urls: BTreeMap<u64, String> = rows(&out, "pages")
+    let urls: BTreeMap<String, String> = rows(&out, "pages")
         .iter()
-        .map(|row| (row["doc_id"].as_u64().unwrap(), row["url"].as_str().unwrap().to_string()))
+        .map(|row| (row["doc_id"].to_string(), row["url"].as_str().unwrap().to_string()))
         .collect();
     let pairs: BTreeMap<[String; 2], u64> = rows(&out, "pairs")
         .iter()
         .map(|row| {
             assert_eq!(row["measure"], "minhash");
-            let mut ends = ["a", "b"].map(|end| urls[&row[end].as_u64().unwrap()].clone());
+            let mut ends = ["a", "b"].map(|end| urls[&row[end].to_string()].clone());
             ends.sort();
             (ends, row["value"].as_u64().unwrap())
         })

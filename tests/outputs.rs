@@ -79,7 +79,23 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
     // The input is missing too, which would be found out later.
     let line = fail(&["run", "--input", "gone.warc.gz", "--output", output.to_str().unwrap()], 2);
     assert!(line.contains("pages/mine.parquet"), "{line}");
-    assert_eq!(files(&output).len(), 1);
+    // Nor by any other command that writes a folder.
+    let output = output.to_str().unwrap();
+    std::fs::write(folder.path().join("texts.jsonl"), "{\"text\":\"a\"}\n").unwrap();
+    let texts = folder.path().join("texts.jsonl").to_str().unwrap().to_string();
+    for command in [
+        &["synth", "--pages", "100"][..],
+        &["dedup", &texts],
+        &["archive", "gone.warc.gz"],
+        &["restore", "gone"],
+        &["hamming", "build", "--input", "gone.warc.gz"],
+        &["hamming", "batch", "--fingerprints", "gone"],
+        &["run", "--set", "preset=study", "--input", "gone.warc.gz"],
+    ] {
+        let line = fail(&[command, &["--output", output]].concat(), 2);
+        assert!(line.contains("pages/mine.parquet") && line.contains("nothing is written over"), "{command:?}: {line}");
+    }
+    assert_eq!(files(output).len(), 1);
 }
 
 /// A write beyond the limit of file sizes fails like any other; by default the system ends the process without a word.

@@ -165,8 +165,8 @@ fn the_program_writes_what_the_recipes_give() {
 
     let simhashes = |out: &str| -> BTreeMap<u64, Option<u64>> {
         let pages = table(&at(out), "pages");
-        let simhashes = pages.optional_u64("simhash").unwrap();
-        pages.u64("doc_id").unwrap().iter().copied().zip(simhashes.iter().copied()).collect()
+        let simhashes = pages.u64_where("simhash", "has_simhash").unwrap();
+        pages.u64("doc_id").unwrap().iter().copied().zip(simhashes).collect()
     };
     let expected =
         |of: fn(&str) -> u64| PAGES.iter().map(|page| (doc_id(page.0), Some(of(page.1)))).collect::<BTreeMap<_, _>>();

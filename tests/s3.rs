@@ -105,6 +105,7 @@ fn manifest(attempt: &str) -> Manifest {
         counts: Default::default(),
         seconds: Default::default(),
         peak_memory_bytes: 0,
+        started_in: String::new(),
         files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
     }
 }

@@ -6,6 +6,8 @@ pub mod build;
 pub mod console;
 #[path = "../../src/error.rs"]
 pub mod error;
+#[path = "../../src/huge.rs"]
+pub mod huge;
 #[path = "../../src/ids.rs"]
 pub mod ids;
 #[path = "../../src/job/mod.rs"]

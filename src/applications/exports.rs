@@ -2,9 +2,22 @@
 
 use std::fmt::Write;
 
+use super::heritrix::{SurtRules, beans, surt_lines};
 use super::prefixes::Prefix;
 
-/// File name and text of every export, for prefixes ascending by host, then URL.
+/// The middleware for Scrapy that reads these lists.
+const SCRAPY: &str = include_str!("scrapy_webtwin.py");
+
+/// What the exports are made of.
+#[derive(Debug, Clone, Default)]
+pub struct AvoidLists {
+    /// By URL, ascending by host, then URL.
+    pub prefixes: Vec<Prefix>,
+    /// For Heritrix, a set a host, in an order of their own.
+    pub surt_rules: Vec<SurtRules>,
+}
+
+/// File name and text of every export.
 ///
 /// | file | who reads it | form |
 /// |---|---|---|
@@ -12,11 +25,13 @@ use super::prefixes::Prefix;
 /// | `urls.txt` | any crawler | whole URLs that no prefix covers |
 /// | `prefixes.txt` | any crawler | URL prefixes |
 /// | `regex-urlfilter.txt` | Nutch | `-^` and a regular expression per line, then `+.` |
-/// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)`, Browsertrix | a regular expression per line |
-/// | `surt-prefixes.txt` | Heritrix | a SURT prefix per line; whole URLs are left out |
-///
-/// `surt` turns a URL into its SURT prefix.
-pub fn exports(prefixes: &[Prefix], surt: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
+/// | `scrapy_webtwin.py` | Scrapy | a middleware that reads `urls.txt` and `prefixes.txt` |
+/// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)` | a regular expression per line |
+/// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
+/// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
+/// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may stand for |
+pub fn exports(lists: &AvoidLists) -> Vec<(&'static str, String)> {
+    let AvoidLists { prefixes, surt_rules } = lists;
     let mut by_pages: Vec<&Prefix> = prefixes.iter().filter(|prefix| !prefix.single).collect();
     by_pages.sort_by_key(|prefix| (std::cmp::Reverse(prefix.pages), &prefix.prefix));
     let mut tsv = String::from("prefix\tpages\tbytes\n");
@@ -27,13 +42,20 @@ pub fn exports(prefixes: &[Prefix], surt: impl Fn(&str) -> String) -> Vec<(&'sta
         prefixes.iter().filter_map(each).map(|line| line + "\n").collect()
     };
     let regex = |prefix: &Prefix| format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" });
+    // In YAML a quote within single quotes is doubled.
+    let quoted = |prefix: &Prefix| format!("  - '{}'", regex(prefix).replace('\'', "''"));
+    let excluded = lines(&|p| Some(quoted(p)));
+    let exclude = if excluded.is_empty() { "exclude: []\n".into() } else { format!("exclude:\n{excluded}") };
     vec![
         ("prefixes.tsv", tsv),
         ("urls.txt", lines(&|p| p.single.then(|| p.prefix.clone()))),
         ("prefixes.txt", lines(&|p| (!p.single).then(|| p.prefix.clone()))),
         ("regex-urlfilter.txt", lines(&|p| Some(format!("-{}", regex(p)))) + "+.\n"),
+        ("scrapy_webtwin.py", SCRAPY.to_string()),
         ("scrapy-deny.txt", lines(&|p| Some(regex(p)))),
-        ("surt-prefixes.txt", lines(&|p| (!p.single).then(|| surt(&p.prefix)))),
+        ("browsertrix.yaml", exclude),
+        ("heritrix-surts.txt", surt_lines(surt_rules)),
+        ("heritrix-beans.xml", beans(surt_rules, escape)),
     ]
 }
 
@@ -56,13 +78,23 @@ mod tests {
     #[test]
     fn each_crawler_gets_its_own_form() {
         let prefix = |prefix: &str, single, pages| Prefix { prefix: prefix.into(), single, pages, bytes: 10 * pages };
-        let files =
-            exports(&[prefix("http://a.b/m/", false, 3), prefix("http://a.b/x?y", true, 1)], |url| format!("S{url}"));
+        let lists = AvoidLists {
+            prefixes: vec![prefix("http://a.b/m/", false, 3), prefix("http://a.b/x?y'", true, 1)],
+            surt_rules: vec![SurtRules {
+                prefixes: vec!["http://(b,a,)/m/".into()],
+                urls: vec!["http://a.b/x?y&z".into()],
+            }],
+        };
+        let files = exports(&lists);
         let text = |name| &files.iter().find(|file| file.0 == name).unwrap().1;
         assert_eq!(text("prefixes.tsv"), "prefix\tpages\tbytes\nhttp://a.b/m/\t3\t30\n");
-        assert_eq!(text("urls.txt"), "http://a.b/x?y\n");
-        assert_eq!(text("regex-urlfilter.txt"), "-^http://a\\.b/m/\n-^http://a\\.b/x\\?y$\n+.\n");
-        assert_eq!(text("scrapy-deny.txt"), "^http://a\\.b/m/\n^http://a\\.b/x\\?y$\n");
-        assert_eq!(text("surt-prefixes.txt"), "Shttp://a.b/m/\n");
+        assert_eq!(text("urls.txt"), "http://a.b/x?y'\n");
+        assert_eq!(text("regex-urlfilter.txt"), "-^http://a\\.b/m/\n-^http://a\\.b/x\\?y'$\n+.\n");
+        assert_eq!(text("scrapy-deny.txt"), "^http://a\\.b/m/\n^http://a\\.b/x\\?y'$\n");
+        assert_eq!(text("browsertrix.yaml"), "exclude:\n  - '^http://a\\.b/m/'\n  - '^http://a\\.b/x\\?y''$'\n");
+        assert_eq!(text("heritrix-surts.txt"), "+http://(b,a,)/m/\n");
+        assert!(text("heritrix-beans.xml").contains("<value>http://a\\.b/x\\?y&amp;z</value>"));
+        let nothing = exports(&AvoidLists::default());
+        assert_eq!(nothing.iter().find(|file| file.0 == "browsertrix.yaml").unwrap().1, "exclude: []\n");
     }
 }

@@ -4,6 +4,7 @@
 //! index one of those pages".
 
 pub mod exports;
+pub mod heritrix;
 pub mod keep;
 pub mod never_skipped;
 pub mod prefixes;

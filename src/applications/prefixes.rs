@@ -13,6 +13,13 @@ pub struct Prefix {
     pub bytes: u64,
 }
 
+impl Prefix {
+    /// Whether it stands for a URL.
+    pub fn covers(&self, url: &str) -> bool {
+        if self.single { self.prefix == url } else { url.starts_with(&self.prefix) }
+    }
+}
+
 /// A crawled page of one host. Orders by URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Visited {
@@ -112,8 +119,7 @@ mod tests {
             let pages = visited(&pages);
             let cover = cover(&pages);
             for page in &pages {
-                let covering = |p: &&Prefix| if p.single { p.prefix == page.url } else { page.url.starts_with(&p.prefix) };
-                prop_assert_eq!(cover.iter().filter(covering).count(), usize::from(page.avoid), "{}", page.url);
+                prop_assert_eq!(cover.iter().filter(|prefix| prefix.covers(&page.url)).count(), usize::from(page.avoid), "{}", page.url);
             }
         }
     }

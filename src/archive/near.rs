@@ -1,6 +1,6 @@
 //! Near-copies: which records they are, by a finished run, and their blocks, compressed with a page that stays as prefix.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
@@ -9,6 +9,7 @@ use super::matches::Copy;
 use crate::error::{Error, Result};
 use crate::results::Run;
 use crate::results::pages::Pages;
+use crate::storage::location::{seen_from_anywhere, working_folder};
 
 /// Level of zstd: the strongest that needs no more memory to decompress than others.
 pub(super) const LEVEL: i32 = 19;
@@ -33,9 +34,14 @@ impl NearCopies {
     /// [`Error::Input`] if the run is none, or read none of the files.
     pub fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
         let pages = Pages::of(run)?;
-        let numbers: HashMap<&str, u32> =
-            (0..).zip(files).map(|(number, file)| (file.location.name(), number)).collect();
         let (sources, offsets) = (pages.0.text("source")?, pages.0.u64("offset")?);
+        let here = working_folder();
+        let given: HashMap<String, u32> =
+            (0..).zip(files).map(|(number, file)| (seen_from_anywhere(file.location.name(), &here), number)).collect();
+        let read: BTreeSet<&str> = sources.iter().map(String::as_str).collect();
+        let number = |source| given.get(&seen_from_anywhere(source, &run.manifest.started_in)).copied();
+        let numbers: HashMap<&str, u32> =
+            read.into_iter().filter_map(|source| Some((source, number(source)?))).collect();
         if !sources.is_empty() && !sources.iter().any(|source| numbers.contains_key(source.as_str())) {
             let (read, given) = (&sources[0], files.first().map_or("none", |file| file.location.name()));
             let what =

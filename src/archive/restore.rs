@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::pages::warc::Compression;
 use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
 use crate::read_at::ReadAt;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{open as opened, open_pinned};
@@ -103,6 +103,7 @@ fn manifest(
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }

@@ -23,7 +23,7 @@ use super::{Settings, written};
 use crate::error::{Error, Result};
 use crate::pages::warc::stored::{Stored, TRAILER, Take, values};
 use crate::read_at::ReadAt;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{OpenFile, open_pinned};
@@ -138,6 +138,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::console::{ended, tell};
+use crate::console::{ended, is_json, tell, tell_in_json, tell_object};
 use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -35,6 +35,18 @@ use crate::pages::helper;
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
+    /// What stderr is: lines for people, or JSON and nothing else, an object a line
+    #[arg(long, value_enum, default_value = "text", global = true)]
+    log: Log,
+}
+
+/// What stderr is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Log {
+    /// Lines, and on a terminal one of progress
+    Text,
+    /// Objects: `level` and `message`; `stage` and counts of progress; `exit_code` of an error
+    Json,
 }
 
 const EXAMPLES: &str = "\
@@ -137,9 +149,6 @@ struct WorkerArgs {
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// How progress is shown on stderr
-    #[arg(long, value_enum, default_value = "text")]
-    log: progress::Log,
     /// Cluster file: the processes of a run and where they are
     #[arg(long, value_name = "FILE", requires = "process", help_heading = "Cluster")]
     cluster: Option<PathBuf>,
@@ -169,8 +178,11 @@ fn threads(asked: Option<u16>) -> usize {
 /// Parses the process's arguments and runs the command; the exit code is the contract's.
 pub fn main() -> ExitCode {
     let ended = match CommandLine::try_parse() {
-        Ok(CommandLine { command: Command::PrintText(args) }) => print_text::run(args),
+        Ok(CommandLine { command: Command::PrintText(args), .. }) => print_text::run(args),
         Ok(line) => {
+            if line.log == Log::Json {
+                tell_in_json();
+            }
             signals::listen();
             // Documents made for paper are read by this program in processes of their own.
             if let Ok(program) = std::env::current_exe() {
@@ -181,18 +193,37 @@ pub fn main() -> ExitCode {
         // Help and version, for stdout.
         Err(asked) if !asked.use_stderr() => ended(asked.print()),
         Err(wrong) => {
-            // Nobody to tell is no reason to fail in another way.
-            let _ = wrong.print();
+            if asks_for_json(std::env::args()) {
+                tell_in_json();
+                tell_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
+            } else {
+                // Nobody to tell is no reason to fail in another way.
+                let _ = wrong.print();
+            }
             return ExitCode::from(2);
         }
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(format_args!("error: {error}"));
+            tell_failure(&error.to_string(), error.exit_code());
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Tells why the process ends.
+fn tell_failure(message: &str, code: u8) {
+    match is_json() {
+        true => tell_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
+        false => tell(format_args!("error: {message}")),
+    }
+}
+
+/// Whether arguments that cannot be parsed ask for JSON all the same.
+fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
+    let arguments: Vec<String> = arguments.collect();
+    arguments.windows(2).any(|pair| pair == ["--log", "json"]) || arguments.iter().any(|one| one == "--log=json")
 }
 
 fn run(command: Command) -> Result<()> {

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
+use crate::build::available_memory_bytes;
 use crate::console::{print, tell};
 use crate::dataflow::reading::captures::host;
+use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::{Queue, read};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
-use crate::error::Result;
+use crate::error::{Error, Result, size};
 use crate::ids::{HostId, Number, Page};
 use crate::job::{Digest, Job, Overlap};
 use crate::overlap::FPrintDocId;
@@ -18,9 +20,14 @@ use crate::overlap::planner::{Load, choose};
 use crate::overlap::prune::PageSet;
 use crate::overlap::sample::{SamplePairs, sample_pairs};
 use crate::pages::work_items::Work;
+use crate::storage::location::Location;
+use crate::storage::output;
 
 /// Work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
+
+/// The same where only the order of magnitude counts.
+const ROUGH_ITEMS: usize = 4;
 
 /// Bytes of all tables per page, compressed, measured on the real crawl.
 const A_PAGE_OF_TABLES: u64 = 240;
@@ -44,8 +51,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     if let Some(told) = work.side_files.told() {
         tell(told);
     }
+    for warning in first_look(&work, &job.input)? {
+        tell(warning);
+    }
     let (items, inputs) = (work.items.len(), work.inputs.len());
-    let Expected { held, heavy_thousandths, share } = expected(work, &job)?;
+    let Expected { held, heavy_thousandths, share } = expected(work, &job, SAMPLE_ITEMS)?;
     let allowed = job.effort.memory_bytes;
     hold_against_bound(&held, workers, allowed)?;
     let (least, most) = (held.least_bytes(workers), held.most_bytes(&job));
@@ -62,7 +72,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     // Three exchanges of tuples, pairs and links carry nearly all the bytes.
     let exchanged = 12 * held.tuples + 8 * held.pairs + 8 * held.links;
     let spilled = held.spilled_bytes(&job, workers, allowed);
-    let tables = A_PAGE_OF_TABLES * held.pages + A_LINK_OF_TABLES * held.links;
+    let tables = table_bytes(&held);
     let digest = Digest::of(&job);
     if args.json {
         let object = serde_json::json!({
@@ -114,9 +124,9 @@ struct Expected {
 }
 
 /// Reads a sample of the input and extrapolates.
-fn expected(work: Work, job: &Job) -> Result<Expected> {
+fn expected(work: Work, job: &Job, sample_items: usize) -> Result<Expected> {
     let (items, bytes) = (work.items.len(), work.weight());
-    let sample = work.sample(SAMPLE_ITEMS);
+    let sample = work.sample(sample_items);
     let (sampled, share) = (sample.items.len(), sample.weight() as f64 / bytes.max(1) as f64);
     let (digest, queue) = (Digest::of(job), Queue::new(sample));
     let shared = (Arc::new(job.clone()), queue);
@@ -137,21 +147,21 @@ fn expected(work: Work, job: &Job) -> Result<Expected> {
     Ok(Expected { held, heavy_thousandths: pairs.heavy_thousandths, share })
 }
 
-/// Refuses, by a sample and before reading, a run that does not fit in a process's memory. The sample is read again by
-/// the run.
+/// Refuses, by a sample and before reading, a run that does not fit in a process's memory or on the disk of its output, and
+/// warns of one that may not. The sample is read again by the run.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`] with what it needs, and those of reading.
-pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize) -> Result<()> {
-    if job.effort.memory_bytes == 0 {
-        return Ok(());
-    }
+/// [`Error::MemoryLimit`] and [`Error::DiskFull`] with what it needs, and those of reading.
+///
+/// # Cost
+/// 16 work items where a bound is set, and 4 where none is; nothing for fewer than 128.
+pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usize, processes: usize) -> Result<()> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     // A small input is read soon, and checked against the limit while it is.
     if work.items.len() < 8 * SAMPLE_ITEMS {
         return Ok(());
     }
-    let held = expected(work, job)?.held;
+    let held = expected(work, job, if job.effort.memory_bytes == 0 { ROUGH_ITEMS } else { SAMPLE_ITEMS })?.held;
     let each = |n: u64| n / processes as u64;
     let of_process = MemoryEstimate {
         tuples: each(held.tuples),
@@ -160,7 +170,51 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, workers: usize, processes: usize
         links: each(held.links),
         ..held
     };
-    hold_against_bound(&of_process, workers, job.effort.memory_bytes)
+    hold_against_bound(&of_process, workers, job.effort.memory_bytes)?;
+    if let Some(free) = output::free_bytes(output) {
+        look_at_disk(table_bytes(&held), free, output.name())?;
+    }
+    if job.effort.memory_bytes == 0
+        && let Some(free) = available_memory_bytes()
+        && let Some(warning) = memory_warning(of_process.most_bytes(job), free)
+    {
+        tell(warning);
+    }
+    Ok(())
+}
+
+/// Refuses an output of which not even half will fit on its disk, by estimate, and warns of one that may not fit.
+fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
+    let remedy = "make room there, or choose another --output";
+    if needed_bytes / 2 > free {
+        let cause = format!("{} are free", size(free));
+        return Err(Error::DiskFull { path: output.into(), needed_bytes, cause, remedy: remedy.into() });
+    }
+    if needed_bytes > free {
+        let (needed, free) = (size(needed_bytes), size(free));
+        tell(format_args!(
+            "warning: output {output}: about {needed} of tables are expected, and {free} are free; {remedy}"
+        ));
+    }
+    Ok(())
+}
+
+/// What to say where a process without a bound is expected to need more memory than there is.
+fn memory_warning(needed: u64, free: u64) -> Option<String> {
+    let bound = free / 4 * 3;
+    (needed > free).then(|| {
+        format!(
+            "warning: about {} of memory are expected to be needed, and {} are free; with --set effort.memory_bytes={bound} \
+             the rest goes to the local disk",
+            size(needed),
+            size(free)
+        )
+    })
+}
+
+/// Bytes of the tables of a run.
+fn table_bytes(held: &MemoryEstimate) -> u64 {
+    A_PAGE_OF_TABLES * held.pages + A_LINK_OF_TABLES * held.links
 }
 
 fn hold_against_bound(held: &MemoryEstimate, workers: usize, allowed_bytes: u64) -> Result<()> {
@@ -192,4 +246,20 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
     // Slots are in the order of reading, item by item.
     let item = |slot: Page| shelf.captures[slot as usize].item;
     sample_pairs(&table, &hosts, &copies, item, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_fit_on_the_disk_is_refused_and_what_may_not_is_told() {
+        let refused = look_at_disk(3 << 30, 1 << 30, "out").unwrap_err();
+        assert_eq!(refused.exit_code(), 9);
+        assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; make room"), "{refused}");
+        assert!(look_at_disk(3 << 30, 2 << 30, "out").is_ok() && look_at_disk(0, 0, "out").is_ok());
+        assert_eq!(memory_warning(1 << 30, 2 << 30), None);
+        let warned = memory_warning(8 << 30, 4 << 30).unwrap();
+        assert!(warned.contains("8.0 GiB") && warned.contains("effort.memory_bytes=3221225472"), "{warned}");
+    }
 }

@@ -7,17 +7,14 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::console::say;
+use crate::console::{is_json, say, tell_object};
 use crate::dataflow::reading::progress::Progress;
 
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Log {
-    /// A line on a terminal, nothing elsewhere
-    Text,
-    /// A JSON object per line
-    Json,
-}
+/// Time between two looks at a stage.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Looks between two lines of JSON in one stage: five seconds.
+const LOOKS_A_LINE: u32 = 25;
 
 /// Shows progress until it is dropped.
 pub(super) struct Watcher {
@@ -26,19 +23,26 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    pub(super) fn start(progress: Arc<Progress>, log: Log) -> Watcher {
-        let every = match log {
-            Log::Json => Duration::from_secs(5),
-            Log::Text if std::io::stderr().is_terminal() => Duration::from_millis(500),
-            Log::Text => return Watcher { stop: None, thread: None },
-        };
+    /// Watches work that goes through `stages`, in this order.
+    pub(super) fn start(progress: Arc<Progress>, stages: &'static [&'static str]) -> Watcher {
+        let json = is_json();
+        if !json && !std::io::stderr().is_terminal() {
+            return Watcher { stop: None, thread: None };
+        }
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
-            let start = Instant::now();
-            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                tell(&progress, log, start.elapsed().as_secs_f64());
+            let (start, mut last, mut looks) = (Instant::now(), "", 0);
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let (stage, seconds) = (progress.stage(), start.elapsed().as_secs_f64());
+                looks += 1;
+                if !json {
+                    say(format_args!("\r\x1b[K{}", line(&progress, stage, stages, seconds)));
+                } else if stage != last || looks % LOOKS_A_LINE == 0 {
+                    tell_object(object(&progress, stage, stages, seconds));
+                }
+                last = stage;
             }
-            if log == Log::Text {
+            if !json {
                 say("\r\x1b[K");
             }
         });
@@ -55,34 +59,59 @@ impl Drop for Watcher {
     }
 }
 
-fn tell(progress: &Progress, log: Log, seconds: f64) {
-    let stage = progress.stage();
+/// Share of the input that has been read, and the seconds left to read the rest.
+fn reading(progress: &Progress, seconds: f64) -> (f64, f64) {
     let done = progress.done.load(Ordering::Relaxed) as f64 / progress.all.max(1) as f64;
-    let records = progress.records.load(Ordering::Relaxed);
-    let rate = progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds;
-    let memory = crate::build::memory_bytes();
-    let left = if done > 0.0 { seconds / done - seconds } else { 0.0 };
-    let line = match log {
-        Log::Json => {
-            serde_json::json!({
-                "stage": stage, "seconds": seconds, "share_read": done, "records": records,
-                "pairs_coming": progress.coming.load(Ordering::Relaxed),
-                "page_megabytes_a_second": rate, "seconds_left_to_read": left, "memory_bytes": memory,
-            })
-            .to_string()
-                + "\n"
+    (done, if done > 0.0 { seconds / done - seconds } else { 0.0 })
+}
+
+/// Number of a stage from 1; 0 for one that is not listed.
+fn number(stage: &str, stages: &[&str]) -> usize {
+    stages.iter().position(|of| *of == stage).map_or(0, |at| at + 1)
+}
+
+fn object(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> serde_json::Value {
+    let (done, left) = reading(progress, seconds);
+    serde_json::json!({
+        "level": "progress", "stage": stage, "stage_number": number(stage, stages), "stages": stages.len(),
+        "seconds": seconds, "share_read": done, "records": progress.records.load(Ordering::Relaxed),
+        "pairs_coming": progress.coming.load(Ordering::Relaxed),
+        "page_megabytes_a_second": progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds,
+        "seconds_left_to_read": left, "memory_bytes": crate::build::memory_bytes(),
+    })
+}
+
+fn line(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> String {
+    let (records, coming) = (progress.records.load(Ordering::Relaxed), progress.coming.load(Ordering::Relaxed));
+    let (number, memory) = (number(stage, stages), crate::build::memory_bytes() >> 20);
+    let stage = if number > 0 { format!("{number} of {}: {stage}", stages.len()) } else { stage.to_string() };
+    match number {
+        1 => {
+            let (done, left) = reading(progress, seconds);
+            let rate = progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / seconds;
+            format!(
+                "{stage}, {:.0} % of the input, {records} records, {rate:.0} MB of pages a second, {left:.0} s left to read; \
+                 {memory} MB of memory",
+                100.0 * done
+            )
         }
-        Log::Text if stage == "reading" => format!(
-            "\r\x1b[K{stage}: {:.0} % of the input, {records} records, {rate:.0} MB of pages a second, {left:.0} s left, {} MB",
-            100.0 * done,
-            memory >> 20,
-        ),
-        Log::Text if progress.coming.load(Ordering::Relaxed) > 0 => format!(
-            "\r\x1b[K{stage}: {} pairs are coming, {seconds:.0} s so far, {} MB",
-            progress.coming.load(Ordering::Relaxed),
-            memory >> 20
-        ),
-        Log::Text => format!("\r\x1b[K{stage}: {records} records, {seconds:.0} s so far, {} MB", memory >> 20),
-    };
-    say(line);
+        _ if coming > 0 => format!("{stage}, {coming} pairs are coming, {seconds:.0} s so far; {memory} MB of memory"),
+        _ => format!("{stage}, {records} records, {seconds:.0} s so far; {memory} MB of memory"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_which_stage_of_how_many() {
+        let progress = Progress::new(10);
+        progress.done.store(5, Ordering::Relaxed);
+        let stages = ["reading", "finding", "writing"];
+        let told = line(&progress, "reading", &stages, 2.0);
+        assert!(told.starts_with("1 of 3: reading, 50 % of the input") && told.contains("2 s left to read"), "{told}");
+        assert!(line(&progress, "writing", &stages, 2.0).starts_with("3 of 3: writing, 0 records"));
+        assert_eq!(object(&progress, "finding", &stages, 2.0)["stage_number"], 2);
+    }
 }

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::progress::{Log, Watcher};
+use super::progress::Watcher;
 use super::{JobArgs, WorkerArgs, plan, records, signals};
-use crate::console::tell;
+use crate::console::{tell, tell_object};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
+use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::resume::Resume;
 use crate::dataflow::sinks::summary::Summary;
@@ -22,6 +23,9 @@ use crate::storage::location::Location;
 use crate::storage::manifest;
 use crate::storage::output;
 use crate::storage::records::Records;
+
+/// Stages of a job that reads a crawl and writes tables.
+const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -54,10 +58,10 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let (reads, result) = (reads_crawl(&job), folder.clone());
     let work = signals::StoppableWork::begin(move || left(&result, name, reads, records.as_deref()));
     let done = match job.kind {
-        JobKind::Replicas | JobKind::Signatures => replicas(job, at, workers.log, folder),
-        JobKind::Fingerprints => fingerprints(job, at, workers.log, folder),
-        JobKind::Hamming => hamming(job, at, workers.log, folder),
-        JobKind::Study => study(job, at, workers.log, folder),
+        JobKind::Replicas | JobKind::Signatures => replicas(job, at, folder),
+        JobKind::Fingerprints => fingerprints(job, at, folder),
+        JobKind::Hamming => hamming(job, at, folder),
+        JobKind::Study => study(job, at, folder),
     };
     done.map_err(|error| work.explain(error))
 }
@@ -85,13 +89,13 @@ fn reads_crawl(job: &Job) -> bool {
         || job.kind == JobKind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
-fn replicas(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
-    plan::refuse_what_cannot_fit(&job, cluster.workers, cluster.processes())?;
+fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+    plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let queue = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
     let (inputs, of_job) = (job.input.urls.clone(), job.clone());
     let shared = (job, Arc::clone(&queue), folder.clone());
-    let summaries = reading(&queue, log, || {
+    let summaries = reading(&queue, &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
     })?;
     if process == 0
@@ -135,6 +139,9 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<Arc<Queue>> {
     {
         tell(told);
     }
+    for warning in first_look(&work, &job.input)? {
+        tell(warning);
+    }
     let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
     let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
@@ -143,8 +150,8 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<Arc<Queue>> {
 }
 
 /// Runs a job that reads a crawl, while showing progress; removes its records once it is done.
-fn reading<T>(queue: &Queue, log: Log, run: impl FnOnce() -> Result<Vec<T>>) -> Result<Vec<T>> {
-    let watcher = Watcher::start(queue.progress.clone(), log);
+fn reading<T>(queue: &Queue, stages: &'static [&'static str], run: impl FnOnce() -> Result<Vec<T>>) -> Result<Vec<T>> {
+    let watcher = Watcher::start(queue.progress.clone(), stages);
     let done = run();
     drop(watcher);
     end_of_reading(queue);
@@ -174,18 +181,18 @@ fn remove_records(queue: &Queue) {
     }
 }
 
-fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
     let digest = Digest::of(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
         let queue = queue(&job, &folder, process)?;
         let shared = Arc::clone(&queue);
-        reading(&queue, log, || {
+        reading(&queue, &["reading", "sorting"], || {
             run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
         })?
     } else {
         let ready = Ready::find(&job)?;
-        let _watcher = Watcher::start(ready.progress.clone(), log);
+        let _watcher = Watcher::start(ready.progress.clone(), &["reading"]);
         run_on(&cluster, process, digest, move |net| build::from_fingerprints(net, &job, &ready, &out))?
     };
     if process == 0
@@ -204,11 +211,15 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), log: Log, folder
     Ok(())
 }
 
-fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
     let work = Arc::new(dataflow::hamming::HammingWork::find(&job)?);
     let digest = Digest::of(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
-    let watcher = Watcher::start(work.progress.clone(), log);
+    let stages: &[&str] = match job.batch.queries.is_empty() {
+        true => &["reading", "joining", "writing"],
+        false => &["reading", "scanning", "writing"],
+    };
+    let watcher = Watcher::start(work.progress.clone(), stages);
     let out = folder.clone();
     let summaries = run_on(&cluster, process, digest, move |net| dataflow::hamming::run(net, &job, &work, &out));
     drop(watcher);
@@ -235,11 +246,11 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Loc
     Ok(())
 }
 
-fn study(job: Job, (cluster, process): (Cluster, usize), log: Log, folder: Location) -> Result<()> {
+fn study(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
     let queue = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
     let shared = (job, Arc::clone(&queue), folder.clone());
-    let summaries = reading(&queue, log, || {
+    let summaries = reading(&queue, &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))
     })?;
     if process == 0
@@ -313,6 +324,7 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
 
 /// Reports the main figures of a run on stderr.
 fn report(job: &Job, summary: &Summary, folder: &str) {
+    let folder = folder.trim_end_matches('/');
     records::report(&summary.records);
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
     for (measure, guard, similar, refused) in guarded(job, summary) {
@@ -351,5 +363,28 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
     for largest in summary.largest_similar_clusters.iter().take(5) {
         tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
+    tell_object(serde_json::json!({
+        "level": "result", "results": folder, "records": summary.records.read, "pages": summary.records.kept,
+        "rejected": summary.records.rejected, "mended": summary.records.mended, "hosts": summary.hosts,
+        "links": summary.links, "trivial_clusters": summary.trivial_clusters,
+        "similar_clusters": summary.similar_clusters, "collections": summary.collections,
+        "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
+    }));
     tell(format_args!("results: {folder}"));
+    if summary.collections > 0 {
+        tell(format_args!(
+            "next: webtwin show {folder} collections --sort -size --columns cardinality,size,keep,prefix"
+        ));
+    } else if summary.trivial_clusters > 0 {
+        tell(format_args!("next: webtwin show {folder} clusters --urls"));
+    }
+    if summary.skip.pages > 0 {
+        tell(format_args!(
+            "next: webtwin show {folder} avoid --columns url,keep_url,why; lists for crawlers: {folder}/exports/"
+        ));
+    }
+    let bad: u64 = summary.records.rejected.values().sum();
+    if summary.records.kept == 0 && bad > 0 {
+        tell(format_args!("next: webtwin show {folder} rejected says why no record was kept"));
+    }
 }

@@ -1,69 +1,224 @@
-//! `webtwin show RUN/TABLE`.
+//! `webtwin show RUN [TABLE]`.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
-use crate::console::ended;
+use super::quantity::bytes;
+use crate::console::{ended, print};
 use crate::error::{Error, Result};
+use crate::results::Run;
+use crate::results::columns::{Names, named};
+use crate::results::views::views;
 use crate::storage::location::Location;
-use crate::storage::manifest::Manifest;
-use crate::storage::table::{Column, decode};
+use crate::storage::manifest::{FileEntry, NAME};
+use crate::storage::table::{Column, Table, column_names, decode};
+
+const EXAMPLES: &str = "\
+Examples:
+  webtwin show out/                                                what tables there are
+  webtwin show out/collections --sort -size --columns size,host,prefix
+  webtwin show out/pairs --urls --limit 5
+  webtwin show out/avoid --json --limit 0 | jq -r .url
+  duckdb -init <(webtwin show out/ --sql)";
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// A table of a run, for example out/collections
-    table: String,
+    /// A result, to list its tables, or one of these: out/ or out/collections
+    #[arg(value_name = "RUN[/TABLE]")]
+    result: String,
+    /// The table, if it is not part of the first argument
+    table: Option<String>,
     /// Rows to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object per row instead of tab-separated values
+    /// Columns to print, in this order; all when not given
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Column to sort by; with a minus before its name, the largest come first
+    #[arg(long, value_name = "[-]NAME", allow_hyphen_values = true)]
+    sort: Option<String>,
+    /// URLs in the place of ids of pages, clusters and collections, host names in that of hosts
+    #[arg(long)]
+    urls: bool,
+    /// One JSON object per row instead of tab-separated values; ids are strings
     #[arg(long)]
     json: bool,
+    /// SQL for DuckDB instead: views of all tables, which open from any folder
+    #[arg(long, conflicts_with_all = ["table", "columns", "sort", "urls", "json"])]
+    sql: bool,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let path = args.table.trim_end_matches('/');
+    let (run, table) = open(&args)?;
+    match table {
+        None if args.sql => {
+            print(|out| out.write_all(views(&run.manifest.files, Some(&absolute(&run.folder))).as_bytes()))
+        }
+        None => list(&run, args.json),
+        Some(_) if args.sql => Err(Error::Usage("--sql: give the folder of a result, without a table".into())),
+        Some(table) => show(&run, &table, &args),
+    }
+}
+
+/// The result, and the table that is asked for, if any.
+fn open(args: &Args) -> Result<(Run, Option<String>)> {
+    let path = args.result.trim_end_matches('/');
+    if args.table.is_some() || Location::parse(&args.result)?.join(NAME)?.exists()? {
+        return Ok((Run::open(&args.result)?, args.table.clone()));
+    }
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let folder = Location::parse(folder)?;
-    let manifest = Manifest::read(&folder)?;
+    let folder = if folder.is_empty() { "/" } else { folder };
+    if !Location::parse(folder)?.join(NAME)?.exists()? {
+        return Err(Error::input(path, "neither a result, that is a folder with a manifest.json, nor a table of one"));
+    }
+    Ok((Run::open(folder)?, Some(name.into())))
+}
+
+/// The path or URL of a folder from any other.
+fn absolute(folder: &Location) -> String {
+    let path = folder.path().and_then(|path| std::path::absolute(path).ok());
+    path.map_or(folder.name().to_string(), |path| path.display().to_string())
+}
+
+/// Tables of a result, each with its files.
+fn tables(run: &Run) -> Vec<(&str, Vec<&FileEntry>)> {
+    let mut tables: Vec<(&str, Vec<&FileEntry>)> = Vec::new();
+    for file in &run.manifest.files {
+        let Some((name, _)) = file.path.split_once("/part-") else { continue };
+        match tables.last_mut().filter(|last| last.0 == name) {
+            Some(last) => last.1.push(file),
+            None => tables.push((name, vec![file])),
+        }
+    }
+    tables
+}
+
+fn list(run: &Run, json: bool) -> Result<()> {
+    let mut text = String::new();
+    if !json {
+        text += "table\trows\tsize\tcolumns\n";
+    }
+    for (name, files) in tables(run) {
+        let rows: u64 = files.iter().filter_map(|file| file.rows).sum();
+        let size: u64 = files.iter().map(|file| file.bytes).sum();
+        let columns = column_names(&files[0].path, run.manifest.read_file(&run.folder, files[0])?)?;
+        let _ = match json {
+            true => {
+                let object = serde_json::json!({ "table": name, "rows": rows, "bytes": size, "columns": columns });
+                writeln!(text, "{object}")
+            }
+            false => writeln!(text, "{name}\t{rows}\t{}\t{}", bytes(size), columns.join(",")),
+        };
+    }
+    print(|out| out.write_all(text.as_bytes()))
+}
+
+fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let mut left = limit;
+    let order = args.sort.as_deref().map(|sort| match sort.strip_prefix('-') {
+        Some(column) => (column, true),
+        None => (sort, false),
+    });
+    let mut names = None;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let (mut left, mut parts) = (if args.limit == 0 { usize::MAX } else { args.limit }, 0);
-    for file in manifest.table(name) {
-        let table = decode(&file.path, manifest.read_file(&folder, file)?)?;
-        let rows = table.rows().min(left);
-        left -= rows;
+    let (mut parts, mut sorted) = (0, Table::default());
+    for file in run.manifest.table(name) {
+        let mut table = decode(&file.path, run.manifest.read_file(&run.folder, file)?)?;
+        let asked = args.columns.iter().map(String::as_str).chain(order.map(|order| order.0));
+        let places = asked.map(|column| place(&table, name, column)).collect::<Result<Vec<usize>>>()?;
+        let shown: Vec<usize> = match args.columns.len() {
+            0 => (0..table.columns.len()).collect(),
+            some => places[..some].to_vec(),
+        };
         if parts == 0 && !args.json {
-            let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
-            ended(writeln!(out, "{}", names.join("\t")))?;
+            let heads: Vec<&str> = shown.iter().map(|&at| table.columns[at].0.as_str()).collect();
+            ended(writeln!(out, "{}", heads.join("\t")))?;
         }
         parts += 1;
-        for row in 0..rows {
-            if args.json {
-                let object: serde_json::Map<String, serde_json::Value> =
-                    table.columns.iter().map(|(name, column)| (name.clone(), column.json(row))).collect();
-                ended(writeln!(out, "{}", serde_json::Value::Object(object)))?;
-            } else {
-                let cells: Vec<String> = table.columns.iter().map(|(_, column)| cell(column, row)).collect();
-                ended(writeln!(out, "{}", cells.join("\t")))?;
+        if args.urls {
+            if names.is_none() {
+                names = Some(Names::of(run)?);
             }
+            names.iter().try_for_each(|names| name_ids(&mut table, name, names))?;
         }
-        if left == 0 {
-            break;
+        match (order, places.last()) {
+            // Only what may be shown is kept of each part.
+            (Some((_, descending)), Some(&by)) => {
+                sorted.append(table)?;
+                sorted = first_rows(&sorted, by, descending, limit);
+            }
+            _ => {
+                let rows = table.rows().min(left);
+                rows_of(&mut out, &table, &shown, rows, args.json)?;
+                left -= rows;
+                if left == 0 {
+                    break;
+                }
+            }
         }
     }
     if parts == 0 {
-        let mut tables: Vec<&str> =
-            manifest.files.iter().filter_map(|file| file.path.split_once("/part-")).map(|x| x.0).collect();
-        tables.dedup();
-        return Err(Error::Usage(format!("{} has no table {name}; it has {}", folder.name(), tables.join(", "))));
+        let tables: Vec<&str> = tables(run).iter().map(|table| table.0).collect();
+        return Err(Error::Usage(format!("{} has no table {name}; it has {}", run.folder, tables.join(", "))));
+    }
+    if order.is_some() {
+        let shown: Vec<usize> = match args.columns.len() {
+            0 => (0..sorted.columns.len()).collect(),
+            _ => args.columns.iter().map(|column| place(&sorted, name, column)).collect::<Result<_>>()?,
+        };
+        rows_of(&mut out, &sorted, &shown, sorted.rows(), args.json)?;
     }
     ended(out.flush())
+}
+
+/// The place of a column.
+fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
+    table.columns.iter().position(|of| of.0 == column).ok_or_else(|| {
+        let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+        Error::Usage(format!("table {name} has no column {column}; it has {}", columns.join(", ")))
+    })
+}
+
+/// Puts URLs and host names in the place of ids.
+fn name_ids(table: &mut Table, name: &str, names: &Names) -> Result<()> {
+    for (column, values) in &mut table.columns {
+        if let (Some(named), Column::Id(ids)) = (named(name, column), &*values) {
+            *values = names.instead_of(ids, named)?;
+        }
+    }
+    Ok(())
+}
+
+/// The first rows in the order of a column; rows that are equal in it stay as they are.
+fn first_rows(table: &Table, by: usize, descending: bool, limit: usize) -> Table {
+    let (column, mut rows) = (&table.columns[by].1, (0..table.rows()).collect::<Vec<usize>>());
+    rows.sort_by(|&x, &y| if descending { column.order(y, x) } else { column.order(x, y) });
+    rows.truncate(limit);
+    table.pick(&rows)
+}
+
+fn rows_of(out: &mut impl Write, table: &Table, shown: &[usize], rows: usize, json: bool) -> Result<()> {
+    for row in 0..rows {
+        let columns = shown.iter().map(|&at| &table.columns[at]);
+        // In the order of the columns, which a map of serde_json would not keep.
+        let cells: Vec<String> = match json {
+            true => columns.map(|(name, column)| format!("{}:{}", serde_json::json!(name), column.json(row))).collect(),
+            false => columns.map(|(_, column)| cell(column, row)).collect(),
+        };
+        ended(match json {
+            true => writeln!(out, "{{{}}}", cells.join(",")),
+            false => writeln!(out, "{}", cells.join("\t")),
+        })?;
+    }
+    Ok(())
 }
 
 /// A value for a terminal: control characters of a page's URL are replaced.
 fn cell(column: &Column, row: usize) -> String {
     match column.json(row) {
         serde_json::Value::String(text) => text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
-        serde_json::Value::Null => String::new(),
         value => value.to_string(),
     }
 }

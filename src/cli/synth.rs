@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::storage::location::Location;
+use crate::storage::output;
 use crate::synth::{Params, Synth};
 
 /// Pages per WARC file.
@@ -36,6 +37,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     let Some(output) = &args.output else { return Ok(()) };
     let folder = Location::parse(output)?;
+    output::prepare(&folder)?;
     for (number, start) in (0..synth.len()).step_by(PAGES_A_FILE as usize).enumerate() {
         let mut bytes = Vec::new();
         let file = folder.join(&format!("crawl-{number:05}.warc.gz"))?;

@@ -23,8 +23,8 @@ use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use super::sinks::ways::WaysThrough;
+use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Keeping;
-use crate::applications::prefixes::Prefix;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
@@ -60,8 +60,8 @@ pub struct ReplicaTables {
     pub members: Vec<MemberRow>,
     /// The avoid list, with the owner of the page.
     pub avoid: Vec<avoid::Avoid>,
-    /// Prefixes of the avoid list, all at worker 0.
-    pub prefixes: Vec<Prefix>,
+    /// The avoid list as crawlers take it, all at worker 0.
+    pub lists: AvoidLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
     /// What was found, the same on every worker; `records` is filled in by the reader.
@@ -150,9 +150,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
-    let prefixes = avoid::prefixes(net, &crawl, &avoid)?;
+    let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &judged)?;
+    let (collections, members) = report::rows(net, &crawl, &judged, &labels)?;
 
     let told = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
@@ -176,7 +176,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         collections,
         members,
         avoid,
-        prefixes,
+        lists,
         more_tables,
         summary: Summary::default(),
     };
@@ -234,7 +234,7 @@ fn summarise(
     add("collections", found.collections.len() as u64);
     add("members", found.members.len() as u64);
     add("taken out", taken_out);
-    add("prefixes", found.prefixes.len() as u64);
+    add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
     let mut all = Tally::new();
     for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
         *all.entry(name).or_default() += n;

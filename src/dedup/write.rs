@@ -20,14 +20,17 @@ use super::verdicts::Verdicts;
 use super::{Laps, exact::NONE};
 use crate::error::{Error, Result};
 use crate::pages::decoded::Compression;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::output::{Attempt, random_id};
-use crate::storage::table::{Column, Table, encode};
+use crate::storage::table::{self, Column, Table};
 
-/// Rows of a part of a table.
-const PART_ROWS: usize = 1 << 17;
+/// Rows of a table that are encoded together.
+const GROUP_ROWS: usize = 1 << 17;
+
+/// Bytes of a file of a table on disk, about, before the next rows get another.
+const FILE_BYTES: usize = 64_000_000;
 
 /// Level of xz; its default takes 94 MiB.
 const XZ_LEVEL: u32 = 3;
@@ -91,6 +94,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         counts: counts.map(|(name, n)| (name.to_string(), n)).into(),
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }
@@ -272,9 +276,9 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
     let name = |file: u32| inputs.files[file as usize].name().to_string();
     let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.of(record)?)));
     let mut rows = of_input.peekable();
-    let mut files = Vec::new();
+    let mut files = Parts::new(attempt, "removed");
     while files.is_empty() || rows.peek().is_some() {
-        let some: Vec<_> = rows.by_ref().take(PART_ROWS).collect();
+        let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
         let kept = |row: &(u32, super::verdicts::Removed)| row.1.kept;
         let ids = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> Result<Column> {
             some.iter().map(|row| corpus.id(of(row))).collect::<Result<Vec<String>>>().map(Column::Text)
@@ -282,7 +286,7 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
         let places = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> (Column, Column) {
             let (files, rows) =
                 some.iter().map(|row| corpus.place(of(row))).map(|(file, row)| (name(file), row)).unzip();
-            (Column::Text(files), Column::U64(rows))
+            (Column::Text(files), Column::Count(rows))
         };
         let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept));
         let table = Table::new([
@@ -295,31 +299,68 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
             ("why", Column::Text(some.iter().map(|row| row.1.why.as_str().to_string()).collect())),
             ("similarity", Column::F64(some.iter().map(|row| row.1.similarity).collect())),
         ]);
-        files.push(part(attempt, "removed", files.len(), &table)?);
+        files.write(&table)?;
     }
-    Ok(files)
+    files.finish()
 }
 
 /// The table `rejected`, as that of a run.
 fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<FileEntry>> {
     let mut rows = corpus.rejections.iter().filter(|row| row.file as usize >= inputs.against).peekable();
-    let mut files = Vec::new();
+    let mut files = Parts::new(attempt, "rejected");
     while files.is_empty() || rows.peek().is_some() {
-        let some: Vec<_> = rows.by_ref().take(PART_ROWS).collect();
+        let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
         let source = |row: &&super::corpus::Rejection| inputs.files[row.file as usize].name().to_string();
         let table = Table::new([
             ("source", Column::Text(some.iter().map(source).collect())),
-            ("offset", Column::U64(some.iter().map(|row| row.offset).collect())),
+            ("offset", Column::Count(some.iter().map(|row| row.offset).collect())),
             ("reason", Column::Text(some.iter().map(|row| row.reason.as_str().to_string()).collect())),
             ("detail", Column::Text(some.iter().map(|row| row.detail.clone()).collect())),
         ]);
-        files.push(part(attempt, "rejected", files.len(), &table)?);
+        files.write(&table)?;
     }
-    Ok(files)
+    files.finish()
 }
 
-fn part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
-    let (path, bytes) = (format!("{name}/part-{number:05}.parquet"), encode(table)?);
-    attempt.put(&path, &bytes)?;
-    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
+/// The files of a table, which grow row by row.
+struct Parts<'a> {
+    attempt: &'a Attempt,
+    name: &'static str,
+    files: Vec<FileEntry>,
+    /// The file at hand, and its rows.
+    open: Option<(table::Encoder, u64)>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(attempt: &'a Attempt, name: &'static str) -> Parts<'a> {
+        Parts { attempt, name, files: Vec::new(), open: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.open.is_none()
+    }
+
+    fn write(&mut self, rows: &Table) -> Result<()> {
+        let (mut encoder, before) = match self.open.take() {
+            Some(open) => open,
+            None => (table::Encoder::new(rows)?, 0),
+        };
+        encoder.write(rows)?;
+        let is_full = encoder.len() >= FILE_BYTES;
+        self.open = Some((encoder, before + rows.rows() as u64));
+        if is_full { self.close() } else { Ok(()) }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some((encoder, rows)) = self.open.take() else { return Ok(()) };
+        let (path, bytes) = (format!("{}/part-{:05}.parquet", self.name, self.files.len()), encoder.finish()?);
+        self.attempt.put(&path, &bytes)?;
+        self.files.push(FileEntry::of(&path, Some(rows), &bytes));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<FileEntry>> {
+        self.close()?;
+        Ok(self.files)
+    }
 }

@@ -255,9 +255,24 @@ impl Net<'_> {
     /// # Errors
     /// Only when the run has ended.
     pub fn once<T: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> T) -> Result<Arc<T>> {
+        self.once_by(0, make)
+    }
+
+    /// Lets each worker of a process see what every worker of it brings, in the order of their indices; nothing is copied.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn pool<T: Send + Sync + 'static>(&mut self, mine: T) -> Result<Vec<Arc<T>>> {
+        let (workers, mut mine) = (self.workers_per_process(), Some(mine));
+        let of = |number| self.once_by(number, || mine.take().expect("a worker is asked once"));
+        (0..workers).map(of).collect()
+    }
+
+    /// As [`Net::once`], where the worker of this number in its process makes the value.
+    fn once_by<T: Send + Sync + 'static>(&mut self, number: usize, make: impl FnOnce() -> T) -> Result<Arc<T>> {
         let call = self.next_call();
         let workers = self.workers_per_process();
-        if self.index().is_multiple_of(workers) {
+        if self.index() % workers == number {
             let made = Arc::new(make());
             self.shared.board.leave(call, made.clone(), workers - 1);
             return Ok(made);

@@ -41,8 +41,10 @@ pub struct Side {
     /// Canonical URL of the page.
     pub url: String,
     /// Id of the page.
+    #[serde(with = "crate::ids::as_text")]
     pub doc_id: DocId,
     /// Its trivial cluster and the number of pages in it; `None` if the page is alone.
+    #[serde(serialize_with = "cluster_as_text")]
     pub cluster: Option<(DocId, usize)>,
     /// URL of the smallest exact copy, which represents it, if that is another page.
     pub copy_of: Option<String>,
@@ -50,6 +52,11 @@ pub struct Side {
     pub text_bytes: u64,
     /// Collections that it is in: URL of the root, and number of pages.
     pub collections: Vec<(String, usize)>,
+}
+
+/// The id as a string, as everywhere in JSON.
+fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> Result<S::Ok, S::Error> {
+    of.map(|(cluster, pages)| (cluster.to_string(), pages)).serialize(to)
 }
 
 /// A pair of the run, as a step of the chain.

@@ -10,7 +10,6 @@ pub mod coding;
 pub mod conditions;
 pub mod design;
 pub mod fingerprint_file;
-pub mod huge;
 pub mod kernels;
 pub mod online;
 pub mod pairs;

@@ -17,9 +17,9 @@
 
 use super::close_pairs::Joiner;
 use super::conditions::{Condition, conditions};
-use super::huge::HugeArray;
 use super::kernels::{Lanes, Level, SIBLING_BITS, Survivor, cross, gather, probe, scan};
 use crate::error::Result;
+use crate::huge::HugeArray;
 
 /// Fingerprints between two looks at the survivors, so that these stay in cache.
 const SUB_CHUNK: usize = 1 << 15;

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::error::{Error, Result};
 use crate::read_at::ReadAt;
@@ -69,6 +69,13 @@ struct SectionEntry {
 /// Checksum as it is written in descriptions and manifests.
 pub fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
+}
+
+/// The same of bytes that stand one part after the other.
+pub fn checksum_of_parts(parts: &[&[u8]]) -> String {
+    let mut all = Xxh3Default::new();
+    parts.iter().for_each(|part| all.update(part));
+    format!("{:016x}", all.digest())
 }
 
 /// Checksum of a block of a section: the low half of XXH3.

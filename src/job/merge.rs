@@ -3,8 +3,12 @@
 use toml::{Table, Value};
 
 use super::languages::{NONE, stemmer, stop_words};
+use super::quantity::quantity;
 use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Unit};
 use crate::error::{Error, Result};
+
+/// How settings end whose values are bytes, and may have a unit.
+const BYTES: &str = "_bytes";
 
 /// Least address space of a helper process, which maps the program and the stack that it reads with.
 const LEAST_PRINTED_BYTES: u64 = 256 << 20;
@@ -17,13 +21,9 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// [`Error::Setting`] for an unknown key (naming the nearest known one), a value of the wrong type or out of range.
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
-    let mut given: Table = text.parse().map_err(|cause: toml::de::Error| Error::Setting {
-        file: file.into(),
-        setting: "the file".into(),
-        got: cause.message().into(),
-        must_be: "TOML".into(),
-    })?;
+    let mut given: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
     let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
+    let typed = sets.clone();
     let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
     if let Some(name) = asked.or(given.remove("preset")) {
         lay_over(&mut tree, preset(&name, file)?, "", file)?;
@@ -32,12 +32,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     for set in sets {
         lay_over(&mut tree, set, "", "--set")?;
     }
-    let mut job: Job = tree.try_into().map_err(|cause: toml::de::Error| Error::Setting {
-        file: file.into(),
-        setting: "a setting".into(),
-        got: cause.message().into(),
-        must_be: "of the type that `webtwin check` shows".into(),
-    })?;
+    let mut job: Job = tree.clone().try_into().map_err(|cause| wrong_value(file, &typed, &tree, &cause))?;
     if job.kind == JobKind::Signatures {
         if !matches!(job.similar.by, Measure::Overlap | Measure::Signatures) {
             return Err(Error::Setting {
@@ -106,6 +101,47 @@ fn parse_set(set: &str) -> Result<Table> {
     Ok(table)
 }
 
+/// What is no TOML, and where.
+fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
+    let before = &text[..cause.span().map_or(0, |span| span.start.min(text.len()))];
+    let (line, column) =
+        (before.matches('\n').count() + 1, before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+    Error::Usage(format!("{file}: line {line}, column {column}: no TOML: {}", cause.message().replace('\n', " ")))
+}
+
+/// Names the setting whose value is none of those it may have: by itself, it does what all of them do.
+fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error) -> Error {
+    let defaults = Table::try_from(Job::default()).expect("the defaults are plain values");
+    let alone = leaves(tree, "").into_iter().find_map(|(name, value)| {
+        let mut one = defaults.clone();
+        *at(&mut one, &name)? = value.clone();
+        let cause = one.try_into::<Job>().err()?.message().to_string();
+        Some((name, value.to_string(), cause))
+    });
+    let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "wrong".into(), cause.message().into()));
+    let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
+    // serde says "unknown variant `x`, expected one of ..."
+    let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
+    Error::Setting { file: if typed { "--set" } else { file }.into(), setting, got, must_be }
+}
+
+/// The values in a tree, by dotted name.
+fn leaves<'t>(tree: &'t Table, prefix: &str) -> Vec<(String, &'t Value)> {
+    let below = |(key, value): (&String, &'t Value)| match value {
+        Value::Table(table) => leaves(table, &format!("{prefix}{key}.")),
+        value => vec![(format!("{prefix}{key}"), value)],
+    };
+    tree.iter().flat_map(below).collect()
+}
+
+/// The place of a dotted name in a tree.
+fn at<'t>(tree: &'t mut Table, name: &str) -> Option<&'t mut Value> {
+    match name.split_once('.') {
+        None => tree.get_mut(name),
+        Some((key, rest)) => at(tree.get_mut(key)?.as_table_mut()?, rest),
+    }
+}
+
 fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<()> {
     for (key, value) in given {
         let name = format!("{prefix}{key}");
@@ -124,6 +160,15 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
                 continue;
             }
             (Value::Float(_), Value::Integer(whole)) => Value::Float(whole as f64),
+            (Value::Integer(_), Value::String(size)) if key.ends_with(BYTES) => {
+                let bytes = quantity(&size).ok().and_then(|bytes| i64::try_from(bytes).ok());
+                Value::Integer(bytes.ok_or_else(|| Error::Setting {
+                    file: file.into(),
+                    setting: name,
+                    got: format!("{size:?}"),
+                    must_be: "bytes, such as 1000000, \"512MB\" or \"8GiB\"".into(),
+                })?)
+            }
             (known, value) if known.type_str() == value.type_str() => value,
             (known, value) => {
                 return Err(Error::Setting {
@@ -319,6 +364,14 @@ mod tests {
     }
 
     #[test]
+    fn bytes_may_have_a_unit_and_a_wrong_set_is_named_as_typed() {
+        let job = resolve("j.toml", "[effort]\nmemory_bytes = \"2GiB\"", &["effort.disk_bytes=1.5GB".into()]).unwrap();
+        assert_eq!((job.effort.memory_bytes, job.effort.disk_bytes), (2 << 30, 1_500_000_000));
+        let error = resolve("j.toml", "[effort]\nmemory_bytes = 7", &["overlap.guard=nono".into()]).unwrap_err();
+        assert!(error.to_string().starts_with("--set: overlap.guard is \"nono\", but must be one of"), "{error}");
+    }
+
+    #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
         let error = resolve("j.toml", "[overlap]\nmin_share = 3", &[]).unwrap_err().to_string();
         assert!(error.contains("overlap.min_share ") && error.contains("perhaps overlap.min_shared"), "{error}");
@@ -348,7 +401,15 @@ mod tests {
             ("[keep]\nby = \"best\"", "best"),
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
-            ("kind = [", "TOML"),
+            ("kind = [", "line 1, column 9: no TOML"),
+            ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
+            ("[overlap]\nguard = \"nono\"", "j.toml: overlap.guard is \"nono\", but must be one of `none`"),
+            (
+                "[effort]\nmemory_bytes = \"1 gigabyte\"",
+                "effort.memory_bytes is \"1 gigabyte\", but must be bytes, such as",
+            ),
+            ("[effort]\nmemory_bytes = \"9EB\"", "bytes, such as"),
+            ("[overlap]\nmin_shared = \"1k\"", "of type integer"),
         ] {
             let error = resolve("j.toml", text, &[]).unwrap_err();
             assert!(error.to_string().contains(word), "{text}: {error}");

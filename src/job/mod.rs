@@ -6,11 +6,13 @@
 mod digest;
 pub mod languages;
 mod merge;
+mod quantity;
 mod recipes;
 mod settings;
 mod shingling;
 
 pub use digest::Digest;
 pub use merge::resolve;
+pub use quantity::quantity;
 pub use settings::*;
 pub use shingling::Shingling;

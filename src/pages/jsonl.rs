@@ -4,6 +4,7 @@
 //! offsets are those of decoded bytes. Records and refusals carry the byte offset at which their line starts.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
@@ -17,6 +18,9 @@ use crate::error::Result;
 use crate::job::Fields;
 use crate::job::Limits;
 use crate::read_at::ReadAt;
+
+/// Fields named of an object that lacks one.
+const NAMED: usize = 12;
 
 /// Bytes read at once.
 const BUFFER: usize = 1 << 20;
@@ -170,15 +174,15 @@ fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, St
         other => Err((Reason::BadField, format!("{} is {}, but must be a string", names.join("|"), other.what()))),
     };
     let Some(url) = row.url.value else {
-        return Err((Reason::BadField, format!("no field {}", fields.url.join("|"))));
+        return Err((Reason::BadField, missing("url", &fields.url, text)));
     };
     let url = string(url, &fields.url)?;
     let (body, form) = match (row.html.value, row.text.value) {
         (Some(html), _) => (string(html, &fields.html)?, Form::Html),
         (None, Some(text)) => (string(text, &fields.text)?, Form::Text),
         (None, None) => {
-            let names = [fields.html.join("|"), fields.text.join("|")].join("|");
-            return Err((Reason::BadField, format!("no field {names}")));
+            let names = [&fields.html[..], &fields.text].concat();
+            return Err((Reason::BadField, missing("html or text", &names, text)));
         }
     };
     let fetched = match row.time.value {
@@ -201,6 +205,16 @@ fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, St
         names: Names::default(),
         payloads: Vec::new(),
     })
+}
+
+/// Says which field an object lacks, and which it has.
+fn missing(setting: &str, names: &[String], object: &str) -> String {
+    let there = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(object).unwrap_or_default();
+    let mut has: Vec<String> = there.into_keys().take(NAMED).map(|name| name.chars().take(40).collect()).collect();
+    if has.len() == NAMED {
+        has.push("more".into());
+    }
+    format!("no field {}; it has {}; input.fields.{setting} names another", names.join(" or "), has.join(", "))
 }
 
 fn parse<'t>(text: &'t str, fields: &Fields) -> std::result::Result<Row<'t>, (Reason, String)> {

@@ -22,4 +22,5 @@ pub mod charset;
 pub mod helper;
 pub mod html;
 pub mod public_suffix;
+pub mod surt;
 pub mod url;

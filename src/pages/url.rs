@@ -9,7 +9,7 @@
 //!
 //! The canonical form of a canonical URL is itself.
 
-use url::{Host, Url};
+use url::Url;
 
 /// Longest URL or reference accepted, in bytes as written.
 pub(super) const LONGEST: usize = 8 << 10;
@@ -17,7 +17,7 @@ pub(super) const LONGEST: usize = 8 << 10;
 /// An http(s) URL in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CanonicalUrl {
-    url: Url,
+    pub(super) url: Url,
 }
 
 impl CanonicalUrl {
@@ -81,6 +81,16 @@ impl CanonicalUrl {
         &self.url[..url::Position::BeforePath]
     }
 
+    /// The query, without its `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.url.query()
+    }
+
+    /// The port, if it is not the scheme's own.
+    pub fn port(&self) -> Option<u16> {
+        self.url.port()
+    }
+
     /// Everything up to the query, without its `?`.
     pub fn without_query(&self) -> &str {
         &self.url[..url::Position::AfterPath]
@@ -120,51 +130,6 @@ fn why(error: url::ParseError) -> &'static str {
     }
 }
 
-/// The SURT key: labels of the host from last to first, joined by commas; `:` and the port if it is not the scheme's
-/// own; `)`; path and query as they are.
-///
-/// ```text
-/// http://www.example.com/a?b=c       com,example,www)/a?b=c
-/// https://www.example.com:8080/      com,example,www:8080)/
-/// http://192.0.2.1/                  192.0.2.1)/
-/// http://[2001:db8::1]:81/           [2001:db8::1]:81)/
-/// ```
-///
-/// This is the form of CDXJ indexes without their further canonicalisation (`www.`, case, session ids stay). The scheme
-/// is not part of it: http and https have one key. IP addresses keep their order, since they have no labels.
-pub fn surt(url: &CanonicalUrl) -> String {
-    let mut key = String::with_capacity(url.as_str().len());
-    match url.url.host() {
-        Some(Host::Domain(name)) => {
-            for (nth, label) in name.rsplit('.').enumerate() {
-                key.extend((nth > 0).then_some(','));
-                key.push_str(label);
-            }
-        }
-        _ => key.push_str(url.host()),
-    }
-    if let Some(port) = url.url.port() {
-        key.push(':');
-        key.push_str(&port.to_string());
-    }
-    key.push(')');
-    key.push_str(&url.url[url::Position::BeforePath..]);
-    key
-}
-
-/// Returns the form in which Heritrix takes a URL prefix: the scheme, then the labels of the host in reverse, each
-/// followed by a comma, then the path: `http://(com,example,www,)/docs/`.
-pub fn surt_prefix(url: &CanonicalUrl) -> String {
-    let key = surt(url);
-    let (host, path) = key.split_once(')').unwrap_or((&key, ""));
-    let (host, port) = match (url.url.port(), host.rsplit_once(':')) {
-        (Some(_), Some((host, port))) => (host, format!(":{port}")),
-        _ => (host, String::new()),
-    };
-    let comma = if matches!(url.url.host(), Some(Host::Domain(_))) { "," } else { "" };
-    format!("{}://({host}{comma}{port}){path}", url.url.scheme())
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -173,17 +138,6 @@ mod tests {
 
     fn canonical(raw: &str) -> String {
         CanonicalUrl::parse(raw).map_or_else(|why| format!("({why})"), |url| url.to_string())
-    }
-
-    #[test]
-    fn a_surt_prefix_is_what_heritrix_compares() {
-        for (url, prefix) in [
-            ("http://www.example.com/docs/", "http://(com,example,www,)/docs/"),
-            ("https://example.com:8080/", "https://(com,example,:8080)/"),
-            ("http://10.0.0.1/a", "http://(10.0.0.1)/a"),
-        ] {
-            assert_eq!(surt_prefix(&CanonicalUrl::parse(url).unwrap()), prefix);
-        }
     }
 
     #[test]
@@ -252,19 +206,6 @@ mod tests {
             assert_eq!(canonical(raw), expected, "{raw:?}");
         }
         assert_eq!(canonical(&format!("http://example.com/{}", "a".repeat(8 << 10))), "(longer than 8 KiB)");
-    }
-
-    #[test]
-    fn surt_keys_sort_a_domain_beside_its_subdomains() {
-        for (url, expected) in [
-            ("http://www.example.com/a?b=c", "com,example,www)/a?b=c"),
-            ("https://www.example.com:8080/", "com,example,www:8080)/"),
-            ("http://localhost", "localhost)/"),
-            ("http://192.0.2.1/a", "192.0.2.1)/a"),
-            ("http://[2001:db8::1]:81/", "[2001:db8::1]:81)/"),
-        ] {
-            assert_eq!(surt(&CanonicalUrl::parse(url).unwrap()), expected);
-        }
     }
 
     proptest! {

@@ -47,9 +47,14 @@ pub(super) fn forget_peak_memory() -> bool {
 ///
 /// On a shared machine this is what a piece of work needs; the clock shows what it took.
 pub(super) fn processor_seconds() -> f64 {
+    user_and_kernel_seconds().iter().sum()
+}
+
+/// The same in user mode and in the kernel.
+pub(super) fn user_and_kernel_seconds() -> [f64; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Fields after the name, which ends with the last bracket: time in user mode and in the kernel, in hundredths.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    ticks as f64 / 100.0
+    let mut seconds = fields.skip(11).map(|ticks| ticks.parse().unwrap_or(0.0) / 100.0);
+    [seconds.next().unwrap_or(0.0), seconds.next().unwrap_or(0.0)]
 }

@@ -197,7 +197,7 @@ impl Asked {
     }
 
     fn hamming(&self) -> Result<HammingSays> {
-        let (simhashes, urls) = (self.pages.0.optional_u64("simhash")?, self.pages.urls()?);
+        let (simhashes, urls) = (self.pages.0.u64_where("simhash", "has_simhash")?, self.pages.urls()?);
         let apart = |x: usize, y: usize| Some((simhashes[x]? ^ simhashes[y]?).count_ones());
         let [a, b] = self.rows;
         let distance = apart(a, b);

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
 use crate::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
+use crate::hamming::rows::FingerprintRow;
 use crate::ids::{DocId, SimHash};
 use crate::read_at::ReadAt;
 use crate::storage::location::Location;
@@ -24,6 +25,9 @@ use crate::storage::table::decode;
 
 /// Bytes of a raw file that are read as one item.
 const RAW_ITEM_BYTES: u64 = 8 << 20;
+
+/// Rows that are handed on together: they stay in a core's cache.
+const BATCH: usize = 1 << 14;
 
 /// Rows of F that are read as one item.
 const ITEM_ROWS: u64 = 1 << 20;
@@ -311,34 +315,71 @@ impl Sources {
 }
 
 impl Item {
-    /// Reads the rows, (fingerprint, document), none wider than `f` bits.
+    /// Reads the rows, none wider than `f` bits, and hands them to `take` some ten thousand at a time, in their order.
     ///
     /// # Errors
     /// [`Error::Input`] when the item is missing, damaged, or has something else than fingerprints of `f` bits;
-    /// [`Error::Storage`].
-    pub fn read(&self, f: u32) -> Result<Vec<(SimHash, DocId)>> {
-        let (name, rows) = match self {
+    /// [`Error::Storage`]; those of `take`.
+    pub fn read(&self, f: u32, take: &mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()> {
+        match self {
             Item::Piece(set, piece) => {
                 let mut fingerprints = Vec::new();
                 let first = set.read_piece(*piece, &mut fingerprints)?;
                 let documents = set.documents(piece.chunk, first..first + fingerprints.len())?;
-                (set.folder.name(), fingerprints.into_iter().zip(documents).collect())
+                hand_on(set.folder.name(), f, fingerprints.into_iter().zip(documents), take)
             }
-            Item::Pages(location) => (location.name(), pages(location)?),
+            Item::Pages(location) => hand_on(location.name(), f, pages(location)?.into_iter(), take),
             Item::Raw { location, offset, bytes, document } => {
-                let bytes = open(location)?.read_at(*offset, *bytes as usize)?;
-                let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-                (location.name(), values.zip(*document..).collect())
+                let (file, end) = (open(location)?, offset + bytes);
+                for from in (*offset..end).step_by(8 * BATCH) {
+                    let bytes = file.read_at(from, (end - from).min(8 * BATCH as u64) as usize)?;
+                    let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+                    hand_on(location.name(), f, values.zip(document + (from - offset) / 8..), take)?;
+                }
+                Ok(())
             }
             Item::Text(location, document) => {
                 let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
-                (location.name(), lines(location.name(), &bytes, *document)?)
+                hand_on(location.name(), f, lines(location.name(), &bytes, *document)?.into_iter(), take)
             }
-        };
-        match rows.iter().find(|row: &&(SimHash, DocId)| row.0 & !width_mask(f) != 0) {
-            Some((wide, _)) => Err(Error::input(name, format!("fingerprint {wide:#x} has more than {f} bits"))),
-            None => Ok(rows),
         }
+    }
+
+    /// Reads all rows.
+    ///
+    /// # Errors
+    /// As [`Item::read`].
+    pub fn read_all(&self, f: u32) -> Result<Vec<FingerprintRow>> {
+        let mut all = Vec::new();
+        self.read(f, &mut |rows| {
+            all.extend_from_slice(rows);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// Hands on the rows of a source called `name`, checked.
+fn hand_on(
+    name: &str,
+    f: u32,
+    mut rows: impl Iterator<Item = (SimHash, DocId)>,
+    take: &mut dyn FnMut(&[FingerprintRow]) -> Result<()>,
+) -> Result<()> {
+    let mut batch: Vec<FingerprintRow> = Vec::with_capacity(rows.size_hint().0.min(BATCH));
+    loop {
+        batch.clear();
+        batch.extend(rows.by_ref().take(BATCH).map(|(fingerprint, document)| FingerprintRow { fingerprint, document }));
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let used = batch.iter().fold(0, |used, row| used | row.fingerprint);
+        if used & !width_mask(f) != 0
+            && let Some(wide) = batch.iter().find(|row| row.fingerprint & !width_mask(f) != 0)
+        {
+            return Err(Error::input(name, format!("fingerprint {:#x} has more than {f} bits", wide.fingerprint)));
+        }
+        take(&batch)?;
     }
 }
 
@@ -347,7 +388,7 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
     let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
     let table = decode(location.name(), bytes)?;
     let doc_ids = table.u64("doc_id")?;
-    let simhashes = table.optional_u64("simhash")?;
+    let simhashes = table.u64_where("simhash", "has_simhash")?;
     Ok(simhashes.iter().zip(doc_ids).filter_map(|(simhash, doc_id)| Some(((*simhash)?, *doc_id))).collect())
 }
 
@@ -402,8 +443,9 @@ mod tests {
         std::fs::write(&path, [1u64, u64::MAX].map(u64::to_le_bytes).concat()).unwrap();
         let url = path.to_str().unwrap().to_string();
         let sources = Sources::find(std::slice::from_ref(&url)).unwrap();
-        assert_eq!(sources.items[0].read(64).unwrap(), [(1, 0), (u64::MAX, 1)]);
-        assert!(sources.items[0].read(32).unwrap_err().to_string().contains("more than 32 bits"));
+        let row = |(fingerprint, document)| FingerprintRow { fingerprint, document };
+        assert_eq!(sources.items[0].read_all(64).unwrap(), [(1, 0), (u64::MAX, 1)].map(row));
+        assert!(sources.items[0].read_all(32).unwrap_err().to_string().contains("more than 32 bits"));
         std::fs::write(&path, [0; 9]).unwrap();
         assert!(Sources::find(&[url]).unwrap_err().to_string().contains("no whole number"));
         assert_eq!(Sources::find(&["/no/such".into()]).unwrap_err().exit_code(), 3);

@@ -1,10 +1,12 @@
 //! A finished run, read again: its job, its tables, what its pages said; and folders of fingerprints and of their indexes.
 
+pub mod columns;
 pub mod compared;
 pub mod explained;
 pub mod fingerprints;
 pub mod online_index;
 pub mod pages;
+pub mod views;
 
 use crate::error::{Error, Result};
 use crate::job::Job;

@@ -66,7 +66,7 @@ impl Location {
 /// network mounts, FAT) it creates the name first and fills it; the winner is as certain, but a reader may see a
 /// half-written file.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = write_beside(path, bytes)?;
+    let temporary = write_beside(path, &[bytes])?;
     let linked = fs::hard_link(temporary.path(), path);
     drop(temporary);
     match linked {

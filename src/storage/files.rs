@@ -72,20 +72,29 @@ impl Location {
     /// # Errors
     /// [`Error::Storage`]; [`Error::DiskFull`] when the disk is.
     pub fn put(&self, bytes: &[u8]) -> Result<()> {
+        self.put_parts(&[bytes])
+    }
+
+    /// As [`Location::put`], for a file whose parts lie in several places.
+    ///
+    /// # Errors
+    /// As [`Location::put`].
+    pub fn put_parts(&self, parts: &[&[u8]]) -> Result<()> {
         match &self.place {
             Place::Local(path) => {
-                let written = write_beside(path, bytes).and_then(|temporary| {
+                let written = write_beside(path, parts).and_then(|temporary| {
                     fs::rename(temporary.path(), path)?;
                     sync_folder_of(path)
                 });
-                written.map_err(|error| self.write_error(error, bytes.len()))
+                written.map_err(|error| self.write_error(error, parts.iter().map(|part| part.len()).sum()))
             }
             Place::Remote(store, key) => {
+                let bytes = parts.concat();
                 let answer = wait(async {
                     // On a slow line, a single request beyond this size would exceed the time allowed for a request.
                     const WHOLE: usize = 32 << 20;
                     if bytes.len() <= WHOLE {
-                        return store.put(key, bytes.to_vec().into()).await.map(drop);
+                        return store.put(key, bytes.into()).await.map(drop);
                     }
                     let mut upload = WriteMultipart::new_with_chunk_size(store.put_multipart(key).await?, 16 << 20);
                     for part in bytes.chunks(16 << 20) {
@@ -283,7 +292,7 @@ impl Location {
 }
 
 /// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
-pub fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+pub fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut random = [0u8; 8];
@@ -291,7 +300,7 @@ pub fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
     let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
     let mut file = fs::File::create_new(temporary.path())?;
-    file.write_all(bytes)?;
+    parts.iter().try_for_each(|part| file.write_all(part))?;
     file.sync_all()?;
     Ok(temporary)
 }

@@ -181,6 +181,20 @@ impl Location {
     }
 }
 
+/// The folder that this process works in; empty where the system does not tell.
+pub fn working_folder() -> String {
+    std::env::current_dir().map_or(String::new(), |folder| folder.to_string_lossy().into_owned())
+}
+
+/// What a name that was given in the working folder `folder` is called everywhere: an absolute path, or the URL as it is.
+pub fn seen_from_anywhere(name: &str, folder: &str) -> String {
+    if split_scheme(name).is_some() {
+        return name.into();
+    }
+    let path = Path::new(folder).join(name);
+    std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()
+}
+
 /// Returns the scheme, in lower case, and what follows `://`.
 fn split_scheme(url: &str) -> Option<(String, &str)> {
     let (scheme, rest) = url.split_once("://")?;
@@ -231,6 +245,19 @@ mod tests {
         assert_eq!(Location::parse("file:///a%20b/c").unwrap().path().unwrap(), Path::new("/a b/c"));
         assert_eq!(Location::parse("/a%20b/c").unwrap().path().unwrap(), Path::new("/a%20b/c"));
         assert_eq!(Location::parse("a:b//c").unwrap().path().unwrap(), Path::new("a:b//c"));
+    }
+
+    #[test]
+    fn a_relative_name_is_seen_from_its_folder_and_others_stay() {
+        for (name, seen) in [
+            ("a/./b.warc", "/in/a/b.warc"),
+            ("site/", "/in/site/"),
+            ("/x/y", "/x/y"),
+            ("s3://bucket/a/./b", "s3://bucket/a/./b"),
+            ("synth://?pages=3", "synth://?pages=3"),
+        ] {
+            assert_eq!(seen_from_anywhere(name, "/in"), seen);
+        }
     }
 
     #[cfg(feature = "aws")]

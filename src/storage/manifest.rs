@@ -61,6 +61,9 @@ pub struct Manifest {
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
+    /// Folder in which process 0 was started: where relative names of inputs begin. Empty where it is not known.
+    #[serde(default)]
+    pub started_in: String,
     /// Every other file of the result, by path.
     pub files: Vec<FileEntry>,
 }
@@ -161,6 +164,7 @@ mod tests {
             counts: BTreeMap::new(),
             seconds: BTreeMap::new(),
             peak_memory_bytes: 0,
+            started_in: String::new(),
             files,
         }
     }

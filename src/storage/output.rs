@@ -19,11 +19,12 @@
 //! On a local disk a rename a file. In a store a copy within the store and a removal, eight at a time.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::sync_folder;
+use super::files::{sync_folder, write_beside};
 use super::location::Location;
 use super::manifest;
 use super::new_file::NewFile;
@@ -45,6 +46,9 @@ pub const RECORDS: &str = "_records-";
 /// Format of the decision.
 const FORMAT: u32 = 1;
 
+/// Bytes of the file that shows whether a disk can be written.
+const PROBE_BYTES: usize = 4096;
+
 /// Files that move at a time, in a store.
 const MOVERS: usize = 8;
 
@@ -61,7 +65,7 @@ pub fn prepare(folder: &Location) -> Result<()> {
         // It may be part of a result that is just being published.
         refuse_committed(folder)?;
         return Err(Error::Usage(format!(
-            "output {folder}: holds {file}, which no unfinished run has left; choose a new --output, or remove the file"
+            "output {folder}: holds {file}, which no unfinished run has left; choose a new --output: nothing is written over or removed"
         )));
     }
     match folder.path() {
@@ -70,9 +74,19 @@ pub fn prepare(folder: &Location) -> Result<()> {
     }
 }
 
-/// Whether an entry of an output's folder is no part of a result.
+/// Whether an entry of an output's folder is no part of a result. A folder that only begins like one of ours is somebody's.
 fn of_unfinished_runs(name: &str) -> bool {
-    name.starts_with(STAGED) || name.starts_with(RECORDS) || name == DECISION || is_half_written(name)
+    let is_records = name.strip_prefix(RECORDS).is_some_and(is_hexadecimal);
+    is_staged(name) || is_records || name == DECISION || is_half_written(name)
+}
+
+/// Whether an entry is the folder of an attempt.
+fn is_staged(name: &str) -> bool {
+    name.strip_prefix(STAGED).is_some_and(is_hexadecimal)
+}
+
+fn is_hexadecimal(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether this is a manifest or decision that was not whole when its process was killed.
@@ -81,17 +95,33 @@ fn is_half_written(name: &str) -> bool {
     name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(of)
 }
 
-/// The nearest folder that exists decides: nothing is made before there is a result.
+/// The nearest folder that exists decides, by a file that is written there and removed: permissions do not tell of full
+/// devices, quotas and folders that only look like some (`/proc`).
 fn writable_disk(folder: &Location, path: &Path) -> Result<()> {
-    let nearest = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
     if !nearest.is_dir() {
         return refuse(format!("{} is a file; choose another --output", nearest.display()));
     }
-    match nix::unistd::access(nearest, nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK) {
-        Ok(()) => Ok(()),
-        Err(cause) => refuse(format!("cannot write to {}: {}", nearest.display(), cause.desc())),
+    // Under a name that other runs pass over.
+    match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
+        Ok(_removed) => Ok(()),
+        Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            let remedy = "make room there, or choose another --output";
+            Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, remedy))
+        }
+        Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another --output", nearest.display())),
     }
+}
+
+/// Bytes that the disk of an output has room for; `None` for a store, and where the system does not tell.
+pub fn free_bytes(folder: &Location) -> Option<u64> {
+    super::spill::free_bytes(nearest(folder.path()?), "output").ok()
+}
+
+/// The nearest folder above a path, or file, that exists.
+fn nearest(path: &Path) -> &Path {
+    path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."))
 }
 
 /// Creates an object twice: the first creation must succeed, the second must not.
@@ -135,7 +165,7 @@ fn committed(folder: &Location) -> Result<Option<Vec<u8>>> {
 /// Removes all that is no part of the result, which must be there. What cannot be removed does no harm.
 fn clear(folder: &Location) {
     let entries = folder.entries().unwrap_or_default();
-    for name in entries.iter().filter(|name| name.starts_with(STAGED)) {
+    for name in entries.iter().filter(|name| is_staged(name)) {
         let _ = folder.join(name).and_then(|attempt| attempt.remove_all());
     }
     for name in entries.iter().filter(|name| is_half_written(name) || *name == DECISION) {
@@ -198,7 +228,15 @@ impl Attempt {
     /// # Errors
     /// As [`Location::put`]; [`Error::LostCommit`] when another run was committed, which removes what is staged.
     pub fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.staged.join(path)?.put(bytes).map_err(|error| self.true_cause(error))
+        self.put_parts(path, &[bytes])
+    }
+
+    /// As [`Attempt::put`], for a file whose parts lie in several places.
+    ///
+    /// # Errors
+    /// As [`Attempt::put`].
+    pub fn put_parts(&self, path: &str, parts: &[&[u8]]) -> Result<()> {
+        self.staged.join(path)?.put_parts(parts).map_err(|error| self.true_cause(error))
     }
 
     /// Makes the folder a result: `files`, all of them staged, and `manifest` under `name`.

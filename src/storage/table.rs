@@ -1,10 +1,16 @@
 //! Output tables: Parquet, one folder per table, `part-NNNNN.parquet`.
 //!
 //! The bytes of a file are a pure function of its rows: it contains no date, build or host.
+//!
+//! No value is ever empty. pandas makes floats of unsigned numbers with empty values, and floats of 64-bit ids name nothing;
+//! where there may be no value, a column of booleans says so. Ids are unsigned, counts are signed: Spark has no unsigned
+//! 64-bit numbers and makes decimals of them, which names may be, and sums should not.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, ZstdLevel};
+use chrono::DateTime;
+use parquet::basic::{Compression, LogicalType, ZstdLevel};
 use parquet::column::reader::ColumnReader;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -12,6 +18,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -19,12 +26,12 @@ use crate::error::{Error, Result};
 const ROWS_A_GROUP: usize = 1 << 20;
 
 /// A column of a table, with its values.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Column {
-    /// Unsigned 64-bit numbers, such as ids.
-    U64(Vec<u64>),
-    /// Unsigned 64-bit numbers, some of which may be empty.
-    OptionalU64(Vec<Option<u64>>),
+    /// Ids and other hashes: unsigned 64-bit numbers that are compared and never added.
+    Id(Vec<u64>),
+    /// Counts, offsets and lengths in bytes, below 2^63.
+    Count(Vec<u64>),
     /// Unsigned 32-bit numbers, such as counts.
     U32(Vec<u32>),
     /// 64-bit floating-point numbers.
@@ -41,8 +48,8 @@ impl Column {
     /// Number of values, empty ones included.
     pub fn len(&self) -> usize {
         match self {
-            Column::U64(values) => values.len(),
-            Column::OptionalU64(values) => values.len(),
+            Column::Id(values) => values.len(),
+            Column::Count(values) => values.len(),
             Column::U32(values) => values.len(),
             Column::F64(values) => values.len(),
             Column::Time(values) => values.len(),
@@ -56,14 +63,14 @@ impl Column {
         self.len() == 0
     }
 
-    /// A value as JSON; times as seconds.
+    /// A value as JSON: ids as strings, because JavaScript and jq round numbers above 2^53; times as in ISO 8601, in UTC.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
-            Column::U64(values) => values[row].into(),
-            Column::OptionalU64(values) => values[row].into(),
+            Column::Id(values) => values[row].to_string().into(),
+            Column::Count(values) => values[row].into(),
             Column::U32(values) => values[row].into(),
             Column::F64(values) => values[row].into(),
-            Column::Time(values) => values[row].into(),
+            Column::Time(values) => iso_8601(values[row]).into(),
             Column::Text(values) => values[row].as_str().into(),
             Column::Bool(values) => values[row].into(),
         }
@@ -71,8 +78,8 @@ impl Column {
 
     fn schema(&self, name: &str) -> String {
         match self {
-            Column::U64(_) => format!("required int64 {name} (INTEGER(64,false));"),
-            Column::OptionalU64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
+            Column::Id(_) => format!("required int64 {name} (INTEGER(64,false));"),
+            Column::Count(_) => format!("required int64 {name} (INTEGER(64,true));"),
             Column::U32(_) => format!("required int32 {name} (INTEGER(32,false));"),
             Column::F64(_) => format!("required double {name};"),
             Column::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,false));"),
@@ -81,10 +88,48 @@ impl Column {
         }
     }
 
+    /// Bytes that rows take on disk, about: hashes do not compress, text does to a quarter.
+    fn weight(&self) -> u64 {
+        let rows = self.len() as u64;
+        match self {
+            Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows,
+            Column::U32(_) => 4 * rows,
+            Column::Text(values) => values.iter().map(|text| text.len() as u64).sum::<u64>() / 4,
+            Column::Bool(_) => rows / 8,
+        }
+    }
+
+    /// Keeps the values at `rows`, in that order.
+    fn pick(&self, rows: &[usize]) -> Column {
+        fn at<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+            rows.iter().map(|&row| values[row].clone()).collect()
+        }
+        match self {
+            Column::Id(values) => Column::Id(at(values, rows)),
+            Column::Count(values) => Column::Count(at(values, rows)),
+            Column::U32(values) => Column::U32(at(values, rows)),
+            Column::F64(values) => Column::F64(at(values, rows)),
+            Column::Time(values) => Column::Time(at(values, rows)),
+            Column::Text(values) => Column::Text(at(values, rows)),
+            Column::Bool(values) => Column::Bool(at(values, rows)),
+        }
+    }
+
+    /// Compares the values of two rows.
+    pub fn order(&self, x: usize, y: usize) -> Ordering {
+        match self {
+            Column::Id(values) | Column::Count(values) => values[x].cmp(&values[y]),
+            Column::U32(values) => values[x].cmp(&values[y]),
+            Column::F64(values) => values[x].total_cmp(&values[y]),
+            Column::Time(values) => values[x].cmp(&values[y]),
+            Column::Text(values) => values[x].cmp(&values[y]),
+            Column::Bool(values) => values[x].cmp(&values[y]),
+        }
+    }
+
     fn append(&mut self, other: Column) {
         match (self, other) {
-            (Column::U64(all), Column::U64(more)) => all.extend(more),
-            (Column::OptionalU64(all), Column::OptionalU64(more)) => all.extend(more),
+            (Column::Id(all), Column::Id(more)) | (Column::Count(all), Column::Count(more)) => all.extend(more),
             (Column::U32(all), Column::U32(more)) => all.extend(more),
             (Column::F64(all), Column::F64(more)) => all.extend(more),
             (Column::Time(all), Column::Time(more)) => all.extend(more),
@@ -95,8 +140,13 @@ impl Column {
     }
 }
 
+/// A time in UTC, given in seconds since 1970, as in ISO 8601.
+fn iso_8601(seconds: i64) -> String {
+    DateTime::from_timestamp(seconds, 0).map_or(seconds.to_string(), |at| at.format("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
 /// Named columns of equal length: a table or a part of one.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Columns in the order of the schema.
     pub columns: Vec<(String, Column)>,
@@ -119,7 +169,7 @@ impl Table {
     /// [`Error::Input`] when the table has no such column.
     pub fn u64(&self, name: &str) -> Result<&[u64]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::U64(values))) => Ok(values),
+            Some((_, Column::Id(values) | Column::Count(values))) => Ok(values),
             _ => {
                 Err(Error::input(name, "the table has no such column of unsigned numbers; was it written by webtwin?"))
             }
@@ -137,17 +187,23 @@ impl Table {
         }
     }
 
-    /// A column of unsigned 64-bit numbers that may be empty.
+    /// A column of unsigned 64-bit numbers, where another column says that there is one.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the table lacks one of the columns.
+    pub fn u64_where(&self, name: &str, is_there: &str) -> Result<Vec<Option<u64>>> {
+        let values = self.u64(name)?.iter().zip(self.bool(is_there)?);
+        Ok(values.map(|(&value, &is_there)| is_there.then_some(value)).collect())
+    }
+
+    /// A column of booleans.
     ///
     /// # Errors
     /// [`Error::Input`] when the table has no such column.
-    pub fn optional_u64(&self, name: &str) -> Result<&[Option<u64>]> {
+    pub fn bool(&self, name: &str) -> Result<&[bool]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::OptionalU64(values))) => Ok(values),
-            _ => Err(Error::input(
-                name,
-                "the table has no such column of numbers or nothing; was it written by webtwin?",
-            )),
+            Some((_, Column::Bool(values))) => Ok(values),
+            _ => Err(Error::input(name, "the table has no such column of yes or no; was it written by webtwin?")),
         }
     }
 
@@ -171,6 +227,17 @@ impl Table {
             Some((_, Column::Text(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of text; was it written by webtwin?")),
         }
+    }
+
+    /// Bytes that its rows take on disk, about; a pure function of the rows.
+    pub fn weight(&self) -> u64 {
+        self.columns.iter().map(|(_, column)| column.weight()).sum()
+    }
+
+    /// The rows at `rows`, in that order.
+    pub fn pick(&self, rows: &[usize]) -> Table {
+        let pick = |(name, column): &(String, Column)| (name.clone(), column.pick(rows));
+        Table { columns: self.columns.iter().map(pick).collect() }
     }
 
     /// Appends the rows of another part of the same table.
@@ -198,26 +265,69 @@ impl Table {
 /// # Errors
 /// [`Error::Invariant`] if the encoder fails, which it has no reason to.
 pub fn encode(table: &Table) -> Result<Vec<u8>> {
-    let schema: String = table.columns.iter().map(|(name, column)| column.schema(name)).collect();
-    let broken = |cause: parquet::errors::ParquetError| Error::Invariant(format!("encoding a table: {cause}"));
-    let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-    let properties = WriterProperties::builder()
-        .set_created_by("webtwin".into())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?))
-        .build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).map_err(broken)?;
-    let rows = table.rows();
-    for start in (0..rows.max(1)).step_by(ROWS_A_GROUP) {
-        let end = rows.min(start + ROWS_A_GROUP);
-        let mut group = writer.next_row_group().map_err(broken)?;
-        for (_, column) in &table.columns {
-            let mut out = group.next_column().map_err(broken)?.expect("the schema has this column");
-            write_values(column, start..end, out.untyped()).map_err(broken)?;
-            out.close().map_err(broken)?;
-        }
-        group.close().map_err(broken)?;
+    let mut encoder = Encoder::new(table)?;
+    encoder.write(table)?;
+    encoder.finish()
+}
+
+/// A Parquet file that is encoded piece by piece.
+pub struct Encoder(SerializedFileWriter<Vec<u8>>);
+
+impl Encoder {
+    /// Begins a file with the columns of a table.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn new(columns: &Table) -> Result<Encoder> {
+        let schema: String = columns.columns.iter().map(|(name, column)| column.schema(name)).collect();
+        let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
+        let properties = WriterProperties::builder()
+            .set_created_by("webtwin".into())
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?))
+            .build();
+        SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).map(Encoder).map_err(broken)
     }
-    writer.into_inner().map_err(broken)
+
+    /// Adds rows, which have the columns that it was begun with.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn write(&mut self, table: &Table) -> Result<()> {
+        let rows = table.rows();
+        for start in (0..rows.max(1)).step_by(ROWS_A_GROUP) {
+            let end = rows.min(start + ROWS_A_GROUP);
+            let mut group = self.0.next_row_group().map_err(broken)?;
+            for (_, column) in &table.columns {
+                let mut out = group.next_column().map_err(broken)?.expect("the schema has this column");
+                write_values(column, start..end, out.untyped()).map_err(broken)?;
+                out.close().map_err(broken)?;
+            }
+            group.close().map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes encoded so far.
+    pub fn len(&self) -> usize {
+        self.0.bytes_written()
+    }
+
+    /// Whether nothing has been encoded.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn finish(self) -> Result<Vec<u8>> {
+        self.0.into_inner().map_err(broken)
+    }
+}
+
+fn broken(cause: parquet::errors::ParquetError) -> Error {
+    Error::Invariant(format!("encoding a table: {cause}"))
 }
 
 fn write_values(
@@ -226,13 +336,8 @@ fn write_values(
     out: &mut ColumnWriter<'_>,
 ) -> std::result::Result<usize, parquet::errors::ParquetError> {
     match (column, out) {
-        (Column::U64(values), ColumnWriter::Int64ColumnWriter(out)) => {
+        (Column::Id(values) | Column::Count(values), ColumnWriter::Int64ColumnWriter(out)) => {
             out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
-        }
-        (Column::OptionalU64(values), ColumnWriter::Int64ColumnWriter(out)) => {
-            let levels: Vec<i16> = values[rows.clone()].iter().map(|value| i16::from(value.is_some())).collect();
-            let present: Vec<i64> = values[rows].iter().flatten().map(|&value| value as i64).collect();
-            out.write_batch(&present, Some(&levels), None)
         }
         (Column::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
             out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
@@ -256,6 +361,25 @@ fn write_values(
 /// # Errors
 /// [`Error::Input`] naming `file` if it is not Parquet, damaged, or has columns that our tables never have.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
+    decode_columns(file, bytes, |_| true)
+}
+
+/// Names of the columns of a Parquet file, in their order.
+///
+/// # Errors
+/// [`Error::Input`] naming `file` if it is not Parquet.
+pub fn column_names(file: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes));
+    let reader = reader.map_err(|cause| Error::input(file, format!("damaged Parquet: {cause}")))?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns().iter();
+    Ok(columns.map(|column| column.name().to_string()).collect())
+}
+
+/// As [`decode`], but for the columns whose names are `wanted` only.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool) -> Result<Table> {
     let bad = |cause: parquet::errors::ParquetError| Error::input(file, format!("damaged Parquet: {cause}"));
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -264,16 +388,15 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
         let group = reader.get_row_group(number).map_err(bad)?;
         let rows = group.metadata().num_rows() as usize;
         let mut part = Table::default();
-        for (at, described) in schema.columns().iter().enumerate() {
-            let column = read_values(group.get_column_reader(at).map_err(bad)?, rows, described.max_def_level() > 0);
-            let column = column.map_err(bad)?.ok_or_else(|| {
-                Error::input(file, format!("column {} is of a type that webtwin does not write", described.name()))
-            })?;
-            let is_time = matches!(described.logical_type_ref(), Some(parquet::basic::LogicalType::Timestamp(_)));
-            let column = match column {
-                Column::U64(millis) if is_time => Column::Time(millis.iter().map(|&ms| ms as i64 / 1000).collect()),
-                column => column,
+        for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| wanted(described.name())) {
+            let column = match described.max_def_level() {
+                0 => read_values(group.get_column_reader(at).map_err(bad)?, rows, described.logical_type_ref()),
+                _ => Ok(None),
             };
+            let column = column.map_err(bad)?.ok_or_else(|| {
+                let reason = "is of a type that this build does not write; was it written by an earlier one? Run again";
+                Error::input(file, format!("column {} {reason}", described.name()))
+            })?;
             if column.len() != rows {
                 return Err(Error::input(
                     file,
@@ -287,39 +410,38 @@ pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
     Ok(table)
 }
 
+/// Reads a column without empty values; `None` for a type that no table of ours has.
 fn read_values(
     reader: ColumnReader,
     rows: usize,
-    optional: bool,
+    logical: Option<&LogicalType>,
 ) -> std::result::Result<Option<Column>, parquet::errors::ParquetError> {
     Ok(Some(match reader {
         ColumnReader::Int64ColumnReader(mut reader) => {
-            let (mut values, mut levels): (Vec<i64>, Vec<i16>) = Default::default();
-            reader.read_records(rows, optional.then_some(&mut levels), None, &mut values)?;
-            if optional {
-                let mut present = values.into_iter();
-                let value = |level: i16| if level > 0 { present.next().map(|value| value as u64) } else { None };
-                Column::OptionalU64(levels.into_iter().map(value).collect())
-            } else {
-                Column::U64(bytemuck::cast_vec(values))
+            let mut values: Vec<i64> = Vec::new();
+            reader.read_records(rows, None, None, &mut values)?;
+            match logical {
+                Some(LogicalType::Timestamp(_)) => Column::Time(values.iter().map(|ms| ms / 1000).collect()),
+                Some(LogicalType::Integer(integer)) if integer.is_signed => Column::Count(bytemuck::cast_vec(values)),
+                _ => Column::Id(bytemuck::cast_vec(values)),
             }
         }
-        ColumnReader::Int32ColumnReader(mut reader) if !optional => {
+        ColumnReader::Int32ColumnReader(mut reader) => {
             let mut values: Vec<i32> = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
             Column::U32(bytemuck::cast_vec(values))
         }
-        ColumnReader::DoubleColumnReader(mut reader) if !optional => {
+        ColumnReader::DoubleColumnReader(mut reader) => {
             let mut values = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
             Column::F64(values)
         }
-        ColumnReader::BoolColumnReader(mut reader) if !optional => {
+        ColumnReader::BoolColumnReader(mut reader) => {
             let mut values = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
             Column::Bool(values)
         }
-        ColumnReader::ByteArrayColumnReader(mut reader) if !optional => {
+        ColumnReader::ByteArrayColumnReader(mut reader) => {
             let mut values: Vec<ByteArray> = Vec::new();
             reader.read_records(rows, None, None, &mut values)?;
             Column::Text(values.iter().map(|value| String::from_utf8_lossy(value.data()).into_owned()).collect())
@@ -338,11 +460,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(30))]
         #[test]
         fn what_is_encoded_decodes_to_the_same_rows_and_to_the_same_bytes_again(
-            rows in prop::collection::vec((any::<u64>(), any::<Option<u64>>(), any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>(), 0.0..1.0), 0..50)
+            rows in prop::collection::vec((any::<u64>(), 0u64..1 << 63, any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>(), 0.0..1.0), 0..50)
         ) {
             let table = Table::new([
-                ("id", Column::U64(rows.iter().map(|r| r.0).collect())),
-                ("maybe", Column::OptionalU64(rows.iter().map(|r| r.1).collect())),
+                ("id", Column::Id(rows.iter().map(|r| r.0).collect())),
+                ("bytes", Column::Count(rows.iter().map(|r| r.1).collect())),
                 ("count", Column::U32(rows.iter().map(|r| r.2).collect())),
                 ("time", Column::Time(rows.iter().map(|r| r.3).collect())),
                 ("url", Column::Text(rows.iter().map(|r| r.4.clone()).collect())),
@@ -356,8 +478,16 @@ mod tests {
     }
 
     #[test]
+    fn ids_are_strings_in_json_and_times_are_dates() {
+        let json = |column: Column| column.json(0).to_string();
+        assert_eq!(json(Column::Id(vec![u64::MAX])), "\"18446744073709551615\"");
+        assert_eq!(json(Column::Count(vec![1 << 40])), "1099511627776");
+        assert_eq!(json(Column::Time(vec![1_795_299_786])), "\"2026-11-21T22:23:06Z\"");
+    }
+
+    #[test]
     fn damage_is_an_error_that_names_the_file() {
-        let bytes = encode(&Table::new([("id", Column::U64((0..1000).collect()))])).unwrap();
+        let bytes = encode(&Table::new([("id", Column::Id((0..1000).collect()))])).unwrap();
         for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
             assert!(
                 decode("pages/part-00000.parquet", bytes[..cut].to_vec())

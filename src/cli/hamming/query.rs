@@ -6,7 +6,6 @@ use crate::console::ended;
 use crate::error::{Error, Result};
 use crate::hamming::design::width_mask;
 use crate::hamming::online::{self, OnlineIndex};
-use crate::ids::DocId;
 use crate::results::online_index::open_index;
 use crate::storage::location::Location;
 use crate::storage::mapped::{FileBytes, Residence};
@@ -96,7 +95,7 @@ impl Answers {
         near.truncate(self.limit);
         if self.json {
             let one = |near: &online::Near| {
-                let doc_ids: Vec<DocId> = self.index.doc_ids(near.fingerprint)?.collect();
+                let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint)?.map(|id| id.to_string()).collect();
                 Ok(serde_json::json!({
                     "fingerprint": hexadecimal(near.fingerprint), "distance": near.distance, "doc_ids": doc_ids,
                 }))

@@ -30,6 +30,7 @@ pub struct Giant {
     /// Hosts they stand on.
     pub hosts: u32,
     /// Its smallest page.
+    #[serde(with = "crate::ids::as_text")]
     pub doc_id: DocId,
     /// URL of that page.
     pub url: String,

@@ -195,13 +195,13 @@ pub fn empty() -> Table {
 }
 
 fn table(rows: &[ServerPairRow]) -> Table {
-    let u64s = |value: fn(&ServerPairRow) -> u64| Column::U64(rows.iter().map(value).collect());
+    let ids = |value: fn(&ServerPairRow) -> u64| Column::Id(rows.iter().map(value).collect());
     let u32s = |value: fn(&ServerPairRow) -> u32| Column::U32(rows.iter().map(value).collect());
     let texts =
         |value: fn(&ServerPairRow) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
     Table::new([
-        ("a", u64s(|row| row.a)),
-        ("b", u64s(|row| row.b)),
+        ("a", ids(|row| row.a)),
+        ("b", ids(|row| row.b)),
         ("host_a", texts(|row| &row.host_a)),
         ("host_b", texts(|row| &row.host_b)),
         ("shared", u32s(|row| row.shared)),

@@ -128,12 +128,11 @@ fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<Fingerp
             let Some(capability) = &to_come else { return };
             let items = work.queries.as_ref().map_or(&[][..], |queries| &queries.items);
             let item = items.get(work.queries_read.next_of(at.process, at.processes));
-            let read = item.map(|item| item.read(work.set.manifest.f));
+            let read = item.map(|item| item.read_all(work.set.manifest.f));
             let mut session = output.session(capability);
             match read {
                 Some(Ok(rows)) => {
-                    let row = |(fingerprint, document)| Ok(FingerprintRow { fingerprint, document });
-                    session.give_iterator(rows.into_iter().map(row));
+                    session.give_iterator(rows.into_iter().map(Ok));
                     again.activate();
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Makes F: from the pages of a crawl, or from ready-made fingerprints, which are read item by item and sent as they are read,
+//! Makes F: from the pages of a crawl, or from ready-made fingerprints, which are read item by item,
 //! to chunks and their list (`chunks`).
 
 use std::sync::Arc;
@@ -42,8 +42,11 @@ impl Ready {
     }
 }
 
-/// Rows that are sent before what has arrived is looked at.
-const BATCH: usize = 1 << 15;
+/// Rows of pages that are handed on together.
+const BATCH: usize = 1 << 14;
+
+/// Hands rows on, some ten thousand at a time.
+type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 
 /// Builds F from ready-made fingerprints; every worker returns its manifest once it is written.
 ///
@@ -52,17 +55,12 @@ const BATCH: usize = 1 << 15;
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, "given".into()));
     let (process, processes) = (net.process(), net.processes());
-    let mut rows = Vec::new().into_iter();
-    let source = |send: &mut dyn FnMut(FingerprintRow)| {
-        if rows.len() == 0 {
-            let Some(item) = ready.sources.items.get(ready.turns.next_of(process, processes)) else {
-                return Ok(false);
-            };
-            rows = item.read(f)?.into_iter();
+    let source = |take: Take<'_>| {
+        while let Some(item) = ready.sources.items.get(ready.turns.next_of(process, processes)) {
+            item.read(f, take)?;
             ready.progress.done.fetch_add(1, Ordering::Relaxed);
         }
-        rows.by_ref().take(BATCH).for_each(|(fingerprint, document)| send(FingerprintRow { fingerprint, document }));
-        Ok(true)
+        Ok(())
     };
     write(net, job, &Made { f, recipe, coder: job.fingerprints.coder }, source, folder)
 }
@@ -80,8 +78,8 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         idf::simhashes(net, &mut shelf, &mut crawl, job.simhash.bits)?;
     }
     let row = |page: &Capture| Some(FingerprintRow { fingerprint: page.simhash?, document: page.doc_id });
-    let mut rows = crawl.pages.iter().filter_map(|(_, page)| row(page));
-    let source = |send: &mut dyn FnMut(FingerprintRow)| Ok(rows.by_ref().take(BATCH).map(send).count() > 0);
+    let rows: Vec<FingerprintRow> = crawl.pages.iter().filter_map(|(_, page)| row(page)).collect();
+    let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
     let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe(), coder: job.fingerprints.coder };
     write(net, job, &made, source, folder)
 }
@@ -90,7 +88,7 @@ fn write(
     net: &mut Net<'_>,
     job: &Job,
     made: &Made,
-    source: impl FnMut(&mut dyn FnMut(FingerprintRow)) -> Result<bool>,
+    source: impl FnOnce(Take<'_>) -> Result<()>,
     folder: &Location,
 ) -> Result<Manifest> {
     let attempt = attempt(net, folder)?;

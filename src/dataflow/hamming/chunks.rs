@@ -1,33 +1,51 @@
 //! From rows in any order to the chunks of F, in ascending ranges of the fingerprint space.
 //!
-//! Two exchanges. Every row goes to the worker that has its *bucket*, an even part of the space. When all have come, the space is cut
-//! in *ranges* of about a chunk each, by counts of leading bits over all rows; so chunks do not depend on the number of
-//! workers. Then, round by round, each worker sorts its buckets of the next ranges, one a worker, and sends them to the
-//! workers that write these: all sort, whatever number of chunks there is.
+//! Each worker lays the rows that it reads in *buckets*, even parts of the space, and counts them by leading bits. When all
+//! rows are read, the counts of all workers cut the space in *ranges* of about a chunk each, which are dealt out to processes
+//! in turn; so chunks do not depend on the number of workers. A row goes to another process at most once, when that process
+//! is to write it; within a process no row is sent, because workers read each other's buckets. A worker that is free takes
+//! the next range of its process, gathers it bucket by bucket, sorts and writes it.
 //!
 //! # Memory
-//! 16 bytes a row in buckets, over all workers, which go to disk beyond half of `effort.memory_bytes`; and 36 a row of the
-//! range that a worker writes.
+//! 16 bytes a row in buckets, over all workers, which go to disk beyond half of `effort.memory_bytes`; and, of the range that a
+//! worker writes, 25 a row and 32 a row of one bucket.
 
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
-use crate::engine::{Net, Owners, RoundRobin};
+use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, chunk};
+use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
 use crate::hamming::rows::{FingerprintRow, sort};
 use crate::ids::{DocId, SimHash};
 use crate::job::{Coder, Job};
+use crate::storage::bucket_arena::BucketArena;
 use crate::storage::output::Attempt;
-use crate::storage::spill::{BLOCK_BYTES, Buckets};
 
-/// Leading bits by which rows are counted.
-const COUNTED_BITS: u32 = 16;
+/// Leading bits by which rows are counted: as finely as ranges are cut.
+const COUNTED_BITS: u32 = 12;
 
-/// Leading bits of a bucket: some ten thousand rows of a chunk, which are sorted within a core's cache.
+/// Leading bits of a bucket: some ten thousand rows where there are some million, which are sorted within a core's cache.
 const BUCKET_BITS: u32 = 9;
 
-/// Bytes that a worker holds for each row of the range that it writes: fingerprint and document, the row as it is encoded, and
-/// the file.
-const WRITING_BYTES: u64 = 16 + 5 + 15;
+/// Ranges there are at least, as long as they are not too small: so that several workers write, about as long.
+const RANGES: u64 = 16;
+
+/// Rows of the smallest range that is worth a file.
+const LEAST_ROWS: u64 = 1 << 20;
+
+/// Bytes that a worker holds for each row of the range that it writes: fingerprint, document, and the row as it is encoded, at
+/// most.
+const WRITING_BYTES: u64 = 16 + 9;
+
+/// Bytes that a worker holds for each row of the bucket that it sorts: the row, and its place to be sorted to.
+const SORTING_BYTES: u64 = 32;
+
+/// Rows that are sent before what has arrived is looked at.
+const BATCH: usize = 1 << 15;
 
 /// What makes the fingerprints of a set.
 pub(super) struct Made {
@@ -39,38 +57,62 @@ pub(super) struct Made {
     pub coder: Coder,
 }
 
-/// The fingerprint space of f bits, cut by leading bits.
+/// The fingerprint space of f bits, cut by leading bits in values that are counted, and in buckets of several of these.
 #[derive(Clone, Copy)]
 struct Space {
     f: u32,
-    /// Who sorts which bucket.
-    dealt: RoundRobin,
 }
 
 impl Space {
-    fn leading(self, fingerprint: SimHash, bits: u32) -> usize {
-        (fingerprint >> self.f.saturating_sub(bits)) as usize
+    /// The value of a fingerprint's leading bits.
+    #[inline]
+    fn value(self, fingerprint: SimHash) -> usize {
+        (fingerprint >> (self.f - self.counted_bits())) as usize
     }
 
-    fn counted(self, fingerprint: SimHash) -> usize {
-        self.leading(fingerprint, COUNTED_BITS)
+    fn counted_bits(self) -> u32 {
+        COUNTED_BITS.min(self.f)
     }
 
-    fn counts(self) -> usize {
-        1 << COUNTED_BITS.min(self.f)
+    /// Bits of a value below those of its bucket.
+    fn bits_within(self) -> u32 {
+        self.counted_bits() - BUCKET_BITS.min(self.f)
     }
 
-    fn bucket(self, fingerprint: SimHash) -> usize {
-        self.leading(fingerprint, BUCKET_BITS)
+    fn values(self) -> usize {
+        1 << self.counted_bits()
     }
 
     fn buckets(self) -> usize {
-        1 << BUCKET_BITS.min(self.f)
+        self.values() >> self.bits_within()
+    }
+
+    #[inline]
+    fn bucket_of(self, value: usize) -> usize {
+        value >> self.bits_within()
+    }
+
+    #[inline]
+    fn bucket(self, row: &FingerprintRow) -> usize {
+        self.bucket_of(self.value(row.fingerprint))
+    }
+
+    fn values_of(self, bucket: usize) -> Range<usize> {
+        bucket << self.bits_within()..(bucket + 1) << self.bits_within()
     }
 }
 
-/// Writes the rows that `source` gives, which is called again while it returns true, in chunks that `attempt` stages; each row once.
-/// Every worker returns the entries of all chunks, in order.
+/// Rows that are written together: as many neighbouring values as fill a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    values: Range<usize>,
+    rows: u64,
+    /// Number of its first chunk.
+    first_chunk: u64,
+}
+
+/// Writes the rows that `source` hands on in chunks that `attempt` stages; each row once. Every worker returns the entries of all
+/// chunks, in order.
 ///
 /// # Errors
 /// Those of `source`; [`Error::MemoryLimit`], [`Error::DiskLimit`] or [`Error::DiskFull`] when memory or disk does not suffice; [`Error::Storage`].
@@ -78,62 +120,46 @@ pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
     made: &Made,
-    source: impl FnMut(&mut dyn FnMut(FingerprintRow)) -> Result<bool>,
+    source: impl FnOnce(&mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()>,
     attempt: &Attempt,
 ) -> Result<Vec<Chunk>> {
-    let space = Space { f: made.f, dealt: RoundRobin::new(net.peers()) };
+    let space = Space { f: made.f };
     let room = room(net, MemoryEstimate::default(), job)?;
     let allowed = match room.memory_bytes {
         0 => u64::MAX,
         bytes => bytes / 2 / net.workers_per_process() as u64,
     };
-    let own = space.dealt.most(space.buckets());
-    let open_bytes = (own * BLOCK_BYTES) as u64;
-    let mut buckets = Buckets::new(own, allowed.saturating_sub(open_bytes), &room.disk(net));
-    let mut counts = vec![0u64; space.counts()];
-    let to = |row: &FingerprintRow| space.dealt.owner(space.bucket(row.fingerprint));
-    net.exchange_from("fingerprints", source, to, |rows| {
-        rows.iter().try_for_each(|row| {
-            counts[space.counted(row.fingerprint)] += 1;
-            buckets.push(space.dealt.index(space.bucket(row.fingerprint)), *row)
+    let mut arena = BucketArena::new(space.buckets(), allowed, &room.disk(net));
+    let mut counts = vec![0u64; space.values()];
+    source(&mut |rows| {
+        net.check()?;
+        arena.lay(rows, |row| {
+            let value = space.value(row.fingerprint);
+            counts[value] += 1;
+            space.bucket_of(value)
         })
     })?;
 
     let counts = sum_over_workers(net, &counts)?;
-    let ranges = ranges(&counts);
-    let mut rows_of = vec![0u64; ranges.last().map_or(0, |last| *last as usize + 1)];
-    counts.iter().zip(&ranges).for_each(|(n, range)| rows_of[*range as usize] += n);
-    rows_of.retain(|rows| *rows > 0);
-    let largest = rows_of.iter().max().copied().unwrap_or(0);
-    let held = (16 * buckets.rows()).min(allowed) + WRITING_BYTES * largest;
+    let spans = spans(&counts);
+    let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
+    let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
+    let held = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
     hold_bytes_against_bound(net, "fingerprints to be written", held, job.effort.memory_bytes)?;
 
-    let mut sorted = Sorted { space, buckets, next: net.index(), rows: Vec::new(), at: 0, scratch: Vec::new() };
-    let mut chunks: Vec<Chunk> = Vec::new();
-    for first in (0..rows_of.len()).step_by(net.peers()) {
-        let range_of = |row: &FingerprintRow| ranges[space.counted(row.fingerprint)] as usize;
-        let mut range = Range::new(space, &counts, &ranges, first + net.index());
-        let end = first + net.peers();
-        let source = |send: &mut dyn FnMut(FingerprintRow)| sorted.send(|row| range_of(row) < end, send);
-        net.exchange_from(
-            "sorted fingerprints",
-            source,
-            |row| range_of(row) - first,
-            |rows| {
-                rows.iter().for_each(|row| range.put(row));
-                Ok(())
-            },
-        )?;
-        let (fingerprints, documents) = range.finish();
-        // Names follow the order of the space, so chunks are counted before they are written.
-        let of_round = net.all_gather("chunks", fingerprints.len().div_ceil(CHUNK_ROWS))?;
-        let number = chunks.len() + of_round[..net.index()].iter().sum::<usize>();
-        let written = put(net, made, number, &fingerprints, &documents, attempt)?;
-        for chunk in net.all_gather("chunks of all", written)?.iter().flatten() {
-            chunks.push(serde_json::from_str(chunk).map_err(|cause| Error::Invariant(cause.to_string()))?);
-        }
+    if net.processes() > 1 {
+        bring_to_writers(net, space, &spans, &mut arena)?;
     }
-    Ok(chunks)
+    let (pooled, turns) = (net.pool(arena)?, net.once(WorkQueue::default)?);
+    let mut writer = SpanWriter::new(space, made, &pooled, attempt);
+    let mut written = Vec::new();
+    while let Some(span) = spans.get(turns.next(net)) {
+        writer.write(net, span, &mut written)?;
+    }
+    let mut all: Vec<(u64, String)> = net.all_gather("chunks", written)?.into_iter().flatten().collect();
+    all.sort_unstable();
+    let entry = |(_, entry): &(u64, String)| serde_json::from_str(entry);
+    all.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
 }
 
 /// The counts of all workers together.
@@ -144,121 +170,177 @@ fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// The range of each value of the leading bits: as many neighbours together as fill a chunk.
-fn ranges(counts: &[u64]) -> Vec<u32> {
-    let (mut range, mut held) = (0, 0);
-    let of_value = |n: &u64| {
-        if held > 0 && held + n > CHUNK_ROWS as u64 {
-            (range, held) = (range + 1, 0);
-        }
-        held += n;
-        range
-    };
-    counts.iter().map(of_value).collect()
-}
-
-/// The rows of a worker's buckets, sorted bucket by bucket as they are asked for.
-struct Sorted {
-    space: Space,
-    buckets: Buckets<FingerprintRow>,
-    /// The bucket that is sorted next.
-    next: usize,
-    /// The bucket at hand, each row once, and how many of its rows are sent.
-    rows: Vec<FingerprintRow>,
-    at: usize,
-    scratch: Vec<FingerprintRow>,
-}
-
-impl Sorted {
-    /// Sends some ten thousand of the next rows that are wanted; false when the next one is not, or there is none.
-    fn send(
-        &mut self,
-        is_wanted: impl Fn(&FingerprintRow) -> bool,
-        send: &mut dyn FnMut(FingerprintRow),
-    ) -> Result<bool> {
-        if self.at == self.rows.len() {
-            if self.next >= self.space.buckets() {
-                return Ok(false);
+/// Cuts the space by the counts of its values.
+fn spans(counts: &[u64]) -> Vec<Span> {
+    let most = (counts.iter().sum::<u64>() / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64);
+    let mut spans: Vec<Span> = Vec::new();
+    let mut chunks = 0;
+    for (value, &rows) in counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+        match spans.last_mut().filter(|span| span.rows + rows <= most) {
+            Some(span) => {
+                span.values.end = value + 1;
+                span.rows += rows;
             }
-            self.buckets.take(self.space.dealt.index(self.next), &mut self.rows)?;
-            sort(&mut self.rows, &mut self.scratch);
-            self.rows.dedup();
-            (self.at, self.next) = (0, self.next + self.space.dealt.peers());
+            None => {
+                chunks += spans.last().map_or(0, |span| span.rows.div_ceil(CHUNK_ROWS as u64));
+                spans.push(Span { values: value..value + 1, rows, first_chunk: chunks });
+            }
         }
-        let next = &self.rows[self.at..self.rows.len().min(self.at + BATCH)];
-        let wanted = next.iter().take_while(|row| is_wanted(row)).map(|row| send(*row)).count();
-        self.at += wanted;
-        Ok(wanted == next.len())
     }
+    spans
 }
 
-/// Rows that are sent before what has arrived is looked at.
-const BATCH: usize = 1 << 15;
-
-/// A range that this worker writes: the rows of each of its buckets come from one worker, in order.
-struct Range {
+/// Sends rows to the processes that write them; they take the places of those that leave.
+fn bring_to_writers(
+    net: &mut Net<'_>,
     space: Space,
+    spans: &[Span],
+    arena: &mut BucketArena<FingerprintRow>,
+) -> Result<()> {
+    let at = net.position();
+    let mut writers = vec![at.process; space.values()];
+    for (number, span) in spans.iter().enumerate() {
+        writers[span.values.clone()].fill(number % at.processes);
+    }
+    let stays = |row: &FingerprintRow| writers[space.value(row.fingerprint)] == at.process;
+    let some_leave = |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
+    let mut buckets = (0..space.buckets()).filter(some_leave);
+    let arena = RefCell::new(arena);
+    let (mut kept, mut leaving, mut room) = (Vec::new(), Vec::new(), Vec::new());
+    let source = |send: &mut dyn FnMut(FingerprintRow)| {
+        if leaving.is_empty() {
+            let Some(bucket) = buckets.next() else { return Ok(false) };
+            let mut arena = arena.borrow_mut();
+            arena.read(bucket, &mut room, |rows| {
+                rows.iter().for_each(|row| if stays(row) { kept.push(*row) } else { leaving.push(*row) });
+            })?;
+            arena.empty(bucket);
+            arena.lay(&kept, |row| space.bucket(row))?;
+            kept.clear();
+        }
+        leaving.drain(leaving.len().saturating_sub(BATCH)..).for_each(send);
+        Ok(true)
+    };
+    let to = |row: &FingerprintRow| {
+        let value = space.value(row.fingerprint);
+        at.first_of(writers[value]) + space.bucket_of(value) % at.workers
+    };
+    net.exchange_from("fingerprints", source, to, |rows| arena.borrow_mut().lay(rows, |row| space.bucket(row)))
+}
+
+/// Gathers, sorts and writes one span after the other.
+struct SpanWriter<'a> {
+    space: Space,
+    made: &'a Made,
+    /// The rows of all workers of the process.
+    pooled: &'a [Arc<BucketArena<FingerprintRow>>],
+    attempt: &'a Attempt,
+    rows: Vec<FingerprintRow>,
+    /// Scratch of the sort, and where rows are read that were on disk.
+    scratch: Vec<FingerprintRow>,
     fingerprints: Vec<SimHash>,
     documents: Vec<DocId>,
-    /// Where the rows of each bucket begin, and where its next one goes.
-    places: Vec<(usize, usize)>,
+    encoder: ChunkEncoder,
 }
 
-impl Range {
-    /// Range `number`, without rows yet; there may be none of that number.
-    fn new(space: Space, counts: &[u64], ranges: &[u32], number: usize) -> Range {
-        let values_a_bucket = space.counts() / space.buckets();
-        let mut rows = vec![0; space.buckets()];
-        for (value, n) in counts.iter().enumerate().filter(|(value, _)| ranges[*value] as usize == number) {
-            rows[value / values_a_bucket] += *n as usize;
+impl<'a> SpanWriter<'a> {
+    fn new(
+        space: Space,
+        made: &'a Made,
+        pooled: &'a [Arc<BucketArena<FingerprintRow>>],
+        attempt: &'a Attempt,
+    ) -> SpanWriter<'a> {
+        SpanWriter {
+            space,
+            made,
+            pooled,
+            attempt,
+            rows: Vec::new(),
+            scratch: Vec::new(),
+            fingerprints: Vec::new(),
+            documents: Vec::new(),
+            encoder: ChunkEncoder::default(),
         }
-        let mut sum = 0;
-        let place = |rows: usize| {
-            sum += rows;
-            (sum - rows, sum - rows)
-        };
-        let places = rows.into_iter().map(place).collect();
-        Range { space, fingerprints: vec![0; sum], documents: vec![0; sum], places }
     }
 
-    fn put(&mut self, row: &FingerprintRow) {
-        let (_, next) = &mut self.places[self.space.bucket(row.fingerprint)];
-        self.fingerprints[*next] = row.fingerprint;
-        self.documents[*next] = row.document;
-        *next += 1;
+    /// Writes a span in chunks, and adds their numbers and entries to `written`.
+    fn write(&mut self, net: &Net<'_>, span: &Span, written: &mut Vec<(u64, String)>) -> Result<()> {
+        self.fingerprints.clear();
+        self.documents.clear();
+        self.fingerprints.reserve(span.rows as usize);
+        self.documents.reserve(span.rows as usize);
+        for bucket in self.space.bucket_of(span.values.start)..=self.space.bucket_of(span.values.end - 1) {
+            net.check()?;
+            self.gather(bucket, &span.values)?;
+            sort(&mut self.rows, &mut self.scratch);
+            self.rows.dedup();
+            self.fingerprints.extend(self.rows.iter().map(|row| row.fingerprint));
+            self.documents.extend(self.rows.iter().map(|row| row.document));
+        }
+        let chunks = self.fingerprints.chunks(CHUNK_ROWS).zip(self.documents.chunks(CHUNK_ROWS));
+        for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
+            let Made { f, ref recipe, coder } = *self.made;
+            let parts = self.encoder.encode(f, coder, recipe, fingerprints, Some(documents))?;
+            let chunk = Chunk::of(format!("part-{number:05}.fp"), fingerprints, &parts.all());
+            self.attempt.put_parts(&chunk.name, &parts.all())?;
+            written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));
+        }
+        Ok(())
     }
 
-    /// The rows, ascending.
-    fn finish(mut self) -> (Vec<SimHash>, Vec<DocId>) {
-        // Rows that stood there twice were counted twice, and leave gaps behind those of their bucket.
-        let mut end = 0;
-        for (start, next) in self.places {
-            self.fingerprints.copy_within(start..next, end);
-            self.documents.copy_within(start..next, end);
-            end += next - start;
+    /// Takes the rows of a bucket that have one of the values, in no particular order.
+    fn gather(&mut self, bucket: usize, values: &Range<usize>) -> Result<()> {
+        let (space, rows) = (self.space, &mut self.rows);
+        let of_bucket = space.values_of(bucket);
+        let is_whole = values.start <= of_bucket.start && of_bucket.end <= values.end;
+        let is_wanted = |row: &&FingerprintRow| values.contains(&space.value(row.fingerprint));
+        rows.clear();
+        for arena in self.pooled {
+            arena.read(bucket, &mut self.scratch, |some| match is_whole {
+                true => rows.extend_from_slice(some),
+                false => rows.extend(some.iter().filter(is_wanted)),
+            })?;
         }
-        self.fingerprints.truncate(end);
-        self.documents.truncate(end);
-        (self.fingerprints, self.documents)
+        Ok(())
     }
 }
 
-/// Writes one range in chunks, the first of which has the number `first`; returns their entries.
-fn put(
-    net: &Net<'_>,
-    made: &Made,
-    first: usize,
-    fingerprints: &[SimHash],
-    documents: &[DocId],
-    attempt: &Attempt,
-) -> Result<Vec<String>> {
-    let rows = fingerprints.chunks(CHUNK_ROWS).zip(documents.chunks(CHUNK_ROWS));
-    let put = |(number, (fingerprints, documents)): (usize, (&[SimHash], &[DocId]))| {
-        net.check()?;
-        let bytes = chunk(made.f, made.coder, &made.recipe, fingerprints, Some(documents))?;
-        let chunk = Chunk::of(format!("part-{number:05}.fp"), fingerprints, &bytes);
-        attempt.put(&chunk.name, &bytes)?;
-        Ok(serde_json::to_string(&chunk).expect("an entry is plain values"))
-    };
-    (first..).zip(rows).map(put).collect()
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn spans_take_each_row_once_in_order_and_fill_about_a_chunk(
+            counts in prop::collection::vec(prop_oneof![3 => Just(0), 9 => 0u64..1 << 20, 1 => 0u64..1 << 25], 0..300)
+        ) {
+            let (spans, total) = (spans(&counts), counts.iter().sum::<u64>());
+            prop_assert_eq!(spans.iter().map(|span| span.rows).sum::<u64>(), total);
+            for span in &spans {
+                prop_assert_eq!(counts[span.values.clone()].iter().sum::<u64>(), span.rows);
+                let is_one = span.values.len() == 1;
+                prop_assert!(span.rows > 0 && (is_one || span.rows <= (total / RANGES).max(LEAST_ROWS)));
+                prop_assert!(is_one || span.rows <= CHUNK_ROWS as u64);
+            }
+            for two in spans.windows(2) {
+                prop_assert!(two[0].values.end <= two[1].values.start);
+                prop_assert_eq!(two[0].first_chunk + two[0].rows.div_ceil(CHUNK_ROWS as u64), two[1].first_chunk);
+            }
+        }
+    }
+
+    #[test]
+    fn values_and_buckets_are_parts_of_the_space_however_narrow() {
+        for f in [1, 8, 9, 10, 12, 13, 32, 64] {
+            let space = Space { f };
+            let widest = u64::MAX >> (64 - f);
+            assert_eq!((space.value(0), space.value(widest)), (0, space.values() - 1), "f {f}");
+            assert_eq!(space.bucket_of(space.values() - 1), space.buckets() - 1);
+            for value in 0..space.values() {
+                assert!(space.values_of(space.bucket_of(value)).contains(&value));
+            }
+        }
+    }
 }

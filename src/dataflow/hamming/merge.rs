@@ -1,8 +1,8 @@
 //! The reduce stage: rows that were found meet at the worker that merges them, each is told once, and they go to the parts of
 //! their table, which are written.
 //!
-//! Parts are equal ranges of the ids that occur. So workers tell each other the largest id that they have merged before they
-//! deal rows out to parts.
+//! Parts are equal ranges of the ids that occur, and as many as keep a part below some 64 MB. So workers tell each other the
+//! largest id and the number of rows that they have merged before they deal rows out to parts.
 //!
 //! # Memory
 //! All rows, over all workers: until they are merged, and from then on in their parts.
@@ -19,13 +19,15 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::{Operator, OutputBuilder};
 use timely::dataflow::operators::vec::Broadcast;
 
-use crate::dataflow::sinks::tables::Part;
 use crate::dataflow::sinks::write::put_part;
 use crate::engine::{Failures, Rows};
 use crate::ids::DocId;
 use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
 use crate::storage::table::{Column, Table};
+
+/// Rows of a part, about: 22 bytes each on disk, at most.
+const PART_ROWS: u64 = 3_000_000;
 
 /// Rows that an operator hands on before others have their turn.
 pub(super) const BATCH: usize = 1 << 16;
@@ -77,8 +79,8 @@ impl Told for NearPair {
 
     fn table(rows: &[Self]) -> Table {
         Table::new([
-            ("a", Column::U64(rows.iter().map(|row| row.a).collect())),
-            ("b", Column::U64(rows.iter().map(|row| row.b).collect())),
+            ("a", Column::Id(rows.iter().map(|row| row.a).collect())),
+            ("b", Column::Id(rows.iter().map(|row| row.b).collect())),
             ("measure", Column::Text(rows.iter().map(|_| "hamming".to_string()).collect())),
             ("value", Column::U32(rows.iter().map(|row| row.distance).collect())),
         ])
@@ -114,8 +116,8 @@ impl Told for Member {
 
     fn table(rows: &[Self]) -> Table {
         Table::new([
-            ("group", Column::U64(rows.iter().map(|row| row.group).collect())),
-            ("doc_id", Column::U64(rows.iter().map(|row| row.document).collect())),
+            ("group", Column::Id(rows.iter().map(|row| row.group).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| row.document).collect())),
             ("query", Column::Bool(rows.iter().map(|row| row.is_query).collect())),
         ])
     }
@@ -139,7 +141,7 @@ pub(super) struct Written {
 }
 
 impl Output {
-    /// Parts are staged by `attempt`, so many.
+    /// Parts are staged by `attempt`, at most so many.
     pub fn new(attempt: &Attempt, partitions: u64) -> Output {
         Output { attempt: attempt.clone(), partitions, written: Rc::default() }
     }
@@ -151,9 +153,8 @@ impl Output {
 
     /// Writes a part.
     fn put<R: Told>(&self, partition: usize, rows: &[R]) -> crate::error::Result<()> {
-        let part: Part = (R::TABLE, partition, R::table(rows));
         let mut written = self.written.borrow_mut();
-        written.files.push(put_part(&self.attempt, &part)?);
+        written.files.push(put_part(&self.attempt, R::TABLE, partition, &R::table(rows))?);
         R::count(rows, &mut written.counts);
         Ok(())
     }
@@ -166,15 +167,15 @@ pub(super) fn merge_and_write<'s, R: Told>(rows: Rows<'s, R>, output: &Output, f
     write(deal_out(merged, largest.broadcast(), output.partitions), output, failures);
 }
 
-/// Rows in ascending order and each once, when all have come; and before them the largest id.
-fn merge<'s, R: Told>(rows: Rows<'s, R>) -> (Rows<'s, R>, Rows<'s, u64>) {
+/// Rows in ascending order and each once, when all have come; and before them the largest id, and their number.
+fn merge<'s, R: Told>(rows: Rows<'s, R>) -> (Rows<'s, R>, Rows<'s, (u64, u64)>) {
     let scope = rows.scope();
     let mut builder = OperatorBuilder::new("merge".into(), scope);
     let mut arriving = builder.new_input(rows, Pipeline);
     let (merged, merged_rows) = builder.new_output();
     let (largest, largest_id) = builder.new_output();
     let mut merged = OutputBuilder::<_, CapacityContainerBuilder<Vec<R>>>::from(merged);
-    let mut largest = OutputBuilder::<_, CapacityContainerBuilder<Vec<u64>>>::from(largest);
+    let mut largest = OutputBuilder::<_, CapacityContainerBuilder<Vec<(u64, u64)>>>::from(largest);
     let again = scope.activator_for(builder.operator_info().address);
     builder.build(move |capabilities| {
         let mut to_come = Some(capabilities);
@@ -188,7 +189,7 @@ fn merge<'s, R: Told>(rows: Rows<'s, R>) -> (Rows<'s, R>, Rows<'s, u64>) {
                 rows.sort_unstable();
                 rows.dedup_by(|later, first| later.is_same(first));
                 if let Some(last) = rows.last() {
-                    largest.activate().session(&capabilities[1]).give(last.id());
+                    largest.activate().session(&capabilities[1]).give((last.id(), rows.len() as u64));
                 }
                 capabilities.truncate(1);
             }
@@ -207,19 +208,24 @@ fn merge<'s, R: Told>(rows: Rows<'s, R>) -> (Rows<'s, R>, Rows<'s, u64>) {
     (merged_rows, largest_id)
 }
 
-/// Each row with the number of its part, once the largest id of all is known.
-fn deal_out<'s, R: Told>(rows: Rows<'s, R>, largest: Rows<'s, u64>, partitions: u64) -> Rows<'s, (u32, R)> {
+/// Each row with the number of its part, once the largest id and the number of all rows are known.
+fn deal_out<'s, R: Told>(rows: Rows<'s, R>, largest: Rows<'s, (u64, u64)>, partitions: u64) -> Rows<'s, (u32, R)> {
     rows.binary_frontier(largest, Pipeline, Pipeline, "deal out to parts", move |capability, _| {
         let mut to_come = Some(capability);
-        let (mut waiting, mut largest_id): (Vec<Vec<R>>, u64) = (Vec::new(), 0);
+        let (mut waiting, mut largest_id, mut all): (Vec<Vec<R>>, u64, u64) = (Vec::new(), 0, 0);
         move |(rows, rows_to_come), (largest, ids_to_come), output| {
             rows.for_each(|_, some| waiting.push(std::mem::take(some)));
-            largest.for_each(|_, ids| largest_id = ids.iter().copied().fold(largest_id, u64::max));
+            largest.for_each(|_, of_workers| {
+                for (largest, rows) in of_workers.iter() {
+                    (largest_id, all) = (largest_id.max(*largest), all + rows);
+                }
+            });
             let Some(capability) = &to_come else { return };
             if !ids_to_come.is_empty() {
                 return;
             }
-            let part = |row: &R| (u128::from(row.id()) * u128::from(partitions) / (u128::from(largest_id) + 1)) as u32;
+            let parts = all.div_ceil(PART_ROWS).clamp(1, partitions);
+            let part = |row: &R| (u128::from(row.id()) * u128::from(parts) / (u128::from(largest_id) + 1)) as u32;
             output.session(capability).give_iterator(waiting.drain(..).flatten().map(|row| (part(&row), row)));
             if rows_to_come.is_empty() {
                 to_come = None;

@@ -26,7 +26,6 @@ use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
 use crate::dataflow::reading::progress::{Laps, Progress};
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::sinks::tables::Part;
 use crate::dataflow::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -196,13 +195,10 @@ fn finish(
 ) -> Result<Vec<FileEntry>> {
     let Written { mut files, counts } = output.take();
     let [parts] = net.sum("parts", [files.len() as u64])?;
-    let empty: Part = if job.batch.groups {
-        (Member::TABLE, 0, Member::table(&[]))
-    } else {
-        (NearPair::TABLE, 0, NearPair::table(&[]))
-    };
+    let (name, empty) =
+        if job.batch.groups { (Member::TABLE, Member::table(&[])) } else { (NearPair::TABLE, NearPair::table(&[])) };
     if net.index() == 0 && parts == 0 {
-        files.push(put_part(attempt, &empty)?);
+        files.push(put_part(attempt, name, 0, &empty)?);
     }
     let mut told: BTreeMap<u32, u64> = BTreeMap::new();
     for (number, rows) in net.all_gather("rows told", counts)?.into_iter().flatten() {

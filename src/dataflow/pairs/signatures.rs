@@ -198,7 +198,7 @@ fn parts_of_table(crawl: &Crawl, rp: &[u64], hm: &[u64], dims: usize) -> Vec<Par
 /// Rows of the pages at these places.
 fn table(crawl: &Crawl, rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
     let ids = rows.iter().map(|&at| crawl.pages[at].1.doc_id).collect();
-    let mut columns = vec![("doc_id".to_string(), Column::U64(ids))];
+    let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {
         columns.extend((0..dims).map(|dim| {
             let values = rows.iter().map(|&at| number(values[at * dims + dim])).collect();

@@ -1,6 +1,7 @@
 //! Reading: items of the input become captures on their workers, settled with owners and page numbers.
 
 pub mod captures;
+pub mod first_look;
 pub mod idf;
 pub mod ingest;
 pub mod progress;

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::resemblance::{self, Resemblance};
 use super::ways::{self, Ways, WaysThrough};
+use crate::applications::exports::AvoidLists;
+use crate::applications::heritrix::{SurtRules, surt_rules};
 use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Why, keeper, kept_collection, why};
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
@@ -23,6 +25,7 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, Page};
 use crate::job::Keep;
+use crate::pages::surt::surt_prefix;
 use crate::pages::url::CanonicalUrl;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
@@ -317,8 +320,8 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
     Ok(rows)
 }
 
-/// URL prefixes that cover the pages to skip and no other; all of them at worker 0, ascending, none elsewhere.
-pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec<Prefix>> {
+/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere.
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidLists> {
     let owners = HashOwners::new(net);
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
     let rows = crawl.pages.iter().map(|(page, capture)| {
@@ -329,15 +332,25 @@ pub fn prefixes(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<Vec
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;
     visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));
-    let mut found = Vec::new();
+    let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
     for pages in visited.chunk_by(|x, y| host(&x.url) == host(&y.url)) {
         // One host may be visited by http and https; a prefix speaks for one of them.
         let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
-        for pages in pages.chunk_by(|x, y| scheme(x) == scheme(y)) {
-            found.extend(cover(pages));
+        let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
+        if !prefixes.is_empty() {
+            let rules = surt_rules(pages, &prefixes, surt);
+            found.push((prefixes, rules));
         }
     }
-    let mut all = net.exchange_rows("prefixes", found.into_iter().map(|prefix| (0, prefix)))?;
-    all.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
-    Ok(all)
+    let mut all = net.exchange_rows("avoid lists", found.into_iter().map(|of_host| (0, of_host)))?;
+    all.sort_unstable_by(|x, y| x.0[0].prefix.cmp(&y.0[0].prefix));
+    let (prefixes, surt_rules): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
+    prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
+    Ok(AvoidLists { prefixes, surt_rules })
+}
+
+/// The form in which Heritrix compares a URL, or a prefix of one.
+fn surt(url: &str) -> String {
+    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url))
 }

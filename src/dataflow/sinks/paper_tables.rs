@@ -60,16 +60,16 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Part
 }
 
 fn host_table(rows: &[HostRow]) -> Table {
-    let u64s = |value: fn(&HostRow) -> u64| Column::U64(rows.iter().map(value).collect());
+    let counts = |value: fn(&HostRow) -> u64| Column::Count(rows.iter().map(value).collect());
     let domain = |row: &HostRow| registered_domain(row.host.split(':').next().unwrap_or_default()).to_string();
     Table::new([
-        ("host_id", u64s(|row| row.host_id)),
+        ("host_id", Column::Id(rows.iter().map(|row| row.host_id).collect())),
         ("host", Column::Text(rows.iter().map(|row| row.host.clone()).collect())),
         ("domain", Column::Text(rows.iter().map(domain).collect())),
-        ("pages", u64s(|row| row.pages)),
-        ("body_bytes", u64s(|row| row.body_bytes)),
-        ("skip_pages", u64s(|row| row.skip_pages)),
-        ("skip_bytes", u64s(|row| row.skip_bytes)),
+        ("pages", counts(|row| row.pages)),
+        ("body_bytes", counts(|row| row.body_bytes)),
+        ("skip_pages", counts(|row| row.skip_pages)),
+        ("skip_bytes", counts(|row| row.skip_bytes)),
     ])
 }
 
@@ -94,8 +94,8 @@ pub fn fprint_docid(
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
     let table = |rows: &[FPrintDocId]| {
         Table::new([
-            ("fprint", Column::U64(rows.iter().map(FPrintDocId::fprint).collect())),
-            ("doc_id", Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[row.doc as usize]).collect())),
+            ("fprint", Column::Id(rows.iter().map(FPrintDocId::fprint).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[row.doc as usize]).collect())),
         ])
     };
     Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())

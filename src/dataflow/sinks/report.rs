@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::clusters::collection::PageCollection;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::sinks::avoid::Judged;
 use crate::engine::{Net, Owners};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
@@ -24,6 +25,8 @@ pub struct CollectionRow {
     pub root: Page,
     /// URL of the root.
     pub root_url: String,
+    /// What the URLs of all its pages begin with, up to a slash.
+    pub prefix: String,
     /// Whether it is the collection that is kept of its cluster.
     pub kept: bool,
 }
@@ -36,19 +39,41 @@ pub struct MemberRow {
     pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
     pub collection: Page,
-    /// Trivial cluster of the page; [`ATTACHED`] for a page that was attached.
+    /// Trivial cluster of the page; of a page without copies it is named by the page itself.
     pub cluster: ClusterId,
     /// The page.
     pub page: Page,
+    /// 1 for a page that was attached to the collection without a counterpart in the others, 0 otherwise.
+    pub attached: u32,
 }
 
-/// Stands for the trivial cluster of a page that belongs to a collection without a counterpart.
-pub const ATTACHED: ClusterId = ClusterId::NONE;
+impl MemberRow {
+    /// The rows of a collection, in no particular order; `labels` has for each page its trivial cluster.
+    pub fn of(similar: SimilarClusterId, collection: &PageCollection, labels: &[ClusterId]) -> Vec<MemberRow> {
+        let smallest = collection.first_page();
+        let row = |cluster, page, attached| MemberRow {
+            similar_cluster: similar,
+            collection: smallest,
+            cluster,
+            page,
+            attached,
+        };
+        let members = collection.members.iter().map(|&(cluster, page)| row(cluster, page, 0));
+        members.chain(collection.nearby.iter().map(|&page| row(labels[page as usize], page, 1))).collect()
+    }
+}
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
-/// Three exchanges: collections by way of their root (which knows its URL), and members.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, judged: &Judged<'_>) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
+/// Five exchanges: collections by way of their root (which knows its URL), members, and these by way of their owner (which
+/// knows theirs) for what the URLs of a collection have in common.
+/// `labels` has for each page its trivial cluster.
+pub fn rows(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    judged: &Judged<'_>,
+    labels: &[ClusterId],
+) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
     let mut members = Vec::new();
@@ -64,16 +89,11 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, judged: &Judged<'_>) -> Result<(Ve
                 size: (collection.members.len() + collection.nearby.len()) as u32,
                 root: collection.root,
                 root_url: String::new(),
+                prefix: String::new(),
                 kept: number == kept,
             };
             collections.push((directory.owner(collection.root), row));
-            let attached = collection.nearby.iter().map(|&page| (ATTACHED, page));
-            members.extend(collection.members.iter().copied().chain(attached).map(|(cluster, page)| MemberRow {
-                similar_cluster: id,
-                collection: smallest,
-                cluster,
-                page,
-            }));
+            members.extend(MemberRow::of(id, collection, labels));
         }
     }
     let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
@@ -85,7 +105,52 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, judged: &Judged<'_>) -> Result<(Ve
 
     let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster.smallest()))?;
     owned.sort_unstable();
+    name_prefixes(net, crawl, &mut collections, &owned)?;
     Ok((collections, owned))
+}
+
+/// Fills in the prefixes of collections, of which `members` are the rows; both ascending.
+///
+/// Each worker sends what its own pages of a collection have in common, so a URL travels at most once a worker.
+fn name_prefixes(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    collections: &mut [CollectionRow],
+    members: &[MemberRow],
+) -> Result<()> {
+    let directory = crawl.directory.clone();
+    let places = members.iter().map(|row| [row.similar_cluster.smallest(), row.collection, row.page]);
+    let mut mine = net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))?;
+    mine.sort_unstable();
+    let common = mine.chunk_by(|x, y| x[..2] == y[..2]).map(|pages| {
+        let urls = pages.iter().map(|row| crawl.page(row[2]).url.as_str());
+        let prefix = urls.reduce(in_common).expect("a chunk is not empty").to_string();
+        (directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix))
+    });
+    let common: Vec<(usize, (Page, Page, String))> = common.collect();
+    for (similar_cluster, collection, prefix) in net.exchange_rows("prefixes of collections", common)? {
+        let key = (similar_cluster, collection);
+        let row = collections.binary_search_by_key(&key, |row| (row.similar_cluster.smallest(), row.collection));
+        let row = &mut collections[row.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?];
+        row.prefix = if row.prefix.is_empty() { prefix } else { in_common(&row.prefix, &prefix).to_string() };
+    }
+    for row in collections {
+        row.prefix = to_last_slash(&row.prefix).to_string();
+    }
+    Ok(())
+}
+
+/// The longest beginning of two URLs.
+fn in_common<'u>(x: &'u str, y: &str) -> &'u str {
+    let same = x.chars().zip(y.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
+    &x[..same]
+}
+
+/// A URL, or the beginning of some, up to the last slash of its path; as it is where it ends before the path.
+fn to_last_slash(url: &str) -> &str {
+    let path = url.find(['?', '#']).unwrap_or(url.len());
+    let host = url.find("://").map_or(0, |at| at + 3);
+    url[host..path].rfind('/').map_or(url, |slash| &url[..=host + slash])
 }
 
 /// One of the largest findings, as `summary.json` shows it.
@@ -100,6 +165,7 @@ pub struct Largest {
     /// Pages of its largest collection; 1 for a trivial cluster.
     pub size: u32,
     /// The root that is kept, or the page that is kept.
+    #[serde(with = "crate::ids::as_text")]
     pub doc_id: DocId,
     /// Its URL.
     pub url: String,
@@ -149,4 +215,24 @@ pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Director
     hosts.sort_unstable();
     hosts.dedup();
     (count, hosts.len() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_what_urls_have_in_common_up_to_a_slash_of_the_path() {
+        for (urls, prefix) in [
+            (&["http://a.b/c/d.html", "http://a.b/c/e/f"][..], "http://a.b/c/"),
+            (&["http://a.b/c/d.html"], "http://a.b/c/"),
+            (&["http://a.b/c?p=/x/y", "http://a.b/c?p=/x/z"], "http://a.b/"),
+            (&["http://a.b/", "http://a.b/q"], "http://a.b/"),
+            (&["http://a.b/\u{e9}/1", "http://a.b/\u{e8}/1"], "http://a.b/"),
+            (&["http://a.b/x", "http://a.c/x"], "http://a."),
+        ] {
+            let common = urls.iter().copied().reduce(in_common).unwrap();
+            assert_eq!(to_last_slash(common), prefix, "{urls:?}");
+        }
+    }
 }

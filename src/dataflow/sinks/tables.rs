@@ -7,9 +7,9 @@
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
-use crate::dataflow::sinks::report::ATTACHED;
-use crate::ids::{ClusterId, Page};
-use crate::pages::url::{CanonicalUrl, surt};
+use crate::ids::Page;
+use crate::pages::surt::surt_key;
+use crate::pages::url::CanonicalUrl;
 use crate::storage::table::{Column, Table};
 
 /// A part of a table: its name, the partition, the rows.
@@ -119,15 +119,19 @@ pub(crate) fn split<R>(
 }
 
 fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
-    Column::U64(rows.iter().map(|row| crawl.directory.doc_ids[page(row) as usize]).collect())
+    Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[page(row) as usize]).collect())
 }
 
 fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
     Column::U32(rows.iter().map(value).collect())
 }
 
-fn u64s<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
-    Column::U64(rows.iter().map(value).collect())
+fn hashes<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
+    Column::Id(rows.iter().map(value).collect())
+}
+
+fn counts<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
+    Column::Count(rows.iter().map(value).collect())
 }
 
 fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
@@ -138,20 +142,21 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
-        ("surt", texts(rows, |(_, page)| surt_key(&page.url))),
+        ("surt", texts(rows, |(_, page)| cdx_key(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
         ("mime", texts(rows, |(_, page)| page.mime.clone())),
-        ("body_bytes", u64s(rows, |(_, page)| page.body_bytes)),
-        ("body", u64s(rows, |(_, page)| page.body)),
-        ("text_bytes", u64s(rows, |(_, page)| page.text_bytes)),
+        ("body_bytes", counts(rows, |(_, page)| page.body_bytes)),
+        ("body", hashes(rows, |(_, page)| page.body)),
+        ("text_bytes", counts(rows, |(_, page)| page.text_bytes)),
         ("chunks", u32s(rows, |(_, page)| page.chunks)),
-        ("exact", u64s(rows, |(_, page)| page.exact)),
-        ("simhash", Column::OptionalU64(rows.iter().map(|(_, page)| page.simhash).collect())),
+        ("exact", hashes(rows, |(_, page)| page.exact)),
+        ("simhash", hashes(rows, |(_, page)| page.simhash.unwrap_or_default())),
+        ("has_simhash", Column::Bool(rows.iter().map(|(_, page)| page.simhash.is_some()).collect())),
         ("source", texts(rows, |(_, page)| sources[page.source as usize].clone())),
-        ("offset", u64s(rows, |(_, page)| page.offset)),
-        ("length", u64s(rows, |(_, page)| page.length)),
+        ("offset", counts(rows, |(_, page)| page.offset)),
+        ("length", counts(rows, |(_, page)| page.length)),
     ])
 }
 
@@ -175,7 +180,7 @@ fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Tab
         ("url", texts(rows, |row| row.url.to_string())),
         ("original_url", texts(rows, |row| row.original.url.clone())),
         ("original_source", texts(rows, |row| sources[row.original.source as usize].clone())),
-        ("original_offset", u64s(rows, |row| row.original.offset)),
+        ("original_offset", counts(rows, |row| row.original.offset)),
     ])
 }
 
@@ -190,13 +195,13 @@ fn segment_table(crawl: &Crawl, rows: &[(Page, u32, (u32, u64))], sources: &[Str
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("number", u32s(rows, |row| row.1)),
         ("source", texts(rows, |row| sources[row.2.0 as usize].clone())),
-        ("offset", u64s(rows, |row| row.2.1)),
+        ("offset", counts(rows, |row| row.2.1)),
     ])
 }
 
-/// SURT key of a canonical URL.
-fn surt_key(url: &str) -> String {
-    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt(&url))
+/// Key of a canonical URL in capture indexes.
+fn cdx_key(url: &str) -> String {
+    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url))
 }
 
 fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
@@ -240,17 +245,18 @@ fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::Collection
         ("host", texts(rows, |row| host(&row.root_url).to_string())),
         ("root", ids(crawl, rows, |row| row.root)),
         ("root_url", texts(rows, |row| row.root_url.clone())),
+        ("prefix", texts(rows, |row| row.prefix.clone())),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
     ])
 }
 
 fn members(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::MemberRow]) -> Table {
-    let doc_id = |cluster: ClusterId| (cluster != ATTACHED).then(|| crawl.directory.doc_ids[cluster]);
     Table::new([
         ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(crawl, rows, |row| row.collection)),
-        ("cluster", Column::OptionalU64(rows.iter().map(|row| doc_id(row.cluster)).collect())),
+        ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("attached", Column::Bool(rows.iter().map(|row| row.attached == 1).collect())),
     ])
 }
 
@@ -258,7 +264,7 @@ fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table 
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.page)),
         ("url", texts(rows, |row| crawl.page(row.page).url.clone())),
-        ("keep_doc_id", u64s(rows, |row| row.keep_doc_id)),
+        ("keep_doc_id", hashes(rows, |row| row.keep_doc_id)),
         ("keep_url", texts(rows, |row| row.keep_url.clone())),
         ("why", texts(rows, |row| row.why.as_str().to_string())),
         ("lost_by", texts(rows, |row| row.lost_by.as_str().to_string())),
@@ -271,7 +277,7 @@ fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table 
 pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
         ("source", texts(rows, |row| sources[row.source as usize].clone())),
-        ("offset", u64s(rows, |row| row.offset)),
+        ("offset", counts(rows, |row| row.offset)),
         ("reason", texts(rows, |row| row.reason.as_str().to_string())),
         ("detail", texts(rows, |row| row.detail.clone())),
     ])

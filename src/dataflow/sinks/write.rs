@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use crate::applications::exports::exports;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::sinks::files;
 use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
-use crate::pages::url::{CanonicalUrl, surt_prefix};
-use crate::storage::location::Location;
+use crate::results::views::views;
+use crate::storage::location::{Location, working_folder};
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
@@ -24,7 +25,8 @@ pub struct Staged {
 
 /// Stages everything but the manifest; all workers learn of all files.
 ///
-/// One exchange to bring the rejected records to their owners. Each file is held in memory while it is encoded.
+/// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it
+/// is encoded.
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
@@ -39,7 +41,8 @@ pub fn result(
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mut files = written(net, tables(net, &attempt, parts)?)?;
+        let mine = files::put_tables(net, &attempt, parts)?;
+        let mut files = written(net, mine)?;
         let rest = if net.index() == 0 { rest(&attempt, found, &files)? } else { Vec::new() };
         files.extend(written(net, rest)?);
         files.sort_unstable();
@@ -109,7 +112,7 @@ pub(crate) fn with_empty(
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mine = tables(net, &attempt, parts)?;
+        let mine = files::put_tables(net, &attempt, parts)?;
         put_summary(net, &attempt, mine, summary)
     })?;
     Ok(Staged { attempt, files })
@@ -129,7 +132,7 @@ pub(crate) fn put_summary(
     };
     let mut files = written(net, mine)?;
     let rest = if net.index() == 0 {
-        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files))?]
+        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]
     } else {
         Vec::new()
     };
@@ -177,23 +180,15 @@ fn manifest(
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
         files,
     }
 }
 
-fn tables(net: &Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
-    let mut files = Vec::new();
-    for part in parts {
-        net.check()?;
-        files.push(put_part(attempt, &part)?);
-    }
-    Ok(files)
-}
-
-/// Stages a part of a table.
-pub(crate) fn put_part(attempt: &Attempt, (name, partition, table): &Part) -> Result<FileEntry> {
+/// Stages a file of a table, of which there are others before and after it.
+pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
     let bytes = encode(table)?;
-    let path = format!("{name}/part-{partition:05}.parquet");
+    let path = format!("{name}/part-{number:05}.parquet");
     attempt.put(&path, &bytes)?;
     Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
@@ -206,31 +201,14 @@ fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Resul
         files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
-    let surt_of = |url: &str| CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
-    for (name, text) in exports(&found.prefixes, surt_of) {
-        // Readers of Parquet folders pass over names that begin with an underscore.
-        put(format!("avoid/_exports/{name}"), &text)?;
+    for (name, text) in exports(&found.lists) {
+        // Beside the tables: polars reads no folder that holds anything but Parquet.
+        put(format!("exports/{name}"), &text)?;
     }
     put(
         "summary.json".into(),
         &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
     )?;
-    put("views.sql".into(), &views(tables))?;
+    put("views.sql".into(), &views(tables, None))?;
     Ok(files)
-}
-
-/// Opens every table in DuckDB, from within the result's folder.
-fn views(tables: &[FileEntry]) -> String {
-    let table = |file: &FileEntry| file.path.split('/').next().unwrap_or_default().to_string();
-    tables
-        .chunk_by(|x, y| table(x) == table(y))
-        .map(|files| {
-            let names: Vec<String> = files.iter().map(|file| format!("'{}'", file.path)).collect();
-            format!(
-                "CREATE OR REPLACE VIEW {} AS SELECT * FROM read_parquet([{}]);\n",
-                table(&files[0]),
-                names.join(", ")
-            )
-        })
-        .collect()
 }

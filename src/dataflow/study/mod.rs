@@ -187,7 +187,7 @@ fn parts(crawl: &Crawl, found: &StudyFindings) -> Vec<Part> {
 fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
     let (_, clusters) = &*found.tables;
     let id = |page: Page| crawl.directory.doc_ids[page as usize];
-    let ids = |of: &dyn Fn(Page) -> Page| Column::U64(rows.iter().map(|&page| id(of(page))).collect());
+    let ids = |of: &dyn Fn(Page) -> Page| Column::Id(rows.iter().map(|&page| id(of(page))).collect());
     let words = |of: &dyn Fn(Page) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
     let bools = |of: &dyn Fn(Page) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
     let role = |page: Page| match clusters.labels[page as usize] {

@@ -32,9 +32,9 @@ const HEAD: usize = 9;
 /// Bytes that the low parts of eight fingerprints are read from.
 const GROUP: usize = 64;
 
-/// Encodes sorted fingerprints in blocks of `block_rows`.
-pub fn encode(sorted: &[u64], block_rows: usize) -> Encoded {
-    let mut encoded = Encoded { code: Vec::new(), blocks: Vec::new(), bytes: Vec::with_capacity(5 * sorted.len()) };
+/// Encodes sorted fingerprints in blocks of `block_rows`, after those that are encoded.
+pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut Encoded) {
+    encoded.bytes.reserve(5 * sorted.len());
     for (at, rows) in sorted.chunks(block_rows).enumerate() {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let width = narrowest(rows.len() - 1, last - first);
@@ -43,7 +43,6 @@ pub fn encode(sorted: &[u64], block_rows: usize) -> Encoded {
         push_rows(&mut encoded.bytes, first, &rows[1..], width);
         encoded.end_block(last, at * block_rows + rows.len());
     }
-    encoded
 }
 
 /// The width with which a block is smallest; of equal ones the largest, which has the shortest unary part.
@@ -82,12 +81,22 @@ fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
     }
     bytes.truncate(unary);
     let ones = others.last().map_or(0, |last| ((last - first) >> width) as usize + others.len());
-    bytes.resize(unary + ones.div_ceil(8), 0);
-    let upper = &mut bytes[unary..];
+    bytes.resize(unary + 8 * ones.div_ceil(64), 0);
+    // A word is written once it has all its ones: ones that are set in memory wait for each other.
+    let (words, _) = bytes[unary..].as_chunks_mut::<8>();
+    let (mut at, mut word) = (0, 0u64);
     for (i, fingerprint) in others.iter().enumerate() {
         let place = ((fingerprint - first) >> width) as usize + i;
-        upper[place / 8] |= 1 << (place % 8);
+        if place / 64 != at {
+            words[at] = word.to_le_bytes();
+            (at, word) = (place / 64, 0);
+        }
+        word |= 1 << (place % 64);
     }
+    if ones > 0 {
+        words[at] = word.to_le_bytes();
+    }
+    bytes.truncate(unary + ones.div_ceil(8));
 }
 
 fn low_mask(width: u32) -> u64 {

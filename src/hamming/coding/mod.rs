@@ -33,7 +33,7 @@ pub struct Block {
 }
 
 /// A sorted sequence of fingerprints as blocks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Encoded {
     /// What [`Decoder::new`] needs besides coder and width: the Huffman code, else nothing.
     pub code: Vec<u8>,
@@ -82,21 +82,32 @@ pub struct Damaged(pub &'static str);
 /// # Panics
 /// When they are not sorted, in debug builds only; what is decoded is then another sequence.
 pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
+    let mut encoded = Encoded::default();
+    encode_into(coder, f, sorted, &mut encoded);
+    encoded
+}
+
+/// As [`encode`], in place of what `encoded` holds and in its memory.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_into(coder: Coder, f: u32, sorted: &[u64], encoded: &mut Encoded) {
     debug_assert!(sorted.is_sorted() && sorted.last().is_none_or(|&last| f == 64 || last >> f == 0));
+    encoded.code.clear();
+    encoded.blocks.clear();
+    encoded.bytes.clear();
     match coder {
-        Coder::EliasFano => elias_fano::encode(sorted, elias_fano::ROWS),
-        Coder::Huffman => huffman::encode(f, sorted, huffman::BLOCK_BYTES),
-        Coder::Raw => raw(sorted),
+        Coder::EliasFano => elias_fano::encode_into(sorted, elias_fano::ROWS, encoded),
+        Coder::Huffman => *encoded = huffman::encode(f, sorted, huffman::BLOCK_BYTES),
+        Coder::Raw => raw(sorted, encoded),
     }
 }
 
-fn raw(sorted: &[u64]) -> Encoded {
-    let mut encoded = Encoded { code: Vec::new(), blocks: Vec::new(), bytes: Vec::with_capacity(8 * sorted.len()) };
+fn raw(sorted: &[u64], encoded: &mut Encoded) {
     for (at, rows) in sorted.chunks(elias_fano::ROWS).enumerate() {
         encoded.bytes.extend(rows.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         encoded.end_block(rows[rows.len() - 1], at * elias_fano::ROWS + rows.len());
     }
-    encoded
 }
 
 /// Decodes blocks, each by itself.

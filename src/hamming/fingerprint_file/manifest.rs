@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::sections::{checksum, read_list};
+use super::super::sections::{checksum, checksum_of_parts, read_list};
 use crate::error::{Error, Result};
 use crate::job::Coder;
 
@@ -30,15 +30,15 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The entry of a file called `name` with these fingerprints, ascending and not none, in these bytes.
-    pub fn of(name: String, fingerprints: &[u64], bytes: &[u8]) -> Chunk {
+    /// The entry of a file called `name` with these fingerprints, ascending and not none, whose bytes are these parts.
+    pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> Chunk {
         Chunk {
             name,
             count: fingerprints.len() as u64,
             first: fingerprints.first().copied().unwrap_or(0),
             last: fingerprints.last().copied().unwrap_or(0),
-            bytes: bytes.len() as u64,
-            checksum: checksum(bytes),
+            bytes: parts.iter().map(|part| part.len() as u64).sum(),
+            checksum: checksum_of_parts(parts),
         }
     }
 

@@ -1,6 +1,6 @@
 //! F, the file of existing fingerprints: sorted, cut in chunks, each chunk a file that is read by itself.
 //!
-//! A chunk holds up to [`CHUNK_ROWS`] fingerprints (64 MB raw, as in the paper), ascending, in blocks ([`super::coding`]),
+//! A chunk holds up to [`CHUNK_ROWS`] fingerprints (64 MB raw, as in the paper; fewer in a small set), ascending, in blocks ([`super::coding`]),
 //! and beside them, if they were given, the doc ids in the same order. The chunks of a set are named in a manifest,
 //! [`manifest::NAME`]; they divide the fingerprint space in ascending ranges.
 //!
@@ -25,7 +25,7 @@ mod write;
 
 pub use manifest::{Chunk, Manifest, NAME};
 pub use read::FingerprintFile;
-pub use write::{ChunkWriter, Written, chunk};
+pub use write::{ChunkEncoder, ChunkParts, ChunkWriter, Written, chunk};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Writing chunks, and sets of them.
 
-use super::super::coding::encode;
+use super::super::coding::{Encoded, encode_into};
 use super::super::sections;
 use super::manifest::{self, Chunk, Manifest};
-use super::{About, CHUNK_ROWS, DOC_IDS, KIND, short_checksum};
+use super::{About, CHUNK_ROWS, DOC_IDS, KIND, SECTIONS, short_checksum};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 use crate::job::Coder;
@@ -15,43 +15,82 @@ use crate::job::Coder;
 /// # Errors
 /// [`Error::Invariant`] when rows are out of order, too wide, too many for 4 GiB, or without doc ids where others have.
 pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
-    let last = fingerprints.last().copied().unwrap_or(0);
-    let fits = (1..=64).contains(&f) && (f == 64 || last >> f == 0) && u32::try_from(fingerprints.len()).is_ok();
-    if !fits || !fingerprints.is_sorted() || doc_ids.is_some_and(|doc_ids| doc_ids.len() != fingerprints.len()) {
-        let what = format!("a chunk of {} {f}-bit fingerprints up to {last:#x}, perhaps unsorted", fingerprints.len());
-        return Err(Error::Invariant(what));
+    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all().concat())
+}
+
+/// Makes chunks one after the other, in the same memory.
+#[derive(Debug, Default)]
+pub struct ChunkEncoder {
+    encoded: Encoded,
+    directory: Vec<u8>,
+    checks: Vec<u8>,
+}
+
+/// The bytes of a chunk where they lie; doc ids are not copied.
+#[derive(Debug)]
+pub struct ChunkParts<'a> {
+    head: Vec<u8>,
+    sections: [&'a [u8]; SECTIONS],
+}
+
+impl ChunkParts<'_> {
+    /// The parts, in the order of the file.
+    pub fn all(&self) -> [&[u8]; 1 + SECTIONS] {
+        let [code, directory, checks, fingerprints, doc_ids] = self.sections;
+        [&self.head, code, directory, checks, fingerprints, doc_ids]
     }
-    let encoded = encode(coder, f, fingerprints);
-    if u32::try_from(encoded.bytes.len()).is_err() {
-        return Err(Error::Invariant(format!("a chunk of {} bytes, but 4 GiB are the most", encoded.bytes.len())));
-    }
-    let mut directory = Vec::new();
-    let mut start = 0;
-    for block in &encoded.blocks {
-        directory.extend(block.key.to_le_bytes());
-        for number in [block.rows as u32, block.bytes as u32, short_checksum(&encoded.bytes[start..block.bytes])] {
-            directory.extend(number.to_le_bytes());
+}
+
+impl ChunkEncoder {
+    /// As [`chunk`].
+    ///
+    /// # Errors
+    /// As [`chunk`].
+    pub fn encode<'a>(
+        &'a mut self,
+        f: u32,
+        coder: Coder,
+        recipe: &str,
+        fingerprints: &[u64],
+        doc_ids: Option<&'a [DocId]>,
+    ) -> Result<ChunkParts<'a>> {
+        let last = fingerprints.last().copied().unwrap_or(0);
+        let fits = (1..=64).contains(&f) && (f == 64 || last >> f == 0) && u32::try_from(fingerprints.len()).is_ok();
+        if !fits || !fingerprints.is_sorted() || doc_ids.is_some_and(|doc_ids| doc_ids.len() != fingerprints.len()) {
+            let what =
+                format!("a chunk of {} {f}-bit fingerprints up to {last:#x}, perhaps unsorted", fingerprints.len());
+            return Err(Error::Invariant(what));
         }
-        start = block.bytes;
+        encode_into(coder, f, fingerprints, &mut self.encoded);
+        let encoded = &self.encoded;
+        if u32::try_from(encoded.bytes.len()).is_err() {
+            return Err(Error::Invariant(format!("a chunk of {} bytes, but 4 GiB are the most", encoded.bytes.len())));
+        }
+        self.directory.clear();
+        let mut start = 0;
+        for block in &encoded.blocks {
+            self.directory.extend(block.key.to_le_bytes());
+            for number in [block.rows as u32, block.bytes as u32, short_checksum(&encoded.bytes[start..block.bytes])] {
+                self.directory.extend(number.to_le_bytes());
+            }
+            start = block.bytes;
+        }
+        // As they lie in memory: this program is for little-endian machines only.
+        let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
+        self.checks.clear();
+        self.checks.extend(doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()));
+        let about = About {
+            f,
+            coder,
+            recipe: recipe.into(),
+            count: fingerprints.len() as u64,
+            first: fingerprints.first().copied().unwrap_or(0),
+            last,
+            doc_ids: doc_ids.is_some(),
+        };
+        let sections = [&encoded.code[..], &self.directory, &self.checks, &encoded.bytes, doc_id_bytes];
+        Ok(ChunkParts { head: sections::head(KIND, &about, &sections), sections })
     }
-    // As they lie in memory: this program is for little-endian machines only.
-    let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
-    let checks: Vec<u8> =
-        doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()).collect();
-    let about = About {
-        f,
-        coder,
-        recipe: recipe.into(),
-        count: fingerprints.len() as u64,
-        first: fingerprints.first().copied().unwrap_or(0),
-        last,
-        doc_ids: doc_ids.is_some(),
-    };
-    let sections = [&encoded.code[..], &directory, &checks, &encoded.bytes, doc_id_bytes];
-    let mut bytes = sections::head(KIND, &about, &sections);
-    bytes.reserve_exact(sections.iter().map(|section| section.len()).sum());
-    sections.iter().for_each(|section| bytes.extend_from_slice(section));
-    Ok(bytes)
 }
 
 /// A chunk to be put in the folder of its set.
@@ -116,7 +155,7 @@ impl ChunkWriter {
         let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
         let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
         let name = format!("part-{:05}.fp", manifest.chunks.len());
-        let chunk = Chunk::of(name.clone(), &self.fingerprints, &bytes);
+        let chunk = Chunk::of(name.clone(), &self.fingerprints, &[&bytes]);
         manifest.count += chunk.count;
         manifest.chunks.push(chunk);
         self.fingerprints.clear();

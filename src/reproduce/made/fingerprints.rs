@@ -16,6 +16,11 @@ pub fn even(count: usize, bits: u32, seed: u64) -> Vec<u64> {
     fingerprints
 }
 
+/// `count` fingerprints of 64 bits, spread evenly and in no order.
+pub fn unsorted(count: usize, seed: u64) -> Vec<u64> {
+    (0..count as u64).map(|at| random(seed, at)).collect()
+}
+
 /// `count` sorted 64-bit fingerprints: a fifth within 12 bits of one of a thousand centres, a fiftieth of 0 (empty pages),
 /// the others even.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {

@@ -107,7 +107,7 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
             let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
             let fingerprints = even(number as u64, count);
             let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
-            let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &bytes);
+            let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
             folder.join(&entry.name)?.put(&bytes)?;
             let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
                 let random = splitmix64(plant as u64 ^ 0xf1a7);

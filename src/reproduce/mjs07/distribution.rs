@@ -72,7 +72,7 @@ fn simhashes(options: &Options) -> Result<Vec<u64>> {
     match &options.input {
         Some(run) => {
             for item in Sources::find(std::slice::from_ref(run))?.items {
-                all.extend(item.read(64)?.into_iter().map(|row| row.0));
+                all.extend(item.read_all(64)?.into_iter().map(|row| row.fingerprint));
             }
         }
         None => {

@@ -1,6 +1,7 @@
 //! \[MJS07\]: the Hamming distance problem.
 
 mod batch;
+mod build;
 mod chunk;
 mod compression;
 mod designs;
@@ -62,6 +63,14 @@ pub fn entries() -> Vec<Entry> {
             scale: 20_000,
             full: 20_000,
             run: distribution::figure_2b,
+        },
+        Entry {
+            name: "bench-hamming-build",
+            about: "F made of raw fingerprints, by one worker and by two, and within little memory: read, sort, write",
+            unit: "fingerprints",
+            scale: 1 << 24,
+            full: 1 << 27,
+            run: build::run,
         },
         Entry {
             name: "bench-hamming-chunk",

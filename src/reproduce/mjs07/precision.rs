@@ -86,9 +86,9 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     let pages = Pages::of(&run)?;
     let rows = compared::rows(&run, &pages, truth)?;
     let comparison = Comparison::new(&rows.pages, &rows.clusters, &rows.truth);
-    let simhashes = pages.doc_ids()?.iter().zip(pages.0.optional_u64("simhash")?);
+    let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);
     let known = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
-    let simhash_of: HashMap<DocId, SimHash> = known.filter_map(|(&page, &simhash)| Some((page, simhash?))).collect();
+    let simhash_of: HashMap<DocId, SimHash> = known.filter_map(|(&page, simhash)| Some((page, simhash?))).collect();
     let counts = Distances::count(&simhash_of, comparison.groups_by_target().into_iter().flatten());
 
     let mut tsv = String::from(

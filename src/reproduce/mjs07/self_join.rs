@@ -5,8 +5,8 @@ use super::super::{Options, Row, figure};
 use super::K;
 use crate::error::{Error, Result};
 use crate::hamming::close_pairs::Joiner;
-use crate::hamming::huge::HugeArray;
 use crate::hamming::kernels::{Level, within};
+use crate::huge::HugeArray;
 use crate::ids::splitmix64;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {

@@ -23,7 +23,7 @@ fn manifest(n: usize) -> String {
 }
 
 fn stage(folder: &Location, n: usize) -> Attempt {
-    let attempt = Attempt::new(folder, &format!("{n}-{}", random_id().unwrap())).unwrap();
+    let attempt = Attempt::new(folder, &format!("{n}{}", random_id().unwrap())).unwrap();
     result(n).iter().for_each(|(path, text)| attempt.put(path, text.as_bytes()).unwrap());
     attempt
 }
@@ -174,7 +174,8 @@ fn files_that_are_not_there_as_they_were_written_are_no_result() {
 
 #[test]
 fn files_of_others_are_refused_by_name_and_stay() {
-    for path in ["notes.txt", "pages/part-00000.parquet", "avoid/_exports/x"] {
+    for path in ["notes.txt", "pages/part-00099.parquet", "exports/x", "views.sql", "_attempt-of-mine/x", "_records-/x"]
+    {
         let (_disk, folders) = folders();
         for folder in &folders {
             folder.join(path).unwrap().put(b"mine").unwrap();
@@ -203,6 +204,12 @@ fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made
         let error = prepare(&folder).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("file is a file"), "{error}");
     }
+    // Permissions allow the superuser to write there.
+    if std::path::Path::new("/proc/self").exists() {
+        let error = prepare(&Location::parse("/proc/out").unwrap()).unwrap_err();
+        assert!(error.exit_code() == 8 && error.to_string().contains("choose another --output"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 1, "only the file");
 }
 
 #[test]

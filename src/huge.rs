@@ -1,4 +1,5 @@
-//! Long arrays on huge pages, where the system has them: random reads of a table are half as fast without.
+//! Long arrays on huge pages, where the system has them: random reads of a table are half as fast without, and memory that
+//! is written for the first time costs a third.
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
@@ -22,7 +23,7 @@ impl<T: Pod> HugeArray<T> {
         let memory = match bytes {
             0 => None,
             _ => Some(MmapMut::map_anon(bytes).map_err(|_| {
-                let what = "a table of fingerprints".into();
+                let what = "long arrays".into();
                 Error::NoMemory { what, needed_bytes: bytes as u64 }
             })?),
         };

@@ -1,0 +1,139 @@
+//! The avoid list as Heritrix 3 compares URLs: by prefixes of their SURT form, in lower case, with https as http.
+//!
+//! Two pages that must be told apart may be one page to it, or one the beginning of the other. A prefix is listed only if no
+//! page that stays begins with it in that form; what no such prefix covers is listed as a regular expression, which Heritrix
+//! compares with the URL as it is.
+//!
+//! # Source
+//! `SurtPrefixedDecideRule`, `SurtPrefixSet` and `SURT` of Heritrix 3.
+
+use serde::{Deserialize, Serialize};
+
+use super::prefixes::{Prefix, Visited};
+
+/// The pages of one host that may be skipped, for Heritrix.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurtRules {
+    /// SURT prefixes, ascending.
+    pub prefixes: Vec<String>,
+    /// URLs that no prefix may stand for, ascending.
+    pub urls: Vec<String>,
+}
+
+/// Covers the pages to skip among all `pages` of one host, by http and by https. `cover` are the prefixes that cover them by
+/// their URLs; `surt` turns a URL, or a prefix of one, into the form that is compared.
+pub fn surt_rules(pages: &[Visited], cover: &[Prefix], surt: impl Fn(&str) -> String) -> SurtRules {
+    let mut forms: Vec<(String, &Visited)> = pages.iter().map(|page| (surt(&page.url), page)).collect();
+    forms.sort_unstable();
+    let spares_others = |prefix: &str| {
+        let begin = forms.partition_point(|(form, _)| form.as_str() < prefix);
+        forms[begin..].iter().take_while(|(form, _)| form.starts_with(prefix)).all(|(_, page)| page.avoid)
+    };
+    let mut rules = SurtRules::default();
+    for part in cover {
+        let prefix = surt(&part.prefix);
+        if spares_others(&prefix) {
+            rules.prefixes.push(prefix);
+            continue;
+        }
+        for page in pages.iter().filter(|page| page.avoid && part.covers(&page.url)) {
+            let form = surt(&page.url);
+            if spares_others(&form) {
+                rules.prefixes.push(form);
+            } else {
+                rules.urls.push(page.url.clone());
+            }
+        }
+    }
+    rules.prefixes.sort_unstable();
+    // What begins with another prefix is covered by that.
+    rules.prefixes.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
+    rules.urls.sort_unstable();
+    rules
+}
+
+/// The rules as lines of `surtsSource`.
+pub(super) fn surt_lines(rules: &[SurtRules]) -> String {
+    rules.iter().flat_map(|rules| &rules.prefixes).map(|prefix| format!("+{prefix}\n")).collect()
+}
+
+/// The two decide rules, for the beans of a crawl: SURT prefixes from the file beside it, and the URLs beyond them.
+pub(super) fn beans(rules: &[SurtRules], regex: impl Fn(&str) -> String) -> String {
+    let mut text = String::from(
+        r#"<!-- Add these beans to the rules of the bean "scope", after those that accept. -->
+<bean class="org.archive.modules.deciderules.surt.SurtPrefixedDecideRule">
+  <property name="decision" value="REJECT"/>
+  <property name="seedsAsSurtPrefixes" value="false"/>
+  <property name="surtsSource">
+    <bean class="org.archive.spring.ConfigFile">
+      <property name="path" value="heritrix-surts.txt"/>
+    </bean>
+  </property>
+</bean>
+<bean class="org.archive.modules.deciderules.MatchesListRegexDecideRule">
+  <property name="decision" value="REJECT"/>
+  <property name="regexList">
+    <list>
+"#,
+    );
+    for url in rules.iter().flat_map(|rules| &rules.urls) {
+        let escaped = regex(url).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        text += &format!("      <value>{escaped}</value>\n");
+    }
+    text + "    </list>\n  </property>\n</bean>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::prefixes::cover;
+    use super::*;
+
+    /// As Heritrix does, for hosts that are one label.
+    fn surt(url: &str) -> String {
+        let lower = url.to_lowercase().replacen("https://", "http://", 1);
+        let rest = lower.strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_once('/').unwrap();
+        format!("http://({host},)/{path}")
+    }
+
+    fn rules(urls: &[(&str, bool)]) -> SurtRules {
+        let mut pages: Vec<Visited> =
+            urls.iter().map(|&(url, avoid)| Visited { url: url.into(), avoid, bytes: 1 }).collect();
+        pages.sort();
+        let schemes = pages.chunk_by(|x, y| x.url.split(':').next() == y.url.split(':').next());
+        surt_rules(&pages, &schemes.flat_map(cover).collect::<Vec<_>>(), surt)
+    }
+
+    #[test]
+    fn twins_by_http_and_case_are_told_apart_and_https_is_http() {
+        let found = rules(&[("https://h/m/1", true), ("https://h/m/2", true), ("https://h/m/3", true)]);
+        assert_eq!(found, SurtRules { prefixes: vec!["http://(h,)/m/".into()], urls: vec![] });
+        let found = rules(&[("https://h/m/1", false), ("http://h/m/1", true), ("http://h/m/2", true)]);
+        assert_eq!(found.prefixes, ["http://(h,)/m/2"]);
+        assert_eq!(found.urls, ["http://h/m/1"]);
+        let found = rules(&[("http://h/Manual/a", true), ("http://h/manual/a", false), ("http://h/Manual/b", true)]);
+        assert_eq!(
+            (found.prefixes, found.urls),
+            (vec!["http://(h,)/manual/b".into()], vec!["http://h/Manual/a".into()])
+        );
+        let found = rules(&[("http://h/a", true), ("http://h/ab", false)]);
+        assert_eq!((found.prefixes.len(), found.urls), (0, vec!["http://h/a".into()]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_page_to_skip_is_covered_and_none_that_stays(
+            urls in prop::collection::btree_map("https?://h/([abA]{1,2}/){0,2}[abA]{0,2}", any::<bool>(), 1..25)
+        ) {
+            let urls: Vec<(&str, bool)> = urls.iter().map(|(url, avoid)| (url.as_str(), *avoid)).collect();
+            let found = rules(&urls);
+            for (url, avoid) in urls {
+                let form = surt(url);
+                let hit = found.prefixes.iter().any(|prefix| form.starts_with(prefix.as_str())) || found.urls.iter().any(|other| other == url);
+                prop_assert_eq!(hit, avoid, "{}: {:?}", url, &found);
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! SURT forms of URLs: the key of capture indexes, and what Heritrix compares.
+//!
+//! The key is the one of CDX and CDXJ files: that of the Python library `surt` in its default form, which pywb, warcio's tools and
+//! the Common Crawl index use. It folds what a canonical URL keeps apart, so two pages may have one key.
+
+use url::Host;
+
+use super::url::CanonicalUrl;
+
+/// The key under which capture indexes have a URL.
+///
+/// ```text
+/// http://www.example.com/A//b/?d=e&b=c    com,example)/a/b?b=c&d=e
+/// https://example.com:8080/               com,example:8080)/
+/// http://192.0.2.1/                       1,2,0,192)/
+/// ```
+///
+/// - The host without `www.` or `www1.`, its labels from last to first; a port that is not the scheme's own.
+/// - The path, unescaped as often as that changes it, without empty segments, `.` and `..`, escaped again, in lower case,
+///   without ASP.NET session ids and without a slash at the end.
+/// - The query, unescaped and escaped likewise, without session ids, in lower case, its parameters in order.
+pub fn surt_key(url: &CanonicalUrl) -> String {
+    let mut key = String::with_capacity(url.as_str().len());
+    push_reversed(&mut key, without_www(url.host()), ",");
+    if let Some(port) = url.port() {
+        key += &format!(":{port}");
+    }
+    key.push(')');
+    let path = normal_path(&unescaped(url.path().as_bytes()));
+    let path = without_path_session(escaped(&path).to_ascii_lowercase());
+    key += path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(&path);
+    let query = url.query().map(|query| escaped(&unescaped(query.as_bytes()))).unwrap_or_default();
+    if !query.is_empty() {
+        let query = without_query_session(query).to_ascii_lowercase();
+        if !query.is_empty() {
+            key.push('?');
+            key += &ordered(&query);
+        }
+    }
+    key
+}
+
+/// The form in which Heritrix 3 compares a URL, or the prefix of one: the labels of the host in reverse, each followed by a
+/// comma, then the path, all in lower case, and https as http: `http://(com,example,www,)/docs/`.
+pub fn surt_prefix(url: &CanonicalUrl) -> String {
+    let mut form = String::from("http://(");
+    if url.has_labels() {
+        push_reversed(&mut form, url.host(), ",");
+        form.push(',');
+    } else {
+        form += url.host();
+    }
+    if let Some(port) = url.port() {
+        form += &format!(":{port}");
+    }
+    form.push(')');
+    form += &url.as_str()[url.origin().len()..];
+    form.to_lowercase()
+}
+
+impl CanonicalUrl {
+    /// Whether the host is a name rather than an address.
+    fn has_labels(&self) -> bool {
+        matches!(self.url.host(), Some(Host::Domain(_)))
+    }
+}
+
+fn push_reversed(form: &mut String, host: &str, comma: &str) {
+    for (nth, label) in host.rsplit('.').enumerate() {
+        form.push_str(if nth > 0 { comma } else { "" });
+        form.push_str(label);
+    }
+}
+
+fn without_www(host: &str) -> &str {
+    let rest = host.strip_prefix("www").map(|rest| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or(host)
+}
+
+/// Replaces escapes by what they stand for until there is none.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    loop {
+        let mut plain = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while at < text.len() {
+            let hex = |at: usize| text.get(at).and_then(|&digit| char::from(digit).to_digit(16));
+            match (text[at], hex(at + 1), hex(at + 2)) {
+                (b'%', Some(high), Some(low)) => {
+                    plain.push((16 * high + low) as u8);
+                    at += 3;
+                }
+                (byte, ..) => {
+                    plain.push(byte);
+                    at += 1;
+                }
+            }
+        }
+        if plain.len() == text.len() {
+            return plain;
+        }
+        text = plain;
+    }
+}
+
+/// Escapes what is no printable ASCII character, and `#` and `%`.
+fn escaped(text: &[u8]) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b'#' | b'%' | ..=b' ' | 0x7f.. => escaped += &format!("%{byte:02X}"),
+            byte => escaped.push(byte.into()),
+        }
+    }
+    escaped
+}
+
+/// A path without empty segments, `.` and `..`.
+fn normal_path(path: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|&byte| byte == b'/').skip(1) {
+        match segment {
+            b"." => {}
+            b".." if !kept.is_empty() => {
+                kept.pop();
+            }
+            segment => kept.push(segment),
+        }
+    }
+    let mut normal = vec![b'/'];
+    if let Some((last, folders)) = kept.split_last() {
+        for folder in folders.iter().filter(|folder| !folder.is_empty()) {
+            normal.extend_from_slice(folder);
+            normal.push(b'/');
+        }
+        normal.extend_from_slice(last);
+    }
+    normal
+}
+
+/// Takes the session id of ASP.NET, a folder in parentheses, out of a path in lower case that leads to an `.aspx`.
+fn without_path_session(mut path: String) -> String {
+    let id = |text: &str| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    // One or more of a letter with an id in parentheses.
+    let lettered = |text: &str| {
+        let mut parts = text.split_inclusive(')').peekable();
+        let is_part = |part: &str| {
+            let (letter, rest) = part.split_at_checked(1).unwrap_or_default();
+            let inner = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+            letter.bytes().all(|byte| byte.is_ascii_lowercase()) && inner.is_some_and(id)
+        };
+        parts.peek().is_some() && parts.all(is_part)
+    };
+    for is_session in [&lettered as &dyn Fn(&str) -> bool, &id] {
+        let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+        let found = ends.windows(2).rev().find(|pair| {
+            let inner = path[pair[0] + 1..pair[1]].strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+            let rest = &path[pair[1] + 1..];
+            let page = rest[..rest.find('?').unwrap_or(rest.len())].rfind(".aspx");
+            inner.is_some_and(is_session) && page.is_some_and(|at| at > 0)
+        });
+        if let Some(&[begin, end]) = found.and_then(|pair| <&[usize; 2]>::try_from(pair).ok()) {
+            path.replace_range(begin + 1..=end, "");
+        }
+    }
+    path
+}
+
+/// Length of a session id of some kind at the beginning of a text.
+type SessionId<'a> = &'a dyn Fn(&str) -> Option<usize>;
+
+/// Takes session ids out of a query: of each kind the last one.
+fn without_query_session(mut query: String) -> String {
+    let alphanumeric = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let value = |text: &str| text.bytes().take_while(|&byte| byte != b'&').count();
+    let plain = move |name: &'static str| {
+        move |text: &str| {
+            let rest = &text[strip(text, name)?..];
+            (alphanumeric(rest) == 32).then_some(name.len() + 32)
+        }
+    };
+    let asp = |text: &str| {
+        let name = strip(text, "aspsessionid")?;
+        let rest = text.get(name + 8..).filter(|_| letters(&text[name..]) == 8)?;
+        let rest = rest.strip_prefix('=')?;
+        (letters(rest) == 24 && alphanumeric(rest) == 24).then_some(name + 8 + 1 + 24)
+    };
+    let cfid = |text: &str| {
+        let id = strip(text, "cfid=")?;
+        let token = id + value(&text[id..]);
+        let end = token + strip(&text[token..], "&cftoken=")?;
+        let length = value(&text[end..]);
+        (token > id && length > 0).then_some(end + length)
+    };
+    let kinds: [SessionId<'_>; 5] = [&plain("jsessionid="), &plain("phpsessid="), &plain("sid="), &asp, &cfid];
+    for length in kinds {
+        let found = (0..query.len()).rev().filter_map(|at| Some((at, at + length(query.get(at..)?)?)));
+        let ends_well = |end: usize| end == query.len() || query.as_bytes()[end] == b'&';
+        if let Some((begin, end)) = found.into_iter().find(|&(_, end)| ends_well(end)) {
+            query.replace_range(begin..(end + 1).min(query.len()), "");
+        }
+    }
+    query
+}
+
+/// Length of a name at the beginning of a text, in any case.
+fn strip(text: &str, name: &str) -> Option<usize> {
+    text.get(..name.len()).filter(|begin| begin.eq_ignore_ascii_case(name)).map(str::len)
+}
+
+/// Parameters by name, then value; one without a value comes before one with it.
+fn ordered(query: &str) -> String {
+    let mut parameters: Vec<(&str, Option<&str>)> = query
+        .split('&')
+        .map(|parameter| parameter.split_once('=').map_or((parameter, None), |(x, y)| (x, Some(y))))
+        .collect();
+    parameters.sort_unstable();
+    let words: Vec<String> = parameters
+        .into_iter()
+        .map(|(name, value)| value.map_or(name.into(), |value| format!("{name}={value}")))
+        .collect();
+    words.join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(url: &str) -> String {
+        surt_key(&CanonicalUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn keys_are_those_of_capture_indexes() {
+        // What surt 0.3.1 prints.
+        for (url, expected) in [
+            ("http://www.example.com/a?b=c", "com,example)/a?b=c"),
+            ("http://www2.example.com/", "com,example)/"),
+            ("http://wwwx.example.com/", "com,example,wwwx)/"),
+            ("https://example.com:8080/", "com,example:8080)/"),
+            ("http://localhost", "localhost)/"),
+            ("http://192.0.2.1/a", "1,2,0,192)/a"),
+            ("http://example.com/A//b/", "com,example)/a/b"),
+            ("http://example.com/a%252Fb%20c", "com,example)/a/b%20c"),
+            ("http://example.com/%E4%bd", "com,example)/%e4%bd"),
+            ("http://example.com/?d=e&b=c&b&a", "com,example)/?a&b&b=c&d=e"),
+            ("http://example.com/?", "com,example)/"),
+            ("http://example.com/x?a=1&PHPSESSID=0123456789abcdef0123456789abcdef&b=2", "com,example)/x?a=1&b=2"),
+            ("http://example.com/x?sid=0123456789abcdef0123456789abcdef", "com,example)/x"),
+            (
+                "http://example.com/x?sid=0123456789abcdef0123456789abcdef0",
+                "com,example)/x?sid=0123456789abcdef0123456789abcdef0",
+            ),
+            ("http://example.com/x?ASPSESSIONIDabcdefgh=ABCDEFGHIJKLMNOPQRSTUVWX&y=1", "com,example)/x?y=1"),
+            ("http://example.com/x?cfid=17&cftoken=abc&y=1", "com,example)/x?y=1"),
+            ("http://example.com/(abcdefghij0123456789klmn)/x.aspx?y", "com,example)/x.aspx?y"),
+            ("http://example.com/a/(S(abcdefghij0123456789klmn))/x.aspx", "com,example)/a/x.aspx"),
+        ] {
+            assert_eq!(key(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_surt_prefix_is_what_heritrix_compares() {
+        for (url, prefix) in [
+            ("http://www.example.com/docs/", "http://(com,example,www,)/docs/"),
+            ("https://example.com:8080/Docs/", "http://(com,example,:8080)/docs/"),
+            ("http://10.0.0.1/a?B", "http://(10.0.0.1)/a?b"),
+        ] {
+            assert_eq!(surt_prefix(&CanonicalUrl::parse(url).unwrap()), prefix);
+        }
+    }
+}

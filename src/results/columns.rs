@@ -1,0 +1,96 @@
+//! What the ids in tables name: pages, by their own id or as the smallest of a set, or hosts.
+
+use std::collections::BTreeMap;
+
+use super::Run;
+use crate::error::{Error, Result};
+use crate::storage::table::{Column, Table, decode_columns};
+
+/// The tables with ids of pages, or of sets of pages by the smallest of them, and the columns with these. Both jobs with a table
+/// `pairs` have the same columns in it.
+pub const OF_PAGES: [(&str, &[&str]); 12] = [
+    ("pages", &["doc_id"]),
+    ("links", &["src", "dst"]),
+    ("pairs", &["a", "b"]),
+    ("clusters", &["cluster", "doc_id"]),
+    ("link_summary", &["src_cluster", "dst_cluster"]),
+    ("collections", &["similar_cluster", "collection", "root"]),
+    ("members", &["similar_cluster", "collection", "cluster", "doc_id"]),
+    ("avoid", &["doc_id", "keep_doc_id"]),
+    ("revisits", &["doc_id"]),
+    ("signatures", &["doc_id"]),
+    ("fprint_docid", &["doc_id"]),
+    ("duplicates", &["doc_id", "cluster", "multiset"]),
+];
+
+/// As [`OF_PAGES`], for ids of hosts.
+const OF_HOSTS: [(&str, &[&str]); 2] = [("hosts", &["host_id"]), ("server_pairs", &["a", "b"])];
+
+/// What an id names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A page, or a set of pages by its smallest one: `pages.doc_id`.
+    Page,
+    /// A host: `hosts.host_id`.
+    Host,
+}
+
+/// What the ids of a column name; `None` for columns of other values and for hashes of content.
+pub fn named(table: &str, column: &str) -> Option<Named> {
+    let is_in = |tables: &[(&str, &[&str])]| tables.iter().any(|of| of.0 == table && of.1.contains(&column));
+    match is_in(&OF_PAGES) {
+        true => Some(Named::Page),
+        false => is_in(&OF_HOSTS).then_some(Named::Host),
+    }
+}
+
+/// Names of the pages and hosts of a run.
+///
+/// # Cost
+/// All URLs in memory.
+pub struct Names {
+    pages: Table,
+    hosts: BTreeMap<u64, String>,
+}
+
+impl Names {
+    /// Reads them from the tables `pages`, or `duplicates` of a study, and `hosts`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the result has no such table; those of [`Run::table`].
+    pub fn of(run: &Run) -> Result<Names> {
+        let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
+        let table = table
+            .ok_or_else(|| Error::Usage(format!("{}: has no table of pages, so its ids have no URLs", run.folder)))?;
+        let pages = columns_of(run, table, &["doc_id", "url"])?;
+        let mut hosts = BTreeMap::new();
+        let of_hosts = columns_of(run, "hosts", &["host_id", "host"])?;
+        if !of_hosts.columns.is_empty() {
+            hosts.extend(of_hosts.u64("host_id")?.iter().copied().zip(of_hosts.text("host")?.iter().cloned()));
+        }
+        Ok(Names { pages, hosts })
+    }
+
+    /// A column of ids with names in their place; ids that nothing has stay, as text.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a table lacks a column.
+    pub fn instead_of(&self, ids: &[u64], named: Named) -> Result<Column> {
+        let (doc_ids, urls) = (self.pages.u64("doc_id")?, self.pages.text("url")?);
+        let name = |id: &u64| match named {
+            Named::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].clone()),
+            Named::Host => self.hosts.get(id).cloned(),
+        };
+        Ok(Column::Text(ids.iter().map(|id| name(id).unwrap_or_else(|| id.to_string())).collect()))
+    }
+}
+
+/// Some columns of a table; a table without columns if the run does not have it.
+fn columns_of(run: &Run, table: &str, columns: &[&str]) -> Result<Table> {
+    let mut all = Table::default();
+    for file in run.manifest.table(table) {
+        let bytes = run.manifest.read_file(&run.folder, file)?;
+        all.append(decode_columns(&file.path, bytes, |name| columns.contains(&name))?)?;
+    }
+    Ok(all)
+}

@@ -1,0 +1,263 @@
+//! Rows dealt out to buckets by one worker, then read by all workers of its process: in memory and, beyond an allowance, on
+//! the local disk.
+//!
+//! [`super::spill::Buckets`] gives its buckets away one by one, and their memory with them. Here all rows stay until the arena
+//! goes, and reading takes no more than a shared reference. That lets them lie in few long arrays on huge pages, because
+//! mapping the memory of a row for the first time costs more than copying the row; and lets workers of a process read each
+//! other's rows where they lie, instead of sending them.
+//!
+//! Rows of a bucket gather in a *lot*, which stays in the core's cache, and are copied to the bucket's block once the lot is
+//! full: some hundred places in memory that are written row by row in turn are more than a core follows.
+
+use bytemuck::Pod;
+
+use super::spill::{Disk, Extent, SpillFile};
+use crate::error::Result;
+use crate::huge::HugeArray;
+
+/// Rows of a lot.
+const LOT: usize = 64;
+
+/// Rows of a block: whole lots.
+const BLOCK: usize = 16 * LOT;
+
+/// Bytes of a long array; only what is written of it takes memory.
+const SLAB_BYTES: usize = 64 << 20;
+
+/// Rows by bucket, in memory and on disk.
+pub struct BucketArena<T> {
+    /// A lot for each bucket, one after the other.
+    lots: Vec<T>,
+    buckets: Vec<Bucket>,
+    slabs: Vec<HugeArray<T>>,
+    /// Blocks that were ever used, and those of them that are free again.
+    known_blocks: usize,
+    free: Vec<u32>,
+    most_blocks: usize,
+    /// The bucket to be written to disk next.
+    next: usize,
+    file: SpillFile,
+}
+
+#[derive(Clone, Default)]
+struct Bucket {
+    spilled: Vec<Extent>,
+    blocks: Vec<u32>,
+    /// Rows in the last block.
+    of_last: usize,
+    /// Rows in the lot.
+    of_lot: usize,
+}
+
+impl Bucket {
+    fn has_room(&self) -> bool {
+        !self.blocks.is_empty() && self.of_last < BLOCK
+    }
+
+    fn full_blocks(&self) -> usize {
+        self.blocks.len() - usize::from(self.has_room())
+    }
+}
+
+impl<T: Pod> BucketArena<T> {
+    /// Makes `count` empty buckets that hold up to `allowed_bytes` in memory, but no fewer than [`BucketArena::least_bytes`].
+    pub fn new(count: usize, allowed_bytes: u64, disk: &Disk) -> BucketArena<T> {
+        let blocks = usize::try_from(allowed_bytes).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
+        BucketArena {
+            lots: vec![T::zeroed(); count * LOT],
+            buckets: vec![Bucket::default(); count],
+            slabs: Vec::new(),
+            known_blocks: 0,
+            free: Vec::new(),
+            most_blocks: blocks.clamp(count, u32::MAX as usize),
+            next: 0,
+            file: SpillFile::new(disk),
+        }
+    }
+
+    /// Bytes that so many buckets take once each has rows: a lot and a block.
+    pub fn least_bytes(count: usize) -> u64 {
+        (count * (LOT + BLOCK) * size_of::<T>()) as u64
+    }
+
+    /// Adds rows to the buckets that `bucket` names.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::NoMemory`]; [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or
+    /// [`crate::error::Error::Storage`] when the disk does not take what memory does not.
+    pub fn lay(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
+        for row in rows {
+            let number = bucket(row);
+            let of_lot = &mut self.buckets[number].of_lot;
+            self.lots[number * LOT + *of_lot] = *row;
+            *of_lot += 1;
+            if *of_lot == LOT {
+                self.put_away(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a full lot to a block.
+    fn put_away(&mut self, number: usize) -> Result<()> {
+        if !self.buckets[number].has_room() {
+            let block = self.free_block()?;
+            self.buckets[number].blocks.push(block);
+            self.buckets[number].of_last = 0;
+        }
+        let bucket = &mut self.buckets[number];
+        let (slab, start) = place::<T>(bucket.blocks[bucket.blocks.len() - 1]);
+        let to = &mut self.slabs[slab][start + bucket.of_last..][..LOT];
+        to.copy_from_slice(&self.lots[number * LOT..][..LOT]);
+        bucket.of_last += LOT;
+        bucket.of_lot = 0;
+        Ok(())
+    }
+
+    fn free_block(&mut self) -> Result<u32> {
+        if self.free.is_empty() && self.known_blocks == self.most_blocks {
+            self.spill()?;
+        }
+        if let Some(block) = self.free.pop() {
+            return Ok(block);
+        }
+        if self.known_blocks == self.slabs.len() * blocks_of_slab::<T>() {
+            self.slabs.push(HugeArray::zeroed(blocks_of_slab::<T>() * BLOCK)?);
+        }
+        self.known_blocks += 1;
+        Ok(self.known_blocks as u32 - 1)
+    }
+
+    /// Writes full blocks to disk, bucket by bucket in turn, until an eighth of all is free. Buckets are as many as blocks at
+    /// most and the one that asks has no room, so at least one block is full.
+    fn spill(&mut self) -> Result<()> {
+        let mut gathered: Vec<T> = Vec::new();
+        for _ in 0..self.buckets.len() {
+            let bucket = &mut self.buckets[self.next];
+            self.next = (self.next + 1) % self.lots.len().div_ceil(LOT);
+            let full = bucket.full_blocks();
+            if full == 0 {
+                continue;
+            }
+            gathered.clear();
+            for block in bucket.blocks.drain(..full) {
+                let (slab, start) = place::<T>(block);
+                gathered.extend_from_slice(&self.slabs[slab][start..start + BLOCK]);
+                self.free.push(block);
+            }
+            bucket.spilled.push(self.file.append(bytemuck::cast_slice(&gathered))?);
+            if self.free.len() > self.most_blocks / 8 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the rows of a bucket to `take`, some at a time and in no particular order; those on disk are read into `room`.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] if the disk fails.
+    pub fn read(&self, number: usize, room: &mut Vec<T>, mut take: impl FnMut(&[T])) -> Result<()> {
+        let bucket = &self.buckets[number];
+        for extent in &bucket.spilled {
+            room.clear();
+            self.file.read(*extent, room)?;
+            take(room);
+        }
+        for (at, block) in (1..).zip(&bucket.blocks) {
+            let (slab, start) = place::<T>(*block);
+            let rows = if at == bucket.blocks.len() { bucket.of_last } else { BLOCK };
+            take(&self.slabs[slab][start..start + rows]);
+        }
+        take(&self.lots[number * LOT..][..bucket.of_lot]);
+        Ok(())
+    }
+
+    /// Forgets the rows of a bucket; their memory is for others.
+    pub fn empty(&mut self, number: usize) {
+        let bucket = std::mem::take(&mut self.buckets[number]);
+        self.free.extend(bucket.blocks);
+    }
+
+    /// Number of buckets.
+    pub fn count(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Bytes of rows that are held in memory, beyond the lots.
+    pub fn held_bytes(&self) -> u64 {
+        ((self.known_blocks - self.free.len()) * BLOCK * size_of::<T>()) as u64
+    }
+
+    /// Bytes written to disk so far.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.written_bytes()
+    }
+}
+
+const fn blocks_of_slab<T>() -> usize {
+    SLAB_BYTES / (BLOCK * size_of::<T>())
+}
+
+/// The slab of a block, and where in it the block begins.
+fn place<T>(block: u32) -> (usize, usize) {
+    let (slab, at) = (block as usize / blocks_of_slab::<T>(), block as usize % blocks_of_slab::<T>());
+    (slab, at * BLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rows_of(arena: &BucketArena<u64>, bucket: usize) -> Vec<u64> {
+        let mut rows = Vec::new();
+        arena.read(bucket, &mut vec![9], |some| rows.extend_from_slice(some)).unwrap();
+        rows.sort_unstable();
+        rows
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn buckets_have_the_rows_laid_in_them_whatever_is_spilled_and_forgotten(
+            seed: u64, count in 1usize..6, laid in 0u64..60_000, allowed in 0u64..600_000
+        ) {
+            let mut arena = BucketArena::<u64>::new(count, allowed, &Disk::new(&std::env::temp_dir(), 0));
+            let bucket = |row: &u64| (seed.wrapping_mul((row * row) | 1) >> 40) as usize % count;
+            let rows: Vec<u64> = (0..laid).collect();
+            let of = |number: usize, rows: &[u64]| -> Vec<u64> {
+                rows.iter().copied().filter(|row| bucket(row) == number).collect()
+            };
+            for some in rows.chunks(777) {
+                arena.lay(some, bucket).unwrap();
+            }
+            prop_assert!(arena.held_bytes() <= allowed.max(BucketArena::<u64>::least_bytes(count)));
+            prop_assert!(laid * 8 <= allowed + BucketArena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
+            for number in 0..count {
+                prop_assert_eq!(rows_of(&arena, number), of(number, &rows));
+            }
+            // What is forgotten makes room, and what is laid down then is all there is.
+            for number in (0..count).step_by(2) {
+                arena.empty(number);
+                prop_assert!(rows_of(&arena, number).is_empty());
+            }
+            let more: Vec<u64> = (laid..laid + 5000).collect();
+            arena.lay(&more, bucket).unwrap();
+            for number in 0..count {
+                let kept = if number % 2 == 0 { &[][..] } else { &rows };
+                prop_assert_eq!(rows_of(&arena, number), [of(number, kept), of(number, &more)].concat());
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_needed_and_not_there_is_named() {
+        let nowhere = Disk::new(std::path::Path::new("/nowhere/at/all"), 0);
+        let mut arena = BucketArena::<u64>::new(1, 0, &nowhere);
+        let refused = arena.lay(&[1; 3 * BLOCK], |_| 0).unwrap_err();
+        assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
+    }
+}
