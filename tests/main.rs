@@ -57,6 +57,8 @@ mod recipes;
 
 // PDF and PostScript documents are pages like others, within bounds.
 mod printed;
+// Other programs read the tables of a result and lose nothing.
+mod readers;
 
 // Who may take part in a run, what the primitives of the engine move, and how runs end.
 mod rendezvous;

@@ -24,7 +24,7 @@
 //!    copies are one similar cluster;
 //! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
 //!    ([`super::pieces::join_pieces`]), and mirrors are found again;
-//! 4. *things*: what a host carries beside each other is taken apart ([`super::separate`]);
+//! 4. *things*: what a host carries beside each other is taken apart (`separate`);
 //! 5. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
 //!    ([`verified`]);
 //! 6. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).

@@ -18,10 +18,10 @@ use crate::pages::warc::segments::{Segment, join};
 use crate::storage::location::{seen_from_anywhere, working_folder};
 use crate::storage::table::Table;
 
-/// The table `pages` of a run, in memory, which of its rows have their content from another record, the folder that the run
-/// was started in, and which rows have their content in segments.
+/// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
+/// and the folder that the run was started in.
 #[derive(Debug)]
-pub struct Pages(pub Table, BTreeMap<usize, Record>, String, BTreeMap<usize, Vec<Place>>);
+pub struct Pages(pub Table, BTreeMap<usize, Record>, BTreeMap<usize, Vec<Place>>, String);
 
 /// Where a record is: name of the input, and offset.
 type Place = (String, u64);
@@ -53,7 +53,7 @@ impl Pages {
     /// # Errors
     /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
-        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), run.manifest.started_in.clone(), BTreeMap::new());
+        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         let revisits = run.table("revisits")?;
         if revisits.rows() > 0 {
             let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
@@ -70,7 +70,7 @@ impl Pages {
             // By page and number, as they are sorted.
             for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
                 let Some(row) = pages.row(*doc_id)? else { continue };
-                pages.3.entry(row).or_default().push((sources[number].clone(), offsets[number]));
+                pages.2.entry(row).or_default().push((sources[number].clone(), offsets[number]));
             }
         }
         Ok(pages)
@@ -114,14 +114,14 @@ impl Pages {
             body_bytes: self.0.u64("body_bytes")?,
             text_bytes: self.0.u64("text_bytes")?,
             exact: self.0.u64("exact")?,
-            started_in: &self.2,
+            started_in: &self.3,
         };
         let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
         let record = |&row: &usize| {
             let of_row = || Record { source: sources[row].clone(), offset: offsets[row], url: all.urls[row].clone() };
             (self.1.get(&row).cloned().unwrap_or_else(of_row), row)
         };
-        let in_segments = |row: &&usize| self.3.contains_key(row);
+        let in_segments = |row: &&usize| self.2.contains_key(row);
         let mut records: Vec<(Record, usize)> = rows.iter().filter(|row| !in_segments(row)).map(record).collect();
         records.sort_unstable();
         records.dedup();
@@ -133,8 +133,8 @@ impl Pages {
         joined.sort_unstable();
         joined.dedup();
         for (first, row) in joined {
-            let others = &self.3[&row];
-            let found = all.read_segments(&first, others, input)?;
+            let others = &self.2[&row];
+            let found = read_segments(&first, others, input)?;
             let taken = match found {
                 Some(page) => all.take_if_same(row, page, &mut extractor, take)?,
                 None => false,
@@ -213,24 +213,6 @@ impl Rows<'_> {
         }
     }
 
-    /// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
-    fn read_segments(&self, first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
-        let mut segments = Vec::with_capacity(1 + others.len());
-        let mut origin = None;
-        let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
-        for ((name, offset), number) in places.zip(1..) {
-            let mut found = None;
-            self.open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
-                found = found.take().or(Segment::pick(read, offset, number, origin));
-                Ok(())
-            })?;
-            let Some(segment) = found else { return Ok(None) };
-            origin = Some(segment.origin);
-            segments.push(segment);
-        }
-        Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
-    }
-
     /// Passes on a page whose record is in segments, if it is that of the row.
     fn take_if_same(
         &self,
@@ -260,4 +242,22 @@ impl Rows<'_> {
 fn changed(name: &str, offset: u64, url: &str) -> Error {
     let what = format!("at offset {offset} is not {url} as the run read it; the input has changed since, so run again");
     Error::input(name, what)
+}
+
+/// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
+fn read_segments(first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
+    let mut segments = Vec::with_capacity(1 + others.len());
+    let mut origin = None;
+    let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
+    for ((name, offset), number) in places.zip(1..) {
+        let mut found = None;
+        Again::open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
+            found = found.take().or(Segment::pick(read, offset, number, origin));
+            Ok(())
+        })?;
+        let Some(segment) = found else { return Ok(None) };
+        origin = Some(segment.origin);
+        segments.push(segment);
+    }
+    Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
 }

@@ -2,7 +2,7 @@
 //!
 //! A run has many partitions, so that many workers share the work, and most tables of most crawls would be dozens of files of
 //! a few kilobytes. So the partitions of a table are put together, from the first on, while the file stays below
-//! [`FILE_BYTES`]. How large a partition will be is computed from its rows alone, so the files are the same at any number
+//! 64 MB, about. How large a partition will be is computed from its rows alone, so the files are the same at any number
 //! of workers.
 //!
 //! # Memory

@@ -1,0 +1,22 @@
+use std::process::Command;
+
+use crate::support::program::{said, succeed};
+
+/// Needs `pip install pandas pyarrow polars duckdb`, in the Python that PYTHON names or `python3`.
+#[test]
+fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_of_an_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", "synth://?pages=400&seed=5", "--output", &out, "--set", "output.fprint_docid=true"]);
+    let python = std::env::var("PYTHON").unwrap_or("python3".into());
+    let readers = ["scripts/formats/readers.py", &out, env!("CARGO_BIN_EXE_webtwin")];
+    let Ok(output) = Command::new(python).args(readers).output() else {
+        println!("skipped: no Python");
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stdout);
+    match output.status.code() {
+        Some(77) => println!("{told}"),
+        code => assert_eq!(code, Some(0), "{told}{}", said(&output)),
+    }
+}
