@@ -134,7 +134,7 @@ impl Pages {
         joined.dedup();
         for (first, row) in joined {
             let others = &self.2[&row];
-            let found = read_segments(&first, others, input)?;
+            let found = all.read_segments(&first, others, input)?;
             let taken = match found {
                 Some(page) => all.take_if_same(row, page, &mut extractor, take)?,
                 None => false,
@@ -213,6 +213,24 @@ impl Rows<'_> {
         }
     }
 
+    /// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
+    fn read_segments(&self, first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
+        let mut segments = Vec::with_capacity(1 + others.len());
+        let mut origin = None;
+        let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
+        for ((name, offset), number) in places.zip(1..) {
+            let mut found = None;
+            self.open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
+                found = found.take().or(Segment::pick(read, offset, number, origin));
+                Ok(())
+            })?;
+            let Some(segment) = found else { return Ok(None) };
+            origin = Some(segment.origin);
+            segments.push(segment);
+        }
+        Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
+    }
+
     /// Passes on a page whose record is in segments, if it is that of the row.
     fn take_if_same(
         &self,
@@ -242,22 +260,4 @@ impl Rows<'_> {
 fn changed(name: &str, offset: u64, url: &str) -> Error {
     let what = format!("at offset {offset} is not {url} as the run read it; the input has changed since, so run again");
     Error::input(name, what)
-}
-
-/// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
-fn read_segments(first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
-    let mut segments = Vec::with_capacity(1 + others.len());
-    let mut origin = None;
-    let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
-    for ((name, offset), number) in places.zip(1..) {
-        let mut found = None;
-        Again::open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
-            found = found.take().or(Segment::pick(read, offset, number, origin));
-            Ok(())
-        })?;
-        let Some(segment) = found else { return Ok(None) };
-        origin = Some(segment.origin);
-        segments.push(segment);
-    }
-    Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
 }
