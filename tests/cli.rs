@@ -366,3 +366,19 @@ fn plan_predicts_the_chunks_of_a_run_from_a_part_of_its_input() {
     assert!((3000..5000).contains(&plan["expected"]["pages"].as_u64().unwrap()), "{plan}");
     assert!(plan["counting"].as_str().unwrap().starts_with("sort-based: the "), "{plan}");
 }
+
+#[test]
+fn the_memory_that_a_refusal_asks_for_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out").to_str().unwrap().to_string();
+    let run = |bytes: &str| {
+        let set = format!("effort.memory_bytes={bytes}");
+        webtwin(&["run", "--input", "synth://?pages=3000&seed=1", "--output", &output, "--set", &set]).output().unwrap()
+    };
+    let refused = run("38000000");
+    assert_eq!(refused.status.code(), Some(9), "{}", said(&refused));
+    let text = said(&refused);
+    let enough = text.split("set effort.memory_bytes to ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let end = run(enough);
+    assert!(end.status.success(), "{enough}: {}", said(&end));
+}

@@ -73,7 +73,7 @@ pub struct ReplicaTables {
 /// `floors[item]` is the offset from which the records of a work item are true.
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    memory_estimate::hold_against_bound(net, "pages and chunks", MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
+    memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;

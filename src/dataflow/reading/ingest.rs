@@ -112,8 +112,10 @@ fn hold_shelf_against_bound(
     if allowed_bytes == 0 || held.peak_bytes_of(workers) <= allowed_bytes {
         return Ok(());
     }
-    let needed_bytes = held.times(items.div_ceil(net.peers()).max(done), done).peak_bytes_of(workers);
-    Err(too_little("pages and chunks".into(), needed_bytes, allowed_bytes))
+    let all = held.times(workers * items.div_ceil(net.peers()).max(done), done);
+    // A tenth more: other items may hold more than those read so far.
+    let needed_bytes = all.peak_bytes().max(all.least_bytes(workers)) / 10 * 11;
+    Err(too_little("pages and chunks, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 
 /// Turns what is found in the input into what lies on the shelf.
