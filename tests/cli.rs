@@ -322,6 +322,38 @@ fn check_prints_a_job_that_resolves_to_itself() {
 }
 
 #[test]
+fn every_command_of_the_help_has_a_manual_page_and_is_completed() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    succeed(&["manual", pages.to_str().unwrap()]);
+    let read = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap();
+    let help = succeed(&["--help"]);
+    let listed = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    // Longer descriptions go on in lines that begin further right.
+    let commands: Vec<&str> = listed
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.contains(&"run") && commands.contains(&"dedup"), "{commands:?}");
+    for command in &commands {
+        assert!(read(&format!("webtwin-{command}.1")).contains(&format!("webtwin\\-{command}")), "{command}");
+        assert!(read("webtwin.1").contains(&format!("webtwin\\-{command}(1)")), "{command}");
+    }
+    assert!(read("webtwin-hamming-build.1").contains("\\-\\-input"));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = succeed(&["completions", shell]);
+        for command in &commands {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+    assert!(!pages.join("webtwin-print-text.1").exists(), "the helper process is not for people");
+    let file = pages.join("webtwin.1/below");
+    fail(&["manual", file.to_str().unwrap()], 8);
+}
+
+#[test]
 fn plan_predicts_the_chunks_of_a_run_from_a_part_of_its_input() {
     let plan: serde_json::Value =
         serde_json::from_str(&succeed(&["plan", "--input", "synth://?pages=4000&seed=3", "--json"])).unwrap();

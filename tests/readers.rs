@@ -20,3 +20,20 @@ fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_
         code => assert_eq!(code, Some(0), "{told}{}", said(&output)),
     }
 }
+
+/// The package of `python/`, whose tests skip what needs a module that is not there.
+#[test]
+fn the_python_package_sees_what_show_prints() {
+    let python = std::env::var("PYTHON").unwrap_or("python3".into());
+    let mut tests = Command::new(python);
+    tests.args(["-m", "unittest", "discover", "--verbose", "python/tests"]);
+    tests
+        .envs([("PYTHONPATH", "python"), ("WEBTWIN", env!("CARGO_BIN_EXE_webtwin"))])
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    let Ok(output) = tests.output() else {
+        println!("skipped: no Python");
+        return;
+    };
+    assert!(output.status.success(), "{}", said(&output));
+    println!("{}", said(&output));
+}

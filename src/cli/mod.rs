@@ -7,6 +7,7 @@ mod dedup;
 mod evaluate;
 mod explain;
 mod hamming;
+mod manual;
 mod plan;
 mod print_text;
 mod progress;
@@ -92,6 +93,9 @@ enum Command {
     Reproduce(reproduce::Args),
     /// Prints completions for a shell
     Completions(completions::Args),
+    /// Writes manual pages, for packages
+    #[command(hide = true)]
+    Manual(manual::Args),
     /// Turns a document on stdin into text: the helper process of the other commands
     #[command(name = helper::COMMAND, hide = true)]
     PrintText(print_text::Args),
@@ -241,6 +245,7 @@ fn run(command: Command) -> Result<()> {
         Command::Restore(args) => archive::restore(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::Completions(args) => completions::run(args),
+        Command::Manual(args) => manual::run(args),
         Command::PrintText(args) => print_text::run(args),
     }
 }
