@@ -3,7 +3,8 @@
 
     check.py RUN [--heritrix CLASSPATH]
 
-All crawled URLs go through each: those of the avoid list must be denied, all others pass. It needs pyarrow; Scrapy (with the
+All crawled URLs go through each: those of the avoid list must be denied, all others pass. Long lists of regular expressions, which
+are tried one by one, get every n-th URL only. It needs pyarrow; Scrapy (with the
 middleware, and LinkExtractor), node (Browsertrix' regular expressions are JavaScript's), java (Nutch's are Java's, first match
 decides) and Heritrix' webarchive-commons with its dependencies on a class path are used where they are.
 """
@@ -52,17 +53,19 @@ def main():
     urls, avoid = sorted(column("pages", "url")), set(column("avoid", "url"))
     failed = False
 
-    def told(tool, denied):
+    def told(tool, denied, asked=urls):
         nonlocal failed
-        denied = set(denied)
-        missed, hit = len(avoid - denied), len(denied - avoid)
-        print(f"{tool}: denies {len(denied & avoid)} of {len(avoid)} to skip, and {hit} of {len(urls) - len(avoid)} others")
+        denied, to_skip = set(denied), avoid.intersection(asked)
+        missed, hit = len(to_skip - denied), len(denied - to_skip)
+        print(f"{tool}: denies {len(denied & to_skip)} of {len(to_skip)} to skip, and {hit} of {len(asked) - len(to_skip)} others")
         failed |= bool(missed or hit)
 
     def lines(name):
         with open(os.path.join(exports, name), encoding="utf-8") as file:
             return [line.rstrip("\n") for line in file]
 
+    # Some ten million tries of a regular expression.
+    some = urls[:: 1 + len(urls) * len(lines("scrapy-deny.txt")) // 10_000_000]
     prefixes, whole = tuple(lines("prefixes.txt")), set(lines("urls.txt"))
     told("prefixes.txt and urls.txt", [url for url in urls if url in whole or (prefixes and url.startswith(prefixes))])
 
@@ -74,21 +77,19 @@ def main():
 
         copies = CopiesToSkip(exports)
         told("scrapy_webtwin.py", [url for url in urls if url in copies])
-        if len(avoid) <= 3000:
-            extractor = LinkExtractor(deny=lines("scrapy-deny.txt"), deny_extensions=[])
-            body = "".join("<a href='%s'>x</a>" % url.replace("&", "&amp;").replace("'", "&#39;") for url in urls)
-            page = HtmlResponse("http://none.example/", body=body.encode(), encoding="utf-8")
-            passed = {link.url for link in extractor.extract_links(page)}
-            told("scrapy-deny.txt", [url for url in urls if url not in passed])
-        else:
-            print("scrapy-deny.txt: not tried, it is long; use the middleware")
+        extractor = LinkExtractor(deny=lines("scrapy-deny.txt"), deny_extensions=[])
+        body = "".join("<a href='%s'>x</a>" % url.replace("&", "&amp;").replace("'", "&#39;") for url in some)
+        page = HtmlResponse("http://none.example/", body=body.encode(), encoding="utf-8")
+        passed = {link.url for link in extractor.extract_links(page)}
+        told("scrapy-deny.txt", [url for url in some if url not in passed], some)
     else:
         print("Scrapy is not here")
 
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "urls.txt")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(url + "\n" for url in urls)
+        path, path_of_some = os.path.join(folder, "urls.txt"), os.path.join(folder, "some.txt")
+        for name, written in [(path, urls), (path_of_some, some)]:
+            with open(name, "w", encoding="utf-8") as file:
+                file.writelines(url + "\n" for url in written)
 
         def run(command):
             return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout.split("\n")[:-1]
@@ -99,14 +100,15 @@ def main():
             rules = [line[5:-1].replace("''", "'") for line in lines("browsertrix.yaml") if line.startswith("  - '")]
             with open(os.path.join(folder, "rules.json"), "w", encoding="utf-8") as file:
                 json.dump(rules, file)
-            told("browsertrix.yaml", run(["node", "-e", NODE, os.path.join(folder, "rules.json"), path]))
+            told("browsertrix.yaml", run(["node", "-e", NODE, os.path.join(folder, "rules.json"), path_of_some]), some)
         else:
             print("node is not here")
         if shutil.which("javac"):
             with open(os.path.join(folder, "Nutch.java"), "w", encoding="utf-8") as file:
                 file.write(NUTCH)
             run(["javac", "-d", folder, os.path.join(folder, "Nutch.java")])
-            told("regex-urlfilter.txt", run(["java", "-cp", folder, "Nutch", os.path.join(exports, "regex-urlfilter.txt"), path]))
+            rules = os.path.join(exports, "regex-urlfilter.txt")
+            told("regex-urlfilter.txt", run(["java", "-cp", folder, "Nutch", rules, path_of_some]), some)
         else:
             print("javac is not here")
         if asked.heritrix and shutil.which("javac"):
