@@ -138,9 +138,9 @@ proptest! {
     #[test]
     fn growth_over_all_workers_equals_that_in_one_place(
         pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, single_site: bool,
-        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
+        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]), min_size in 1u32..3,
     ) {
-        let clusters = Clusters { merge, single_site, min_size: 2, min_hosts: 1, attach: Attach::None };
+        let clusters = Clusters { merge, single_site, min_size, min_hosts: 1, attach: Attach::None };
         let overlap = Overlap { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {

@@ -8,7 +8,8 @@
 //! TCG, every collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links
 //! to its page of Rj. Pages and collections are matched one to one, those with more links first ([`super::matching`]),
 //! then those on one host. Unmatched pages found collections of their own if the condition allows collections to differ
-//! (`Extended`), and break the merge if it does not (`Exact`). Each cluster found is then checked against Definition 5
+//! (`Extended`), and break the merge if it does not (`Exact`). With `clusters.min_size = 1` a trivial cluster that nothing
+//! joins is a similar cluster of collections of one page (Figure 3c). Each cluster found is then checked against Definition 5
 //! ([`super::collection`]).
 //!
 //! # Cost
@@ -256,7 +257,10 @@ pub fn similar_clusters(
         links_from_elsewhere[link.1 as usize] += 1;
     }
     let mut pages: Vec<ClusterPage> = (0..labels.len() as Page)
-        .filter(|&page| merged[component_of(page)] > 1)
+        .filter(|&page| {
+            let alone = settings.min_size == 1 && pages_of[labels[page as usize]] > 1;
+            merged[component_of(page)] > 1 || alone
+        })
         .map(|page| ClusterPage {
             component: component_of(page),
             cluster: labels[page as usize],

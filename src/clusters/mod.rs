@@ -14,8 +14,8 @@
 //! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and
 //!   none in another. Every cluster is checked against Definition 5; what fails is taken out and counted.
 //! - Definitions 3 and 7: identical collections count as similar ones here; they are not told apart.
-//! - A trivial cluster that nothing joins is a similar cluster of collections of one page in the paper (Figure 3c). Here it
-//!   stays a trivial cluster: a similar cluster has merged at least two.
+//! - A trivial cluster that nothing joins is a similar cluster of collections of one page in the paper (Figure 3c). Here it is
+//!   one with `clusters.min_size = 1` only, under the paper's own merge conditions.
 
 pub mod collection;
 pub mod growth;

@@ -274,9 +274,9 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
     let web = Web::default().site("pQrs", "pQ Qr rs").site("pTrs", "pT Tr rs");
     assert!(!web.are_similar(0..4, 4..8));
     assert!(web.are_similar([0], [4]), "\"pages [i].p and [ii].p would be identified as similar collections\"");
-    // They are a trivial cluster, and so no row of `collections`, whatever `clusters.min_size` is.
+    // They are a trivial cluster, and a similar cluster where collections of one page are asked for.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
-    assert_eq!(web.grown(&Clusters { min_size: 1, ..FREE }), [["rs", "rs"]]);
+    assert_eq!(web.grown(&Clusters { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
     let of = |page| (page != 1).then_some(7);
     assert_eq!(nearby_pages(&[(0, 1), (1, 2), (2, 3)], of, Attach::BreakPoints), [(1, 7)]);
 }

@@ -41,7 +41,7 @@ pub fn similar_clusters(
 ) -> Result<Vec<SimilarCluster>> {
     let component: Arc<Vec<ComponentId>> =
         components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
-    let component_of = net.once(|| of_pages(&component, labels))?;
+    let component_of = net.once(|| of_pages(&component, labels, settings.min_size == 1))?;
     drop(component);
     let component_of = |page: Page| component_of[page as usize];
     let of_page = |row: &[Page; 2]| component_of(row[0]);
@@ -95,13 +95,17 @@ pub fn similar_clusters(
     Ok(found)
 }
 
-/// The component of every page whose cluster is in one with others, else [`ComponentId::NONE`].
-fn of_pages(component: &[ComponentId], labels: &[ClusterId]) -> Vec<ComponentId> {
+/// The component of every page whose cluster is in one with others, else [`ComponentId::NONE`]. With `alone` a cluster of several
+/// pages is a component of its own.
+fn of_pages(component: &[ComponentId], labels: &[ClusterId], alone: bool) -> Vec<ComponentId> {
     // Clusters that are in a component with others, by their smallest pages.
     let mut merges = PageSet::new(component.len(), |_| false);
     for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
         merges.insert(ClusterId::from_index(cluster).smallest());
         merges.insert(ClusterId::from_index(least.index()).smallest());
+    }
+    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| alone && page != cluster.index()) {
+        merges.insert(cluster.smallest());
     }
     let component_of = |&cluster: &ClusterId| match merges.contains(cluster.smallest()) {
         true => component[cluster],
