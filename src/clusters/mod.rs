@@ -11,6 +11,7 @@
 //!   [`growth`].
 //! - Where collections may differ, other clusters may join a trivial cluster of one page (Figure 10), but it joins
 //!   nothing itself: what only one site has, with all that hangs on it, is not a replicated collection.
+//! - A page has one collection. In Figure 10(b) "pages d, e, f and g appear in both collections"; here in the one of their site.
 //! - "It can be shown that our algorithm yields similar clusters": not where a page has parents in one collection and
 //!   none in another. Every cluster is checked against Definition 5; what fails is taken out and counted.
 //! - Definitions 3 and 7: identical collections count as similar ones here; they are not told apart.
