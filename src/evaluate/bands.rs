@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::row;
 use super::{Ratio, Row};
+use crate::overlap::in_common;
 
 /// Words per shingle.
 const WORDS: usize = 8;
@@ -36,15 +37,8 @@ pub fn shingles(text: &str) -> Vec<u64> {
 
 /// Returns |A ∩ B| of |A ∪ B| for two ascending sets without duplicates.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
-    let (mut x, mut y, mut shared) = (0, 0, 0);
-    while x < a.len() && y < b.len() {
-        match a[x].cmp(&b[y]) {
-            std::cmp::Ordering::Less => x += 1,
-            std::cmp::Ordering::Greater => y += 1,
-            std::cmp::Ordering::Equal => (x, y, shared) = (x + 1, y + 1, shared + 1),
-        }
-    }
-    Ratio { part: shared, whole: (a.len() + b.len()) as u64 - shared }
+    let (shared, all) = in_common(a, b);
+    Ratio { part: shared as u64, whole: all as u64 }
 }
 
 /// Predicted pairs among true pairs, by band of resemblance.

@@ -30,6 +30,8 @@ pub mod sample;
 pub mod servers;
 pub mod sort_based;
 
+use std::cmp::Ordering;
+
 use bytemuck::{Pod, Zeroable};
 
 use crate::ids::{FPrint, Page};
@@ -73,6 +75,19 @@ pub struct SimilarPair {
     /// F, the fingerprints shared; for simhashes, the bits in which they differ; for signatures, their distance in
     /// billionths; for shingles, their resemblance in millionths; 0 for exact copies.
     pub value: u32,
+}
+
+/// |A ∩ B| and |A ∪ B| of two sets, each ascending. One pass over both.
+pub fn in_common(a: &[u64], b: &[u64]) -> (usize, usize) {
+    let (mut x, mut y, mut common) = (0, 0, 0);
+    while x < a.len() && y < b.len() {
+        match a[x].cmp(&b[y]) {
+            Ordering::Less => x += 1,
+            Ordering::Greater => y += 1,
+            Ordering::Equal => (x, y, common) = (x + 1, y + 1, common + 1),
+        }
+    }
+    (common, a.len() + b.len() - common)
 }
 
 /// A share from a job file in millionths, because comparisons are made in whole numbers.

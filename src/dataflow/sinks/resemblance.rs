@@ -12,6 +12,7 @@ use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
+use crate::overlap::in_common;
 
 /// Distinct chunks that two pages have in common, and those of both together (\[SGM98\] section 2.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,12 +27,8 @@ impl Resemblance {
 
     /// Resemblance of two lists of chunks, both ascending and each chunk once.
     fn of(x: &[FPrint], y: &[FPrint]) -> Resemblance {
-        let (mut common, mut rest) = (0, y);
-        for chunk in x {
-            rest = &rest[rest.partition_point(|other| other < chunk)..];
-            common += u32::from(rest.first() == Some(chunk));
-        }
-        Resemblance { common, all: (x.len() + y.len()) as u32 - common }
+        let (common, all) = in_common(x, y);
+        Resemblance { common: common as u32, all: all as u32 }
     }
 
     /// From 0 to 1, to six places, so that it prints the same everywhere; 0 for pages without chunks.
