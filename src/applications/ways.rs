@@ -16,10 +16,11 @@
 //! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
 //!
 //! # Memory
-//! 4 bytes a link, 36 a page; 8 more for a link to another part.
+//! 4 bytes a link, 36 a page; 8 more for a link to another part, and for every link while the part is made.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -156,9 +157,9 @@ impl WebPart {
         WebPart { pages, entry, skip: vec![false; count], cost: vec![NO_WAY; count], from: vec![NONE; count], ..part }
     }
 
-    /// Bytes of a part with so many pages and links.
+    /// Bytes of a part with so many pages and links, and of the links that it is made of.
     pub fn bytes(pages: u64, links: u64) -> u64 {
-        36 * pages + 4 * links
+        36 * pages + 12 * links
     }
 
     /// Sets which pages are skipped; they are pages of this part.
@@ -187,13 +188,8 @@ impl WebPart {
             if cost > self.cost[local as usize] {
                 continue;
             }
-            let [begin, within] = self.links[local as usize];
-            let end = match scope {
-                Scope::WithinHosts => within,
-                Scope::AllLinks => self.links.get(local as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
-            };
-            for at in begin..end {
-                let target = self.targets[at as usize];
+            for at in self.followed(local, scope) {
+                let target = self.targets[at];
                 let cost = cost + 1 + self.toll(target);
                 self.improve(target, cost);
             }
@@ -227,11 +223,11 @@ impl WebPart {
         Crossing { cost: self.cost[src as usize], src: self.pages[src as usize], dst }
     }
 
-    /// Takes a link from another part; returns whether it makes a better way.
-    pub fn arrive(&mut self, link: &Crossing) -> bool {
+    /// Takes a link from another part.
+    pub fn arrive(&mut self, link: &Crossing) {
         let local = self.local(link.dst);
         let cost = link.cost + 1 + self.toll(local);
-        self.improve(local, cost)
+        self.improve(local, cost);
     }
 
     /// Notes for every page the smallest one before it on a best way, once all ways are found. `arriving` are all links from
@@ -241,13 +237,8 @@ impl WebPart {
             if self.cost[src] == NO_WAY {
                 continue;
             }
-            let [begin, within] = self.links[src];
-            let end = match scope {
-                Scope::WithinHosts => within,
-                Scope::AllLinks => self.links.get(src + 1).map_or(self.targets.len() as u32, |next| next[0]),
-            };
-            for at in begin..end {
-                self.lies_before(self.pages[src], self.cost[src], self.targets[at as usize]);
+            for at in self.followed(src as Local, scope) {
+                self.lies_before(self.pages[src], self.cost[src], self.targets[at]);
             }
         }
         for link in arriving {
@@ -332,13 +323,21 @@ impl WebPart {
         Cost::from(self.skip[page as usize]) * SKIPPED
     }
 
-    fn improve(&mut self, page: Local, cost: Cost) -> bool {
-        let better = cost < self.cost[page as usize];
-        if better {
+    /// Where the links of a page that a crawler follows are, among all targets.
+    fn followed(&self, page: Local, scope: Scope) -> Range<usize> {
+        let [begin, within] = self.links[page as usize];
+        let end = match scope {
+            Scope::WithinHosts => within,
+            Scope::AllLinks => self.links.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
+        };
+        begin as usize..end as usize
+    }
+
+    fn improve(&mut self, page: Local, cost: Cost) {
+        if cost < self.cost[page as usize] {
             self.cost[page as usize] = cost;
             self.heap.push(Reverse((cost, page)));
         }
-        better
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::captures::{Crawl, host, path};
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::page_counts;
@@ -138,12 +138,6 @@ pub fn overlap(
     Ok(ServerOverlap { server, parts, counts })
 }
 
-/// Path and query of a canonical URL.
-fn path(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |at| at + 3) + host(url).len();
-    &url[start..]
-}
-
 /// The pairs with the names of their hosts, as parts of a table.
 fn named(
     net: &mut Net<'_>,
@@ -210,15 +204,4 @@ fn table(rows: &[ServerPairRow]) -> Table {
         ("same_path", u32s(|row| row.same_path)),
         ("kind", texts(|row| row.kind.as_str())),
     ])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_what_follows_the_host_with_its_query() {
-        assert_eq!(path("http://h.example:8080/a/b?c=d"), "/a/b?c=d");
-        assert_eq!(path("https://h.example/"), "/");
-    }
 }

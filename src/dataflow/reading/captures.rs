@@ -123,6 +123,26 @@ fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partition
 
 /// Host (with port) of a canonical URL.
 pub fn host(canonical_url: &str) -> &str {
+    host_and_path(canonical_url).0
+}
+
+/// Path and query of a canonical URL.
+pub fn path(canonical_url: &str) -> &str {
+    host_and_path(canonical_url).1
+}
+
+fn host_and_path(canonical_url: &str) -> (&str, &str) {
     let rest = canonical_url.split_once("://").map_or(canonical_url, |(_, rest)| rest);
-    &rest[..rest.find(['/', '?']).unwrap_or(rest.len())]
+    rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_what_follows_the_host_with_its_query() {
+        assert_eq!(path("http://h.example:8080/a/b?c=d"), "/a/b?c=d");
+        assert_eq!(path("https://h.example/"), "/");
+    }
 }

@@ -176,16 +176,16 @@ pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: MemoryEstimate, a
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_run_against_bound(net: &mut Net<'_>, mine: MemoryEstimate, allowed_bytes: u64) -> Result<()> {
-    let workers = net.workers_per_process();
     let held = of_largest_process(net, mine.peak_bytes() - AT_REST)?;
+    if allowed_bytes == 0 || held + AT_REST <= allowed_bytes {
+        return Ok(());
+    }
+    let workers = net.workers_per_process();
     let pages = of_largest_process(net, mine.pages)?;
     let rows = of_largest_process(net, size_of::<Row64>() as u64 * mine.tuples)? / workers as u64;
-    let ways = of_largest_process(net, WebPart::bytes(mine.pages, mine.links) + 8 * mine.links)?;
+    let ways = of_largest_process(net, WebPart::bytes(mine.pages, mine.links))?;
     let after = memory_budget::least_bytes(pages as usize, workers, rows, true).max(ways);
-    if allowed_bytes > 0 && held + AT_REST > allowed_bytes {
-        return Err(too_little("pages and chunks, and the steps after".into(), held + after + AT_REST, allowed_bytes));
-    }
-    Ok(())
+    Err(too_little("pages and chunks, and the steps after".into(), held + after + AT_REST, allowed_bytes))
 }
 
 /// Refuses to hold `held` bytes in this process when it may use fewer (0: no bound), beside what it needs at rest.

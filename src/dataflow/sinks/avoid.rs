@@ -11,14 +11,14 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::resemblance::{self, Resemblance};
-use super::ways::{self, Ways, WaysThrough};
+use super::ways::{Ways, WaysThrough};
 use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
 use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Why, keeper, kept_collection, why};
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
-use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::captures::{Crawl, host, path};
 use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
@@ -174,8 +174,7 @@ pub fn copies(
 
 /// Whether a page is one that no crawler may skip.
 fn must_visit(capture: &Capture) -> bool {
-    let path = &capture.url[ways::path_start(&capture.url)..];
-    never_skipped(path.split('?').next().unwrap_or_default(), &capture.mime)
+    never_skipped(path(&capture.url).split('?').next().unwrap_or_default(), &capture.mime)
 }
 
 /// Decides which collection of each similar cluster is kept. `copies` is what [`copies`] gave.

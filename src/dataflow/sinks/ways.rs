@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, SEED, Scope, WebPage, WebPart};
-use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
@@ -49,14 +49,13 @@ impl WaysThrough {
         seeds: &HashSet<String>,
         (held, allowed_bytes): (MemoryEstimate, u64),
     ) -> Result<WaysThrough> {
-        // Links are held twice while they are sorted by host.
-        let bytes = WebPart::bytes(held.pages, held.links) + 8 * held.links;
+        let bytes = WebPart::bytes(held.pages, held.links);
         hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
         let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
         let rows = crawl.pages.iter().zip(from_elsewhere).map(|((page, capture), &links)| WebPage {
             page: *page,
             host: hosts[*page as usize],
-            path_length: path_length(&capture.url),
+            path_length: path(&capture.url).chars().count() as u32,
             entry: if links > 0 { LINKED_FROM_ELSEWHERE } else { 0 }
                 | if seeds.contains(&capture.url) { SEED } else { 0 },
         });
@@ -154,23 +153,11 @@ impl WaysThrough {
                 leaving,
                 |link| owners.owner(hosts[link.dst as usize]),
                 |links: &[Crossing]| {
-                    links.iter().for_each(|link| {
-                        part.arrive(link);
-                    });
+                    links.iter().for_each(|link| part.arrive(link));
                     Ok(())
                 },
             )?;
             self.part.settle(scope);
         }
     }
-}
-
-/// Where the path of a canonical URL starts.
-pub fn path_start(url: &str) -> usize {
-    url.find("://").map_or(0, |at| at + 3) + host(url).len()
-}
-
-/// Characters of the path and the query of a canonical URL.
-fn path_length(url: &str) -> u32 {
-    url[path_start(url)..].chars().count() as u32
 }
