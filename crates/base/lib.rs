@@ -16,3 +16,5 @@ pub mod job;
 pub mod leftovers;
 #[path = "../../src/read_at.rs"]
 pub mod read_at;
+#[path = "../../src/threads.rs"]
+pub mod threads;

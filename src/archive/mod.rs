@@ -40,7 +40,6 @@ mod report;
 mod restore;
 mod rewrite;
 mod survey;
-mod threads;
 
 use std::path::PathBuf;
 

@@ -14,7 +14,6 @@ use super::pack::Member;
 use super::report::{Laps, Restored, SUMMARY, Summary};
 use super::rewrite::{RECIPE, difference, differences_path};
 use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
-use super::threads::for_each;
 use super::{Effort, near, written};
 use crate::error::{Error, Result};
 use crate::pages::warc::Compression;
@@ -25,6 +24,7 @@ use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{open as opened, open_pinned};
 use crate::storage::output::{Attempt, random_id};
+use crate::threads::for_each;
 
 /// Writes the files that the archive in `from` was made of into `folder`, and commits them.
 ///
@@ -45,7 +45,7 @@ pub(super) fn restore(from: &Location, folder: &Location, effort: &Effort) -> Re
     let staged = || {
         let done = Mutex::new((Vec::new(), Restored::default()));
         let restorer = Restorer { from, files: &files, summary: &summary, attempt: &attempt };
-        for_each(effort.workers, copies.parts(), |part| restorer.part(&copies, part, &done))?;
+        for_each(effort.workers, copies.parts(), || (), |(), part| restorer.part(&copies, part, &done))?;
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
     let (mut entries, restored): (Vec<FileEntry>, Restored) = staged().inspect_err(|_: &Error| attempt.discard())?;

@@ -18,7 +18,6 @@ use super::pack::Packer;
 use super::record::{Candidate, without_brackets};
 use super::report::{FileSummary, Laps, NearSummary, Records, SUMMARY, Summary};
 use super::survey::{Surveyed, pieces, stored_records};
-use super::threads::for_each;
 use super::{Settings, written};
 use crate::error::{Error, Result};
 use crate::pages::warc::stored::{Stored, TRAILER, Take, values};
@@ -28,6 +27,7 @@ use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{OpenFile, open_pinned};
 use crate::storage::output::{Attempt, random_id};
+use crate::threads::for_each;
 
 /// Our field with the digest of the payload that was taken out.
 const PAYLOAD: &str = "Webtwin-Payload";
@@ -92,17 +92,22 @@ pub(super) fn rewrite(
     let temporary = attempt.temporary();
     let staged = || -> Result<(Vec<FileEntry>, Summary)> {
         let done = Mutex::new(Done::default());
-        for_each(settings.effort.workers, copies.parts(), |part| {
-            let (numbers, copies) = copies.take(part)?;
-            let mut originals = HashMap::new();
-            for number in numbers {
-                let first = copies.partition_point(|copy| (copy.file as usize) < number);
-                let last = copies.partition_point(|copy| (copy.file as usize) <= number);
-                let written = rewriter.file(&attempt, number, &copies[first..last], &mut originals)?;
-                done.lock().unwrap_or_else(PoisonError::into_inner).add(written);
-            }
-            Ok(())
-        })?;
+        for_each(
+            settings.effort.workers,
+            copies.parts(),
+            || (),
+            |(), part| {
+                let (numbers, copies) = copies.take(part)?;
+                let mut originals = HashMap::new();
+                for number in numbers {
+                    let first = copies.partition_point(|copy| (copy.file as usize) < number);
+                    let last = copies.partition_point(|copy| (copy.file as usize) <= number);
+                    let written = rewriter.file(&attempt, number, &copies[first..last], &mut originals)?;
+                    done.lock().unwrap_or_else(PoisonError::into_inner).add(written);
+                }
+                Ok(())
+            },
+        )?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let summary = Summary::of(done.files, done.near, done.kept_small, done.kept_referred);
         let mut entries = done.entries;

@@ -11,13 +11,13 @@ use super::inputs::InputFile;
 use super::matches::{HOLDS, Row, Rows, WANTS};
 use super::record::{Candidate, key, referred};
 use super::rewrite::payload_wanted;
-use super::threads::for_each;
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::pages::warc::Compression;
 use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
 use crate::read_at::ReadAt;
 use crate::storage::open::open_pinned;
+use crate::threads::for_each;
 
 /// Bytes that are no records read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -58,15 +58,20 @@ pub(super) struct Survey {
 pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> Result<Survey> {
     let rows = Rows::new(effort);
     let found = Mutex::new((vec![Surveyed::default(); files.len()], Vec::new()));
-    for_each(effort.workers, files.len(), |number| {
-        let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, &rows)?;
-        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.0[number] = surveyed;
-        found.1.append(&mut referred);
-        found.1.sort_unstable();
-        found.1.dedup();
-        Ok(())
-    })?;
+    for_each(
+        effort.workers,
+        files.len(),
+        || (),
+        |(), number| {
+            let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, &rows)?;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.0[number] = surveyed;
+            found.1.append(&mut referred);
+            found.1.sort_unstable();
+            found.1.dedup();
+            Ok(())
+        },
+    )?;
     let (files, referred) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Survey { rows, files, referred })
 }

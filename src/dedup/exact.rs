@@ -1,14 +1,14 @@
 //! Exact copies: records with the same text, byte for byte, known by a hash of 128 bits.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
 
 use super::corpus::{Corpus, ExactRow};
 use super::order::Order;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::storage::spill::Buckets;
+use crate::threads;
 
 /// Stands for the place of a record that is no copy.
 pub const NONE: u32 = u32::MAX;
@@ -45,27 +45,15 @@ pub fn each_bucket<T: Pod + Send, O: Send>(
     work: impl Fn(&mut O, &mut Vec<T>) -> Result<()> + Sync,
 ) -> Result<Vec<O>> {
     let buckets = parts.first().map_or(0, |part| part.count());
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let parts = Mutex::new(&mut parts);
-    let one_thread = || -> Result<O> {
-        let (mut outcome, mut rows, mut some) = (outcome(), Vec::new(), Vec::new());
-        loop {
-            let bucket = next.fetch_add(1, Ordering::Relaxed);
-            if bucket >= buckets || stop.load(Ordering::Relaxed) {
-                return Ok(outcome);
-            }
-            rows.clear();
-            for part in parts.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
-                part.take(bucket, &mut some)?;
-                rows.extend_from_slice(&some);
-            }
-            work(&mut outcome, &mut rows)?;
+    let begun = || (outcome(), Vec::new(), Vec::new());
+    let done = threads::for_each(threads, buckets, begun, |(outcome, rows, some), bucket| {
+        rows.clear();
+        for part in parts.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            part.take(bucket, some)?;
+            rows.extend_from_slice(some);
         }
-    };
-    std::thread::scope(|scope| {
-        let stopping = || one_thread().inspect_err(|_| stop.store(true, Ordering::Relaxed));
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(stopping)).collect();
-        let panicked = || Err(Error::Invariant("a thread of dedup ended with a panic".into()));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
-    })
+        work(outcome, rows)
+    })?;
+    Ok(done.into_iter().map(|(outcome, ..)| outcome).collect())
 }

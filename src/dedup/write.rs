@@ -2,8 +2,6 @@
 //! manifest.
 
 use std::io::{self, Write};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
@@ -25,6 +23,7 @@ use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{self, Column, Table};
+use crate::threads;
 
 /// Rows of a table that are encoded together.
 const GROUP_ROWS: usize = 1 << 17;
@@ -111,25 +110,14 @@ struct Output<'o> {
 impl Output<'_> {
     /// Writes the files of the corpus, a thread each.
     fn corpus_files(&self) -> Result<Vec<FileEntry>> {
-        let (next, stop) = (AtomicUsize::new(self.inputs.against), AtomicBool::new(false));
-        let written = Mutex::new(Vec::new());
-        let one_thread = || -> Result<()> {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(file) = self.inputs.files.get(number) else { return Ok(()) };
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                let entry = self.file(number as u32, file).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-                written.lock().expect("no holder of this lock can panic").push(entry);
-            }
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.settings.workers).map(|_| scope.spawn(one_thread)).collect();
-            let panicked = || Err(Error::Invariant("a thread of dedup ended with a panic".into()));
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| panicked()))
+        let against = self.inputs.against;
+        let count = self.inputs.files.len() - against;
+        let written = threads::for_each(self.settings.workers, count, Vec::new, |written, number| {
+            let number = against + number;
+            written.push(self.file(number as u32, &self.inputs.files[number])?);
+            Ok(())
         })?;
-        Ok(written.into_inner().expect("no holder of this lock can panic"))
+        Ok(written.into_iter().flatten().collect())
     }
 
     fn file(&self, number: u32, file: &InputFile) -> Result<FileEntry> {

@@ -1,0 +1,81 @@
+//! Work on many things by several threads.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+
+/// Calls `work` with each number below `count`, on at most so many threads, each with an outcome of its own to work into;
+/// returns the outcomes. The first error stops them all.
+///
+/// # Errors
+/// Those of `work`; [`Error::Invariant`] if it panics.
+pub fn for_each<O: Send>(
+    threads: usize,
+    count: usize,
+    outcome: impl Fn() -> O + Sync,
+    work: impl Fn(&mut O, usize) -> Result<()> + Sync,
+) -> Result<Vec<O>> {
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let one_thread = || -> Result<O> {
+        let mut outcome = outcome();
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                break;
+            }
+            work(&mut outcome, number).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        }
+        Ok(outcome)
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.clamp(1, count.max(1))).map(|_| scope.spawn(one_thread)).collect();
+        let panicked = || Err(Error::Invariant("a thread ended with a panic".into()));
+        // All are waited for, whichever fails.
+        let ended: Vec<Result<O>> =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect();
+        ended.into_iter().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_worked_on_once_whatever_the_threads() {
+        for threads in [0, 1, 3, 50] {
+            let done = for_each(threads, 20, Vec::new, |mine, number| {
+                mine.push(number);
+                Ok(())
+            });
+            let mut done: Vec<usize> = done.unwrap().into_iter().flatten().collect();
+            done.sort_unstable();
+            assert_eq!(done, (0..20).collect::<Vec<_>>());
+        }
+        assert_eq!(for_each(3, 0, || 7, |_, _| Ok(())).unwrap(), [7]);
+    }
+
+    #[test]
+    fn an_error_ends_all_and_a_panic_is_one() {
+        let failed = for_each(
+            2,
+            1000,
+            || (),
+            |(), number| match number {
+                5 => Err(Error::Invariant("five".into())),
+                _ => Ok(()),
+            },
+        );
+        assert_eq!(failed.unwrap_err().to_string(), Error::Invariant("five".into()).to_string());
+        let panicked = for_each(
+            2,
+            10,
+            || (),
+            |(), number| {
+                assert!(number != 3, "three");
+                Ok(())
+            },
+        );
+        assert!(panicked.unwrap_err().to_string().contains("panic"));
+    }
+}
