@@ -2,8 +2,8 @@
 //!
 //! Five exchanges: copies and placed pages to the owner of their trivial cluster, the verdicts by way of the kept page
 //! (which knows its URL) to the page's owner, and all URLs to the owner of their host for the prefixes. Two more where
-//! clusters vote for collections: placed pages before, and the votes. Then those of [`resemblance`] and [`ways`], which take
-//! pages off the list again.
+//! clusters vote for collections: placed pages before, and the votes. Then those of [`resemblance`] and
+//! [`ways`](super::ways), which take pages off the list again.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
