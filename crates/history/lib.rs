@@ -1,0 +1,6 @@
+//! One crawl after another: which collections live on, which mirrors lag, and what to visit again.
+
+use webtwin_base::{error, ids};
+
+#[path = "../../src/history/mod.rs"]
+pub mod history;
