@@ -1,6 +1,8 @@
 //! One crawl after another: which collections live on, which mirrors lag, and what to visit again.
 
-use webtwin_base::{error, ids};
+use webtwin_base::{error, ids, job};
+use webtwin_results::results;
+use webtwin_storage::storage;
 
 #[path = "../../src/history/mod.rs"]
 pub mod history;

@@ -204,11 +204,8 @@ mod tests {
             let collections = there.iter().map(|&collection| Collection {
                 id: u64::from(collection),
                 similar_cluster: u64::from(collection / 3),
-                keep: false,
-                host: String::new(),
-                prefix: String::new(),
-                root_url: String::new(),
                 size: members.iter().filter(|member| member.collection == collection).count() as u32,
+                ..Collection::default()
             });
             let collections = collections.collect();
             for member in &mut members {

@@ -9,17 +9,25 @@
 //! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
 //! by what it holds, never by its name.
 
+pub mod compare;
 pub mod crawls;
+pub mod fates;
+pub mod lag;
 pub mod lifelines;
 pub mod lives;
 pub mod matching;
+pub mod rates;
+pub mod read;
+pub mod revisit;
+pub mod saved;
+pub mod tables;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::DocId;
 
 /// A collection of one crawl.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Collection {
     /// Its smallest page.
     pub id: DocId,
@@ -35,6 +43,21 @@ pub struct Collection {
     pub root_url: String,
     /// Its pages.
     pub size: u32,
+    /// Whether it led its similar cluster ([`lag`]).
+    pub leads: bool,
+    /// Crawls that it was behind; `None` if that was not known.
+    pub behind: Option<u32>,
+    /// Of its pages, those on the avoid list.
+    pub skipped: u32,
+    /// What its pages and those kept for them have in common, in millionths: the mean over all its pages, of which one that is
+    /// not on the avoid list counts as 0. `None` for the collection that is kept.
+    pub resemblance: Option<u32>,
+    /// How its host and that of the collection kept are related.
+    pub kind: revisit::Kind,
+    /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
+    pub seen: (u32, u32),
+    /// For each interval whether its pages changed, as visits to one thing: they change together.
+    pub visits: Vec<rates::Visits>,
 }
 
 /// A page of a collection. Rows order by collection, then page.
