@@ -32,6 +32,8 @@ pub use webtwin_dedup::dedup;
 
 // Collections over many crawls, mirrors that lag, and what to visit again.
 pub use webtwin_history::history;
+// Two crawls compared.
+pub use webtwin_recrawl::recrawl;
 
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;

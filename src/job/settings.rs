@@ -43,8 +43,51 @@ pub struct Job {
     pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
+    /// How the results of two crawls are compared.
+    #[serde(default)]
+    pub recrawl: Recrawl,
     /// Settings that change how much work is done at once, but never the answer.
     pub effort: Effort,
+}
+
+/// How the results of two crawls are compared (`webtwin diff`); nothing else reads this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recrawl {
+    /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
+    pub near_bits: u32,
+    /// Bits beyond which it is `rewritten`.
+    pub rewritten_bits: u32,
+    /// Whether the texts of changed pages are read again, which then decide instead of simhashes.
+    pub texts: bool,
+    /// Resemblance of the texts from which on a page is `near`, 0 to 1.
+    pub near: f64,
+    /// Resemblance below which it is `rewritten`, 0 to 1.
+    pub rewritten: f64,
+    /// Share of the pages that a site lost which another must have gained under the same paths to be the same site, moved.
+    pub site_moved: f64,
+    /// Whether gone pages that were on the old crawl's avoid list are taken for skipped on purpose.
+    pub avoided: bool,
+    /// Whether pages that stayed the same have rows, too.
+    pub all_pages: bool,
+    /// Whether results of different settings are compared all the same, by their pages only.
+    pub across_settings: bool,
+}
+
+impl Default for Recrawl {
+    fn default() -> Self {
+        Recrawl {
+            near_bits: 3,
+            rewritten_bits: 16,
+            texts: false,
+            near: 0.9,
+            rewritten: 0.35,
+            site_moved: 0.5,
+            avoided: false,
+            all_pages: false,
+            across_settings: false,
+        }
+    }
 }
 
 /// How F, a file of fingerprints, is made.
@@ -637,6 +680,7 @@ impl Default for Job {
             },
             keep: Keep { prefer: Vec::new(), by: KeepBy::Links, seeds: Vec::new(), min_resemblance: 0.0 },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
+            recrawl: Recrawl::default(),
             effort: Effort {
                 shard_bytes: 8 << 20,
                 memory_bytes: 0,

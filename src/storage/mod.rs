@@ -38,3 +38,4 @@ pub mod records;
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+pub mod table_rows;
