@@ -54,6 +54,11 @@ impl History {
         &self.crawls
     }
 
+    /// A crawl, to note something about its collections; what they are matched by stays as it is.
+    pub fn notes(&mut self, number: u32) -> &mut Crawl {
+        self.crawls.get_mut(&number).expect("it is a crawl of the history")
+    }
+
     /// What crawls have in common, by their numbers.
     pub fn pairs(&self) -> &BTreeMap<(u32, u32), Pair> {
         &self.pairs

@@ -27,7 +27,7 @@ pub struct Past<'a> {
 }
 
 /// How far a collection is behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Lag {
     /// Crawls between the one whose texts it has and the newest one: 0 if it is up to date.
     pub crawls: u32,

@@ -9,6 +9,7 @@
 //! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
 //! by what it holds, never by its name.
 
+pub mod chronicle;
 pub mod compare;
 pub mod crawls;
 pub mod fates;
@@ -21,6 +22,8 @@ pub mod read;
 pub mod revisit;
 pub mod saved;
 pub mod tables;
+pub mod visits;
+pub mod worthwhile;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +48,10 @@ pub struct Collection {
     pub size: u32,
     /// Whether it led its similar cluster ([`lag`]).
     pub leads: bool,
-    /// Crawls that it was behind; `None` if that was not known.
-    pub behind: Option<u32>,
+    /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
+    pub lag: Option<lag::Lag>,
+    /// Crawls since its pages were fetched: more than 0 if they were skipped because they are on the avoid list.
+    pub unseen: u32,
     /// Of its pages, those on the avoid list.
     pub skipped: u32,
     /// What its pages and those kept for them have in common, in millionths: the mean over all its pages, of which one that is
@@ -56,8 +61,10 @@ pub struct Collection {
     pub kind: revisit::Kind,
     /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
     pub seen: (u32, u32),
-    /// For each interval whether its pages changed, as visits to one thing: they change together.
-    pub visits: Vec<rates::Visits>,
+    /// URLs of the pages that show what became of it, if it was not fetched.
+    pub probes: Vec<String>,
+    /// For each interval whether its pages changed, as visits to one thing, by the crawl at its end: they change together.
+    pub visits: Vec<(u32, rates::Visits)>,
 }
 
 /// A page of a collection. Rows order by collection, then page.
@@ -89,6 +96,17 @@ impl Crawl {
     fn only(&self, wanted: impl Fn(u32) -> bool) -> Crawl {
         let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
         Crawl { time: self.time, collections: self.collections.clone(), members }
+    }
+
+    /// Puts collections and members into their order, after some were added in another one.
+    fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.collections.len() as u32).collect();
+        order.sort_by_key(|&at| self.collections[at as usize].id);
+        let mut place = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
+        self.collections.sort_by_key(|collection| collection.id);
+        self.members.iter_mut().for_each(|member| member.collection = place[member.collection as usize]);
+        self.members.sort_unstable();
     }
 
     /// The pages of one collection.

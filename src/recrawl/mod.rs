@@ -26,7 +26,7 @@ mod gather;
 mod merge;
 mod moved;
 mod moves;
-mod overlap;
+pub mod overlap;
 pub mod pages;
 mod refused;
 pub mod same_settings;
