@@ -227,16 +227,13 @@ impl Chronicle {
     }
 
     fn told(&self, fact: Fact, number: u32, standing: &BTreeMap<Version, u32>) -> Option<Told> {
-        let is_strange = |of: &Collection| {
-            of.resemblance.is_some_and(|parts| f64::from(parts) < self.settings.drift * MILLION as f64)
-        };
         let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
         let seen = |old: Option<Version>, new: Option<Version>| {
             let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
             Seen {
                 sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
                 standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
-                strange: (old_one.is_some_and(is_strange), new_one.is_some_and(is_strange)),
+                drifted: old_one.zip(new_one).is_some_and(|(old, new)| has_drifted(old, new, self.settings.drift)),
                 behind: (old_one.and_then(behind), new_one.and_then(behind)),
             }
         };
@@ -297,6 +294,19 @@ impl Chronicle {
                 _ => {}
             }
         }
+    }
+}
+
+/// Whether a collection has gone its own way: less than `least` of its texts are, or were in a crawl kept, those of the one that
+/// leads, and before it was more. Of one that never had them, as it writes its name on each page, the resemblance to the pages kept
+/// says it in the same way.
+fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
+    let copied = |of: &Collection| of.lag.map_or(0.0, |lag| f64::from(lag.shared) / f64::from(lag.texts)) >= least;
+    let alike = |of: &Collection| of.resemblance.is_none_or(|parts| f64::from(parts) >= least * MILLION as f64);
+    match (copied(old), copied(new)) {
+        (_, true) => false,
+        (true, false) => true,
+        (false, false) => alike(old) && !alike(new),
     }
 }
 
@@ -384,4 +394,26 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
     }
     crawl.sort();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lag::Lag;
+    use super::*;
+
+    #[test]
+    fn who_goes_its_own_way_has_drifted_once_and_who_is_behind_has_not() {
+        let of = |shared, resemblance| Collection {
+            lag: Some(Lag { crawls: 2, shared, texts: 10 }),
+            resemblance: Some(resemblance),
+            ..Collection::default()
+        };
+        // An old version, which resembles the new one little.
+        assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
+        assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
+        assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
+        // Its name is on each page.
+        assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
+        assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
+    }
 }

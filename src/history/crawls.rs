@@ -209,6 +209,7 @@ mod tests {
             let collections = there.iter().map(|&collection| Collection {
                 id: u64::from(collection),
                 similar_cluster: u64::from(collection / 3),
+                prefix: (collection / 2).to_string(),
                 size: members.iter().filter(|member| member.collection == collection).count() as u32,
                 ..Collection::default()
             });

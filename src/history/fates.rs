@@ -10,7 +10,7 @@ pub enum Fate {
     Died,
     /// This crawl has nothing of it.
     Missing,
-    /// Its pages are there, but resemble those of its mirrors too little.
+    /// Its pages are there, but too few of them have what its original has or had.
     Drifted,
     /// Its texts or places are those of a collection that stood elsewhere.
     Moved,
@@ -76,8 +76,8 @@ pub struct Seen {
     pub sizes: (u32, u32),
     /// Pages of it, as it was, that the new crawl has.
     pub standing: u32,
-    /// Whether it resembled its mirrors too little, before and now.
-    pub strange: (bool, bool),
+    /// Whether it has gone its own way since.
+    pub drifted: bool,
     /// Crawls it was behind, before and now.
     pub behind: (Option<u32>, Option<u32>),
 }
@@ -92,7 +92,7 @@ pub fn fate(
         Fact::Born { new } => (Fate::Born, None, Some(new)),
         Fact::Split { new, old, .. } => (Fate::Split, Some(old), Some(new)),
         Fact::Joined { new, old, .. } => (Fate::Joined, Some(old), Some(new)),
-        Fact::Lives { new, old, by: Evidence::Pages, .. } => (Fate::Lives, Some(old), Some(new)),
+        Fact::Lives { new, old, by: Evidence::Pages | Evidence::Address, .. } => (Fate::Lives, Some(old), Some(new)),
         Fact::Lives { new, old, .. } => (Fate::Moved, Some(old), Some(new)),
         Fact::Missing { old, crawl: of, died } if of == crawl => {
             (if died { Fate::Died } else { Fate::Missing }, Some(old), None)
@@ -107,7 +107,7 @@ pub fn fate(
     let word = match word {
         // Three in ten, as for a match.
         Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => Fate::Drifted,
-        Fate::Lives if seen.strange == (false, true) => Fate::Drifted,
+        Fate::Lives if seen.drifted => Fate::Drifted,
         Fate::Lives if seen.behind.0.is_some_and(|behind| behind > 0) && seen.behind.1 == Some(0) => Fate::CaughtUp,
         Fate::Lives if u64::from(now) * 10 > u64::from(before) * 11 => Fate::Grew,
         Fate::Lives if u64::from(before) * 10 > u64::from(now) * 11 => Fate::Shrank,
@@ -132,10 +132,9 @@ mod tests {
         assert_eq!(told(lives(Evidence::Texts), sizes(12, 10)), Some(Fate::Moved));
         let behind = Seen { behind: (Some(2), Some(0)), ..sizes(10, 20) };
         assert_eq!(told(lives(Evidence::Pages), behind), Some(Fate::CaughtUp));
-        let strange = |before, now| Seen { strange: (before, now), ..sizes(10, 10) };
-        assert_eq!(told(lives(Evidence::Pages), strange(false, true)), Some(Fate::Drifted));
-        // Once is enough to say it.
-        assert_eq!(told(lives(Evidence::Pages), strange(true, true)), Some(Fate::Lives));
+        assert_eq!(told(lives(Evidence::Pages), Seen { drifted: true, ..sizes(10, 10) }), Some(Fate::Drifted));
+        // All of it was renamed where it stands.
+        assert_eq!(told(lives(Evidence::Address), sizes(10, 20)), Some(Fate::Grew));
         let missing = |crawl, died| Fact::Missing { old, crawl, died };
         assert_eq!(told(missing(4, false), sizes(10, 0)), Some(Fate::Missing));
         assert_eq!(told(missing(4, true), sizes(10, 0)), Some(Fate::Died));
