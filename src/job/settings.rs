@@ -43,6 +43,8 @@ pub struct Job {
     pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
+    /// What a scheduled job goes on from.
+    pub recrawl: Recrawl,
     /// Settings that change how much work is done at once, but never the answer.
     pub effort: Effort,
 }
@@ -110,6 +112,29 @@ pub enum JobKind {
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
+    /// As [`JobKind::Replicas`], of the live inputs of a state; what the state holds of them is not read again.
+    Recrawl,
+}
+
+/// What a scheduled job goes on from, and what has changed since.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recrawl {
+    /// Folder of the state: path or store URL.
+    pub state: String,
+    /// Inputs that join those that are live in the state.
+    pub add: Vec<String>,
+    /// Live inputs, or files of theirs, that leave.
+    pub retract: Vec<String>,
+    /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
+    pub replace: Vec<String>,
+    /// Generations that the state keeps, the newest among them.
+    pub keep_generations: u32,
+}
+
+impl Default for Recrawl {
+    fn default() -> Self {
+        Recrawl { state: String::new(), add: Vec::new(), retract: Vec::new(), replace: Vec::new(), keep_generations: 2 }
+    }
 }
 
 /// Where the crawl is and how it is read.
@@ -637,6 +662,7 @@ impl Default for Job {
             },
             keep: Keep { prefer: Vec::new(), by: KeepBy::Links, seeds: Vec::new(), min_resemblance: 0.0 },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
+            recrawl: Recrawl::default(),
             effort: Effort {
                 shard_bytes: 8 << 20,
                 memory_bytes: 0,
