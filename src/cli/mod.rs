@@ -4,6 +4,7 @@ mod archive;
 mod check;
 mod completions;
 mod dedup;
+mod diff;
 mod evaluate;
 mod explain;
 mod hamming;
@@ -59,6 +60,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
+  webtwin diff may/ june/ --output may-june/
   webtwin dedup 'corpus/*.jsonl.zst' --output clean/
   webtwin evaluate out/ --truth truth.tsv --bands
   webtwin explain out/ http://a.example/page http://b.example/page
@@ -76,6 +78,8 @@ enum Command {
     Plan(plan::Args),
     /// Removes exact and near-duplicates from a corpus of texts: the same files out, without them
     Dedup(dedup::Args),
+    /// Compares the results of two crawls: what became of pages, sites and the avoid list
+    Diff(diff::Args),
     /// Prints a table of a run
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
@@ -241,6 +245,7 @@ fn run(command: Command) -> Result<()> {
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Dedup(args) => dedup::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),

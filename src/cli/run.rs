@@ -56,9 +56,11 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
-    if job.kind != JobKind::Recrawl && job.recrawl != Recrawl::default() {
+    let Recrawl { state, add, retract, replace, .. } = &job.recrawl;
+    if job.kind != JobKind::Recrawl && !(state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty())
+    {
         return Err(Error::Usage(
-            "recrawl.* and --add, --retract, --replace go with --state, or kind = \"recrawl\"".into(),
+            "--add, --retract and --replace go with --state, and settings of a state with kind = \"recrawl\"".into(),
         ));
     }
     let records = records_folder(&job, &folder)?;

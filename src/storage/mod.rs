@@ -39,3 +39,4 @@ pub mod state;
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+pub mod table_rows;
