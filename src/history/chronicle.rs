@@ -97,7 +97,8 @@ impl Chronicle {
 
     /// What the next comparison has to know.
     pub fn save(mut self) -> Saved {
-        let kept = self.settings.versions.max(self.settings.patience) as usize;
+        // One more than the next comparison needs, so that this one can be made again.
+        let kept = self.settings.versions.max(self.settings.patience) as usize + 1;
         self.history.forget_pages_but_of(kept);
         Saved {
             patience: self.settings.patience as u8,

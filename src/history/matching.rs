@@ -6,17 +6,18 @@
 //! | [`Evidence::Texts`] | texts: who moves without a change takes them along | those without the first |
 //! | [`Evidence::Places`] | URLs behind their prefixes, if other collections of their similar clusters have something in common: who moves and is brought up to date at once keeps its file names, and its family | those without these |
 //! | [`Evidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those without these |
+//! | [`Evidence::Family`] | nothing but their similar cluster, of which all others are matched: it moved while all pages were renamed | those without these |
 //!
 //! Enough is three in ten of what the smaller one has. All counts are of distinct things. By pages a collection may match several:
 //! it was split or joined with another, and [`super::lives`] decides which of them it is. Mirrors of one crawl are full of equal
-//! texts and places, so by these each has one match at most, those that share most first, of equals the smaller: that two of them
-//! moved is told, which of them moved where cannot be.
+//! texts and places, so by these each has one match at most, those that share most first, of equals the smaller. That two of them
+//! moved is told, which of them moved where cannot be; and one that dies while another is born looks like one that moved.
 //!
 //! # Cost
 //! Three sorts of the pages, and the pairs of collections that have something in common.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Crawl;
 use crate::ids::DocId;
@@ -38,6 +39,8 @@ pub enum Evidence {
     Places,
     /// The prefix.
     Address,
+    /// Nothing but the similar cluster, of which no other collection is left.
+    Family,
 }
 
 /// Two collections that have enough in common. Rows order by old, then new collection.
@@ -65,11 +68,8 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
     let cluster_of = |crawl: &Crawl, at: u32| crawl.collections[at as usize].similar_cluster;
     let of_family = |c: &Candidate| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
     let successors = most_shared(found.iter().map(of_family).collect());
+    let successor = |cluster: DocId| successors.get(&cluster).copied();
     let rest = matched(old, new, &found);
-    let successor = |cluster: DocId| {
-        let at = successors.binary_search_by_key(&cluster, |family| family.0);
-        at.ok().map(|at| successors[at].1)
-    };
     let places = rows(old, |at, page| (cluster_of(old, at), page.place), &rest[0]).into_iter();
     let mut places: Vec<((DocId, u64), u32)> = places
         .filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at)))
@@ -80,6 +80,20 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
 
     let rest = matched(old, new, &found);
     found.extend(sharing(Evidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
+
+    let successors = most_shared(found.iter().map(of_family).collect());
+    let rest = matched(old, new, &found);
+    let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
+        let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
+        let there = at.filter(|&at| !crawl.members_of(at).is_empty());
+        let mut left: Vec<(DocId, u32)> =
+            there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
+        left.sort_unstable();
+        left
+    };
+    let (of_old, of_new) = (left(old, 0, &|cluster| successors.get(&cluster).copied()), left(new, 1, &Some));
+    let alone = sharing(Evidence::Family, &of_old, &of_new, 1);
+    found.extend(alone.into_iter().map(|pair| Candidate { shared: 0, ..pair }));
     found.sort_unstable();
     found
 }
@@ -108,9 +122,9 @@ fn one_to_one(mut pairs: Vec<Candidate>) -> Vec<Candidate> {
     pairs
 }
 
-/// For each similar cluster of the older crawl the one of the newer crawl with which its collections share most, ascending;
-/// of equals the smaller.
-fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> Vec<(DocId, DocId)> {
+/// For each similar cluster of the older crawl the one of the newer crawl with which its collections share most; of equals the
+/// smaller.
+fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
     rows.sort_unstable();
     let mut sums: Vec<((DocId, DocId), u64)> =
         rows.chunk_by(|x, y| x.0 == y.0).map(|of_pair| (of_pair[0].0, of_pair.iter().map(|row| row.1).sum())).collect();
@@ -234,6 +248,17 @@ mod tests {
         let old = crawl(&[(1, "a", &a), (1, "b", &b)]);
         let new = crawl(&[(2, "x", &x), (2, "y", &y)]);
         assert_eq!(pairs(&old, &new), [(0, 0, Evidence::Texts, 3), (1, 1, Evidence::Texts, 3)]);
+    }
+
+    #[test]
+    fn the_last_of_a_family_that_was_renamed_as_a_whole_is_the_one_that_is_left() {
+        let old = crawl(&[(1, "a", &[(1, 1, 1)]), (1, "b", &[(2, 2, 2)]), (1, "c", &[(3, 3, 3)])]);
+        let new = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "b", &[(12, 12, 12)]), (2, "x", &[(13, 13, 13)])]);
+        use Evidence::{Address, Family};
+        assert_eq!(pairs(&old, &new), [(0, 0, Address, 1), (1, 1, Address, 1), (2, 2, Family, 0)]);
+        // Of two nobody knows.
+        let two = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
+        assert_eq!(pairs(&old, &two), [(0, 0, Address, 1)]);
     }
 
     #[test]
