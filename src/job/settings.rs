@@ -77,8 +77,8 @@ pub struct Recrawl {
 impl Default for Recrawl {
     fn default() -> Self {
         Recrawl {
-            near_bits: 3,
-            rewritten_bits: 16,
+            near_bits: 6,
+            rewritten_bits: 18,
             texts: false,
             near: 0.9,
             rewritten: 0.35,

@@ -1,6 +1,6 @@
 //! Which of the pages that are gone stand at another URL now.
 //!
-//! First by site: a page of a site that moved stands under its path on the site where that is now, with other text perhaps. Then by
+//! First by site: a page stands under its path on a site that has got pages of its old one, with other text perhaps. Then by
 //! text: under the same path, on the same site, anywhere. Where several pages have one text, the smallest doc ids are paired,
 //! then the next ones; but a text on more than [`COMMON`] gone or new pages says nothing about where a page went: it is an error
 //! page or an empty form. All steps give the same pairs when old and new change places.
@@ -93,8 +93,8 @@ pub fn votes(
     }
 }
 
-/// Pairs the pages of sites that moved, among the candidates of some paths, all of each path; `rest` receives the others. Where a
-/// page could be one of several, the best attested move of sites decides. Unless the sites are one host, texts that differ in more
+/// Pairs pages of sites between which pages moved, among the candidates of some paths, all of each path; `rest` receives the others.
+/// Where a page could be one of several, the best attested pair of sites decides. Unless the sites are one host, texts that differ in more
 /// than `most_bits` are no page that moved.
 pub fn by_site(
     candidates: &mut [Candidate],
@@ -130,12 +130,12 @@ pub fn by_site(
     }
 }
 
-/// Moves of sites by where they were.
+/// Sites between which pages moved, by where they were.
 #[derive(Debug, Default)]
 pub struct SiteMoves(HashMap<SiteId, Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
-    /// Of moves of which the best attested come first.
+    /// Of pairs of which the best attested come first.
     pub fn of(moves: &[SiteMove]) -> SiteMoves {
         let mut from: HashMap<SiteId, Vec<_>> = HashMap::new();
         for (rank, one) in moves.iter().enumerate() {
@@ -144,7 +144,7 @@ impl SiteMoves {
         SiteMoves(from)
     }
 
-    /// Rank and place of moves of a site, and whether both are one host.
+    /// Rank and id of the sites that have pages of this one, and whether both are one host.
     fn from(&self, site: SiteId) -> &[(usize, SiteId, bool)] {
         self.0.get(&site).map_or(&[], Vec::as_slice)
     }

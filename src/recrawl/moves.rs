@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use super::Comparison;
 use super::gather::{Gathered, Shared, bucket_of};
 use super::moved::{self, Candidate, Pair, SiteMoves};
-use super::sites::{SiteId, SiteMove, Votes, moved_sites};
+use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::storage::spill::Buckets;
@@ -46,7 +46,7 @@ impl Moved {
 
 /// Everything that moved.
 pub struct Moves {
-    /// Sites and parts of them, and where they are now; the best attested moves come first.
+    /// Sites that moved, and where they are now; the best attested moves come first.
     pub sites: Vec<SiteMove>,
     /// Pages of the old and of the new crawl, by range of doc ids.
     pub pages: [Shared<Moved>; 2],
@@ -87,9 +87,10 @@ pub fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let sum = all.entry(sites).or_default();
         *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
-    let sites = moved_sites(&gathered.sites, &all, &of.recrawl);
+    let ranked = between(&gathered.sites, &all, &of.recrawl);
     drop(all);
-    let by_source = SiteMoves::of(&sites);
+    let sites = moved_sites(&gathered.sites, &ranked);
+    let by_source = SiteMoves::of(&ranked);
 
     let share = of.memory_bytes / of.workers as u64 / 8;
     let put = |pages: &mut [Buckets<Moved>; 2], pairs: &[Pair]| -> Result<()> {

@@ -109,49 +109,60 @@ pub struct Votes {
     pub texts: u64,
 }
 
-/// A site, or a part of it, that stands on another site now.
+/// Two sites of which pages may have moved from one to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteMove {
-    /// Where it was.
+    /// Where they were.
     pub from: SiteId,
-    /// Where it is.
+    /// Where they are.
     pub to: SiteId,
-    /// Both are one host, under another scheme or with another `www.`.
+    /// Both are one host, under another scheme or with another `www.`, so that paths say enough.
     pub one_host: bool,
+    /// The sites themselves may have moved, and not just some of their pages.
+    pub whole: bool,
 }
 
-/// Which sites moved, or parts of them, and where to; the best attested come first.
+/// Fewest texts that are the same or near under the same paths for two hosts to have anything to do with each other.
+const TEXTS: u64 = 3;
+
+/// Pairs of sites between which pages may have moved, the best attested first: one host before others, then more pages before fewer,
+/// then more texts before fewer.
 ///
-/// Pages may have moved from one site to another if
+/// The sites may have moved as a whole if
 /// - of the pages that the one lost and the other gained, at least `site_moved` of the fewer and a tenth of the more stand under
 ///   the same path on both,
-/// - hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come,
-/// - and both are one host, or a tenth of these pages have a text that is the same or near.
+/// - and hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come.
 ///
-/// Of these pairs, one host comes before others, then more pages before fewer, then more texts before fewer. A site that has gone has
-/// gone to one place, and one that has come has come from one place; sites that are still there may have lost or gained several
-/// parts.
+/// One host counts only if that is so; others only if of these pages at least [`TEXTS`] and a tenth have a text that is the same or
+/// near.
 ///
 /// The same when old and new change places.
-pub fn moved_sites(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, settings: &Recrawl) -> Vec<SiteMove> {
+pub fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, settings: &Recrawl) -> Vec<SiteMove> {
     let share = (settings.site_moved * 1e6).round() as u64;
     let mut found = Vec::new();
     for (&(from, to), votes) in votes {
         let (old, new) = (&sites.0[&from], &sites.0[&to]);
         let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
         let enough = votes.paths * 1_000_000 >= share * fewer && votes.paths * 10 >= more;
-        let one_host = old.bare() == new.bare();
-        let texts = votes.texts > 0 && votes.texts * 10 >= votes.paths;
-        if from != to && enough && (old.has_gone() || new.has_come()) && (one_host || texts) {
+        let whole = enough && (old.has_gone() || new.has_come());
+        let one_host = old.bare() == new.bare() && whole;
+        let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
+        if from != to && (one_host || texts) {
             // Ids as an unordered pair: the order is the same from both sides.
             let order = (Reverse((one_host, votes.paths, votes.texts)), from.min(to), from.max(to));
-            found.push((order, SiteMove { from, to, one_host }));
+            found.push((order, SiteMove { from, to, one_host, whole }));
         }
     }
     found.sort_unstable_by_key(|one| one.0);
+    found.into_iter().map(|one| one.1).collect()
+}
+
+/// Which sites moved as a whole, of pairs of which the best attested come first. A site that has gone has gone to one place, and one
+/// that has come has come from one place; sites that are still there may have lost or gained several.
+pub fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
     let mut taken: [HashSet<SiteId>; 2] = Default::default();
     let mut moves = Vec::new();
-    for (_, one) in found {
+    for one in between.iter().filter(|one| one.whole) {
         let gone = sites.0[&one.from].has_gone();
         let come = sites.0[&one.to].has_come();
         if gone && taken[0].contains(&one.from) || come && taken[1].contains(&one.to) {
@@ -159,7 +170,7 @@ pub fn moved_sites(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, sett
         }
         taken[0].insert(one.from);
         taken[1].insert(one.to);
-        moves.push(one);
+        moves.push(*one);
     }
     moves
 }
@@ -230,12 +241,13 @@ mod tests {
         let sites = sites(of);
         let there =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
-        let moved = moved_sites(&sites, &there, &Recrawl::default());
+        let moved = moved_sites(&sites, &between(&sites, &there, &Recrawl::default()));
         // Mirrored: old and new change places.
         let mirrored =
             sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
         let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
-        let back = moved_sites(&Sites(mirrored.collect()), &back, &Recrawl::default());
+        let mirrored = Sites(mirrored.collect());
+        let back = moved_sites(&mirrored, &between(&mirrored, &back, &Recrawl::default()));
         let turned: Vec<SiteMove> = back.iter().map(|one| SiteMove { from: one.to, to: one.from, ..*one }).collect();
         assert_eq!(turned, moved);
         let name = |id: &SiteId| sites.0[id].name.clone();
@@ -254,14 +266,14 @@ mod tests {
     fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
         let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
         assert_eq!(told(&of, &[("http://a", "http://b", 9, 0)]), []);
-        let moved = told(&of, &[("http://a", "http://b", 8, 2), ("http://a", "http://c", 9, 1)]);
+        let moved = told(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
         assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
     }
 
     #[test]
     fn a_site_that_is_still_there_may_lose_parts_to_several_that_have_come() {
         let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        let moved = told(&of, &[("http://a", "http://b", 9, 3), ("http://a", "http://c", 10, 2)]);
+        let moved = told(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
         assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::moved::COMMON;
 use super::pages::{Content, What, what};
-use super::sites::{SiteId, SiteMove, Sites, Votes, moved_sites, site_id, split};
+use super::sites::{SiteId, SiteMove, Sites, Votes, between, site_id, split};
 use super::*;
 use crate::ids::{DocId, doc_id};
 use crate::job::Job;
@@ -167,7 +167,7 @@ fn plain(old: &Crawl, new: &Crawl, settings: &Recrawl) -> BTreeMap<DocId, (Strin
     }
     let mut moved: BTreeMap<DocId, DocId> = BTreeMap::new();
     let mut arrived: BTreeMap<DocId, DocId> = BTreeMap::new();
-    for SiteMove { from, to, one_host } in moved_sites(&sites, &votes, settings) {
+    for SiteMove { from, to, one_host, .. } in between(&sites, &votes, settings) {
         for (x, old_url, old_page) in gone.iter().filter(|row| site_id(split(&row.1).0) == from) {
             for (y, new_url, new_page) in came.iter().filter(|row| site_id(split(&row.1).0) == to) {
                 let bits = old_page.bits(new_page);
