@@ -12,7 +12,7 @@ use crate::history::saved::{self, Saved};
 use crate::recrawl::overlap::{self, Overlap};
 use crate::recrawl::same_settings::comparable;
 use crate::recrawl::writer::Writer;
-use crate::recrawl::{Comparison, Settings, Summary, diff};
+use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
 use crate::results::Run;
 use crate::storage::location::Location;
 
@@ -78,6 +78,7 @@ impl Args {
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: self.spill.clone().unwrap_or_else(std::env::temp_dir),
+            range_rows: RANGE_ROWS,
         })
     }
 }
