@@ -20,7 +20,9 @@ fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
         for number in 0..8 {
             let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
             let text: String = (0..12)
-                .map(|line| format!("<p>Page {number} says {line} about {} since {}", number * 100 + line, changed_in(line)))
+                .map(|line| {
+                    format!("<p>Page {number} says {line} about {} since {}", number * 100 + line, changed_in(line))
+                })
                 .collect();
             let link = format!("<p><a href='{}.html'>next</a>", (number + 1) % 8);
             page(format!("http://{site}.example/manual/{number}.html"), format!("<html>{text}{link}"));
@@ -69,7 +71,10 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let (one, two, three) = (out("d1"), out("d2"), out("d3"));
     succeed(&["diff", first, second, "--output", &one]);
     let lives = |site| (site, "lives", 0);
-    assert_eq!(told(&one), expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)]));
+    assert_eq!(
+        told(&one),
+        expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
+    );
     succeed(&["diff", second, third, "--history", &one, "--output", &two]);
     let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("e", "missing", 0), lives("f")];
     assert_eq!(told(&two), expect(&moved));
@@ -123,7 +128,10 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let revisit = rows(&output, "revisit");
     assert_eq!(revisit.len(), 2);
     for row in &revisit {
-        assert_eq!((row["why"].as_str(), row["age"].as_u64(), row["probes"].as_u64()), (Some("unseen"), Some(3), Some(8)));
+        assert_eq!(
+            (row["why"].as_str(), row["age"].as_u64(), row["probes"].as_u64()),
+            (Some("unseen"), Some(3), Some(8))
+        );
         let site = row["host"].as_str().unwrap();
         let urls: Vec<&str> = row["probe_urls"].as_str().unwrap().split(' ').collect();
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{site}/manual/"))), "{urls:?}");
@@ -133,7 +141,8 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     succeed(&[&["diff", &second, &third, "--output", &output, "--budget", "10"][..], &avoided, &history].concat());
     let within = rows(&output, "revisit").iter().filter(|row| row["within_budget"] == true).count();
     let lists = files(Path::new(&output));
-    let lines = |name: &str| String::from_utf8(lists[name].clone()).unwrap().lines().map(String::from).collect::<Vec<_>>();
+    let lines =
+        |name: &str| String::from_utf8(lists[name].clone()).unwrap().lines().map(String::from).collect::<Vec<_>>();
     assert_eq!((within, lines("exports/revisit.txt").len()), (1, 8));
     assert!(lines("exports/revisit-nutch.txt")[0].contains("\tnutch.score="));
     let seed: Value = serde_json::from_str(&lines("exports/revisit-scrapy.jsonl")[0]).unwrap();

@@ -104,7 +104,14 @@ fn collections(args: &Args, of: &Comparison, writer: &mut Writer, summary: &mut 
         comparable(run, &of.new, false)?;
     }
     let recipes = &of.new.manifest.recipes;
-    let saved = args.history.as_ref().map(|url| history_of(url, recipes)).transpose()?;
+    let mut saved = None;
+    if let Some(url) = &args.history {
+        let (name, checksum, history) = history_of(url, recipes)?;
+        summary.beside.insert("history".into(), serde_json::json!({ "url": url, "xxh3": checksum }));
+        saved = Some((name, history));
+    }
+    let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
+    summary.beside.insert("earlier".into(), serde_json::json!(attempts));
     let found = compare(&earlier, &of.old, &of.new, saved, &of.recrawl, of.workers)?;
     for (name, table) in found.tables {
         writer.add(name, table)?;
@@ -120,8 +127,8 @@ fn collections(args: &Args, of: &Comparison, writer: &mut Writer, summary: &mut 
     Ok(())
 }
 
-/// What a comparison saved, with its name.
-fn history_of(url: &str, recipes: &BTreeMap<String, String>) -> Result<(String, Saved)> {
+/// What a comparison saved, with its name and checksum.
+fn history_of(url: &str, recipes: &BTreeMap<String, String>) -> Result<(String, String, Saved)> {
     let comparison = Run::open(url)?;
     let name = comparison.folder.join(saved::NAME)?.name().to_string();
     let file = comparison.manifest.files.iter().find(|file| file.path == saved::NAME);
@@ -130,7 +137,8 @@ fn history_of(url: &str, recipes: &BTreeMap<String, String>) -> Result<(String, 
         Error::Usage(format!("--history {url}: {what}"))
     })?;
     let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
-    Ok((name.clone(), Saved::decode(&name, &bytes, recipes)?))
+    let saved = Saved::decode(&name, &bytes, recipes)?;
+    Ok((name, file.xxh3.clone(), saved))
 }
 
 /// Reports the totals on stderr.

@@ -77,7 +77,9 @@ impl Chronicle {
         }
         let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
         let newest = newest.ok_or_else(|| {
-            Error::Usage(format!("{name}: knows no crawl with the attempt {result}; is it the history of the older result?"))
+            Error::Usage(format!(
+                "{name}: knows no crawl with the attempt {result}; is it the history of the older result?"
+            ))
         })?;
         saved.results.retain(|&crawl, _| crawl <= newest);
         saved.crawls.retain(|&crawl, _| crawl <= newest);
@@ -99,7 +101,7 @@ impl Chronicle {
     pub fn save(mut self) -> Saved {
         // One more than the next comparison needs, so that this one can be made again.
         let kept = self.settings.versions.max(self.settings.patience) as usize + 1;
-        self.history.forget_pages_but_of(kept);
+        self.history.forget_all_but(kept);
         Saved {
             patience: self.settings.patience as u8,
             results: self.results,
@@ -184,6 +186,10 @@ impl Chronicle {
         for fact in facts {
             let &Fact::Line { of, line } = fact else { continue };
             let count = self.history.crawls()[&of.crawl].collections.len();
+            // Of one that is forgotten nobody asks.
+            if count == 0 {
+                continue;
+            }
             self.lines.entry(of.crawl).or_insert_with(|| vec![of; count])[of.collection as usize] = line;
         }
     }

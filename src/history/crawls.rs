@@ -1,6 +1,6 @@
 //! The crawls of a history: appended, replaced or retracted, each an edit of the [`Lifelines`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Crawl;
 use super::lifelines::{Edit, Lifelines};
@@ -96,13 +96,35 @@ impl History {
         self.change(number, None)
     }
 
-    /// Forgets the pages of all crawls but the last few; what became of their collections stays known.
-    pub fn forget_pages_but_of(&mut self, last: usize) {
+    /// Forgets the collections and pages of all crawls but the last few; what became of them stays known.
+    pub fn forget_all_but(&mut self, last: usize) {
         let old = self.crawls.len().saturating_sub(last);
-        self.crawls.values_mut().take(old).for_each(|crawl| crawl.members = Vec::new());
+        for crawl in self.crawls.values_mut().take(old) {
+            crawl.forgotten += crawl.collections.len() as u32;
+            (crawl.collections, crawl.members) = (Vec::new(), Vec::new());
+        }
     }
 
     fn change(&mut self, number: u32, crawl: Option<Crawl>) -> Result<Changes> {
+        let is_retracted = crawl.is_none();
+        let mut numbers: Vec<u32> = self.crawls.keys().copied().filter(|&one| one != number || !is_retracted).collect();
+        if !is_retracted && !numbers.contains(&number) {
+            numbers.push(number);
+            numbers.sort_unstable();
+        }
+        let wanted = steps(&numbers, self.patience);
+        let stays = |&(earlier, later): &(u32, u32), pair: &Pair| {
+            let spans = (earlier..=later).contains(&number);
+            !spans && wanted.get(&(earlier, later)) == Some(&pair.distance)
+        };
+        // Asked before anything changes.
+        let known = |between: &(u32, u32)| self.pairs.get(between).is_some_and(|pair| stays(between, pair));
+        for between in wanted.keys().filter(|between| !known(between)) {
+            for one in [between.0, between.1].into_iter().filter(|&one| one != number) {
+                self.pages_of(one)?;
+            }
+        }
+
         let mut edit = Edit::default();
         let before = match crawl {
             Some(crawl) => {
@@ -112,58 +134,51 @@ impl History {
             None => self.crawls.remove(&number),
         };
         before.into_iter().for_each(|crawl| versions(&mut edit, number, &crawl, -1));
-        let pairs = self.pairs_after(number)?;
-        for (&between, pair) in &self.pairs {
-            if pairs.get(&between) != Some(pair) {
-                offers(&mut edit, between, pair, -1);
+        self.pairs.retain(|between, pair| {
+            let stays = stays(between, pair);
+            if !stays {
+                offers(&mut edit, *between, pair, -1);
             }
-        }
-        for (&between, pair) in &pairs {
-            if self.pairs.get(&between) != Some(pair) {
-                offers(&mut edit, between, pair, 1);
+            stays
+        });
+        // Of one crawl the nearest pair comes first, and takes collections that the next ones must not have.
+        for (&(earlier, later), &distance) in &wanted {
+            if self.pairs.contains_key(&(earlier, later)) {
+                continue;
             }
+            let nearer = self.pairs.range((earlier, 0)..(earlier, later));
+            let taken: BTreeSet<u32> = nearer.flat_map(|(_, pair)| pair.candidates.iter().map(|one| one.old)).collect();
+            let open = self.crawls[&earlier].only(|old| !taken.contains(&old));
+            let pair = Pair { distance, candidates: candidates(&open, &self.crawls[&later]) };
+            offers(&mut edit, (earlier, later), &pair, 1);
+            self.pairs.insert((earlier, later), pair);
         }
-        self.pairs = pairs;
         Ok(self.lifelines.edit(edit))
     }
 
-    /// All pairs, now that one crawl is another one; the others are as they were.
-    fn pairs_after(&self, changed: u32) -> Result<BTreeMap<(u32, u32), Pair>> {
-        let numbers: Vec<u32> = self.crawls.keys().copied().collect();
-        let mut pairs: BTreeMap<(u32, u32), Pair> = BTreeMap::new();
-        for (at, &number) in numbers.iter().enumerate() {
-            let mut is_open = vec![true; self.crawls[&number].collections.len()];
-            for (distance, &later) in (1..=self.patience).zip(&numbers[at + 1..]) {
-                let known = self.pairs.get(&(number, later));
-                let is_as_it_was = |pair: &&Pair| pair.distance == distance && !(number..=later).contains(&changed);
-                let candidates = match known.filter(is_as_it_was) {
-                    Some(pair) => pair.candidates.clone(),
-                    None => {
-                        candidates(&self.pages_of(number)?.only(|old| is_open[old as usize]), self.pages_of(later)?)
-                    }
-                };
-                candidates.iter().for_each(|candidate| is_open[candidate.old as usize] = false);
-                pairs.insert((number, later), Pair { distance, candidates });
-            }
-        }
-        Ok(pairs)
-    }
-
-    /// A crawl whose pages are known.
-    fn pages_of(&self, number: u32) -> Result<&Crawl> {
+    /// Checks that the pages of a crawl are known.
+    fn pages_of(&self, number: u32) -> Result<()> {
         let crawl = &self.crawls[&number];
-        match crawl.members.is_empty() && crawl.collections.iter().any(|collection| collection.size > 0) {
+        match crawl.forgotten > 0 {
             true => Err(Error::Usage(format!(
                 "the history keeps no pages of crawl {number} any more, so crawls beside it cannot be replaced or retracted; compare the results themselves"
             ))),
-            false => Ok(crawl),
+            false => Ok(()),
         }
     }
 }
 
+/// Of crawls with these numbers, ascending, those that are at most `patience` apart, and how far.
+fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
+    let steps = numbers.iter().enumerate().flat_map(|(at, &earlier)| {
+        (1..=patience).zip(&numbers[at + 1..]).map(move |(distance, &later)| ((earlier, later), distance))
+    });
+    steps.collect()
+}
+
 /// The rows of a crawl's collections.
 fn versions(edit: &mut Edit, crawl: u32, of: &Crawl, times: i32) {
-    let versions = (0..of.collections.len() as u32).map(|collection| Version { crawl, collection });
+    let versions = (0..of.forgotten + of.collections.len() as u32).map(|collection| Version { crawl, collection });
     edit.versions.extend(versions.map(|version| (version, times)));
 }
 
@@ -217,7 +232,7 @@ mod tests {
             for member in &mut members {
                 member.collection = there.binary_search(&member.collection).unwrap() as u32;
             }
-            Crawl { time: 0, collections, members }
+            Crawl { time: 0, forgotten: 0, collections, members }
         })
     }
 
@@ -234,7 +249,7 @@ mod tests {
 
         #[test]
         fn whatever_is_appended_replaced_and_retracted_facts_are_those_of_the_plain_rules(
-            steps in prop::collection::vec(step(), 1..9), patience in 1u8..4
+            steps in prop::collection::vec(step(), 1..9), last in crawl(), patience in 1u8..4
         ) {
             let mut history = History::new(patience);
             let mut facts: BTreeMap<Fact, i32> = BTreeMap::new();
@@ -257,9 +272,11 @@ mod tests {
                 let have: Vec<Fact> = facts.keys().copied().collect();
                 prop_assert_eq!(&have, &lives(&crawls, patience));
             }
-            // Taken up again from what is saved, it is the same.
-            let (_, again) = History::of(patience, history.crawls().clone(), history.pairs().clone());
+            // Taken up again from what is saved, it is the same; so it is if most is forgotten, and goes on from there.
+            history.forget_all_but(usize::from(patience));
+            let (mut taken_up, again) = History::of(patience, history.crawls().clone(), history.pairs().clone());
             prop_assert_eq!(again, facts.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(taken_up.append(last.clone()).unwrap(), history.append(last).unwrap());
         }
     }
 }

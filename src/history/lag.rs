@@ -164,15 +164,12 @@ mod tests {
     use crate::history::Collection;
 
     fn crawl(of: &[(bool, &[u64])]) -> Crawl {
-        let collection = |&(keep, texts): &(bool, &[u64])| Collection {
-            keep,
-            size: texts.len() as u32,
-            ..Collection::default()
-        };
+        let collection =
+            |&(keep, texts): &(bool, &[u64])| Collection { keep, size: texts.len() as u32, ..Collection::default() };
         let members = (0u32..).zip(of).flat_map(|(collection, (_, texts))| {
             texts.iter().map(move |&text| Member { collection, doc_id: text, text, place: 0 })
         });
-        Crawl { time: 0, collections: of.iter().map(collection).collect(), members: members.collect() }
+        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members: members.collect() }
     }
 
     fn lines(count: u32) -> Vec<Version> {

@@ -71,9 +71,8 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
     let successor = |cluster: DocId| successors.get(&cluster).copied();
     let rest = matched(old, new, &found);
     let places = rows(old, |at, page| (cluster_of(old, at), page.place), &rest[0]).into_iter();
-    let mut places: Vec<((DocId, u64), u32)> = places
-        .filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at)))
-        .collect();
+    let mut places: Vec<((DocId, u64), u32)> =
+        places.filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at))).collect();
     places.sort_unstable();
     let new_places = rows(new, |at, page| (cluster_of(new, at), page.place), &rest[1]);
     found.extend(one_to_one(sharing(Evidence::Places, &places, &new_places, COMMON)));
@@ -86,8 +85,7 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
     let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
         let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
         let there = at.filter(|&at| !crawl.members_of(at).is_empty());
-        let mut left: Vec<(DocId, u32)> =
-            there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
+        let mut left: Vec<(DocId, u32)> = there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
         left.sort_unstable();
         left
     };
@@ -206,7 +204,7 @@ mod tests {
         });
         let mut members: Vec<Member> = members.collect();
         members.sort_unstable();
-        Crawl { time: 0, collections: of.iter().map(collection).collect(), members }
+        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
     }
 
     fn pairs(old: &Crawl, new: &Crawl) -> Vec<(u32, u32, Evidence, u32)> {

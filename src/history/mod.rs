@@ -85,9 +85,11 @@ pub struct Member {
 pub struct Crawl {
     /// When it was made, in seconds since 1970: the newest fetch time of its pages.
     pub time: i64,
+    /// Collections that a history has forgotten, as it has no more use for them: all, or none.
+    pub forgotten: u32,
     /// Its collections, ascending by id.
     pub collections: Vec<Collection>,
-    /// Their pages, ascending; a page is in one collection at most. None, once a history has no more use for them.
+    /// Their pages, ascending; a page is in one collection at most.
     pub members: Vec<Member>,
 }
 
@@ -95,7 +97,7 @@ impl Crawl {
     /// The same crawl with the pages of some of its collections only.
     fn only(&self, wanted: impl Fn(u32) -> bool) -> Crawl {
         let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
-        Crawl { time: self.time, collections: self.collections.clone(), members }
+        Crawl { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
     }
 
     /// Puts collections and members into their order, after some were added in another one.

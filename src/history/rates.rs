@@ -84,7 +84,11 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
 fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) -> f64 {
     let unchanged = visits.iter().map(|at| (at.visits - at.changed) as f64 * days(at)).sum::<f64>() + 0.5 * interval;
     let changed = |rate: f64| -> f64 {
-        visits.iter().filter(|at| at.changed > 0).map(|at| at.changed as f64 * days(at) / (rate * days(at)).exp_m1()).sum()
+        visits
+            .iter()
+            .filter(|at| at.changed > 0)
+            .map(|at| at.changed as f64 * days(at) / (rate * days(at)).exp_m1())
+            .sum()
     };
     let mut high = 1.0 / interval;
     if visits.iter().all(|at| at.changed == 0) {
@@ -145,7 +149,8 @@ mod tests {
     #[test]
     fn at_unequal_intervals_it_approaches_the_other_as_they_become_equal() {
         let equal = rate(&[visits(1, 20, 12)]).unwrap().rate;
-        let nearly = [Visits { interval: DAY, visits: 10, changed: 6 }, Visits { interval: DAY + 1, visits: 10, changed: 6 }];
+        let nearly =
+            [Visits { interval: DAY, visits: 10, changed: 6 }, Visits { interval: DAY + 1, visits: 10, changed: 6 }];
         let nearly = rate(&nearly).unwrap().rate;
         assert!((equal - nearly).abs() < 1e-4 * equal, "{equal} {nearly}");
     }

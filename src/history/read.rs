@@ -69,7 +69,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         collection.resemblance = (!collection.keep).then_some(mean as u32);
     }
     members.sort_unstable();
-    Ok(Crawl { time, collections, members })
+    Ok(Crawl { time, forgotten: 0, collections, members })
 }
 
 /// The collections of a result, ascending by id, with how their hosts are related to those of the ones kept.

@@ -5,8 +5,9 @@
 //! `bincode` writes it. `bincode` knows no schema, and another struct reads as garbage; so the format is counted up with every
 //! change of what is in it, and nothing is decoded before magic, format, recipes, length and checksum agree.
 //!
-//! Rows are sorted and each is there once, so equal histories are equal bytes. The last few crawls have their pages, 32 bytes each,
-//! to be matched with the next; crawls before those have their collections, and what they had in common.
+//! Rows are sorted and each is there once, so equal histories are equal bytes. The last few crawls have their collections and pages,
+//! 28 bytes each, to be matched with the next; of crawls before those is known how many collections they had, and what these have
+//! in common: 16 bytes for each pair of collections.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +111,7 @@ mod tests {
     fn saved() -> (Saved, BTreeMap<String, String>) {
         let collections = vec![Collection { id: 7, size: 1, host: "a.example".into(), ..Collection::default() }];
         let members = vec![Member { collection: 0, doc_id: 7, text: 1, place: 2 }];
-        let crawl = Crawl { time: 5, collections, members };
+        let crawl = Crawl { time: 5, forgotten: 0, collections, members };
         let saved = Saved { patience: 2, crawls: BTreeMap::from([(0, crawl)]), ..Saved::default() };
         (saved, BTreeMap::from([("doc_id".into(), "d1".into())]))
     }

@@ -21,7 +21,8 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     let version = |told: &Told| told.new.or(told.old).expect("a row has a version");
     let one = |told: &Told| chronicle.collection(version(told));
     let id = |version: Option<Version>| version.map_or(0, |version| chronicle.collection(version).id);
-    let host = |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
+    let host =
+        |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
     let time = |crawl: u32| chronicle.crawls()[&crawl].time;
     let leaders = leaders(chronicle);
     let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();

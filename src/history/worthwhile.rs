@@ -33,11 +33,7 @@ pub struct Visit {
 
 /// The policy that settings ask for.
 pub fn policy(settings: &Recrawl) -> Policy {
-    Policy {
-        confidence: settings.confidence,
-        share: settings.probe_share,
-        prior_intervals: settings.prior_intervals,
-    }
+    Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
 }
 
 /// All collections of the newest crawl of which pages are on the avoid list, the most valuable first.
@@ -47,18 +43,10 @@ pub fn policy(settings: &Recrawl) -> Policy {
 ///
 /// # Cost
 /// The table `avoid` of the newest crawl twice; in memory the ids of its pages in collections.
-pub fn visits_worthwhile(
-    chronicle: &Chronicle,
-    told: &[Told],
-    new: &Run,
-    settings: &Recrawl,
-) -> Result<Vec<Visit>> {
+pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settings: &Recrawl) -> Result<Vec<Visit>> {
     let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
-    let fates: BTreeMap<Version, Fate> = told
-        .iter()
-        .filter(|told| told.fate != Fate::Joined)
-        .filter_map(|told| Some((told.new?, told.fate)))
-        .collect();
+    let fates: BTreeMap<Version, Fate> =
+        told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
     let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
     let skipped: Vec<Version> = all.filter(|of| chronicle.collection(*of).skipped > 0).collect();
     let relation = |of: &Version| {

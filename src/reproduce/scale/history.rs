@@ -15,7 +15,7 @@ const CRAWLS: u32 = 19;
 /// Pages of each collection.
 const PAGES: u64 = 8;
 
-/// Crawls whose pages are kept, and after which a collection has died: the defaults.
+/// Crawls whose pages are kept but one, and after which a collection has died: the defaults.
 const VERSIONS: usize = 4;
 const PATIENCE: u8 = 2;
 
@@ -52,6 +52,9 @@ fn crawl(number: u32, collections: u64) -> Crawl {
             similar_cluster: slot / 4,
             keep: slot % 4 == 0,
             size: PAGES as u32,
+            host: format!("mirror-{slot}-{moves}.example"),
+            prefix: format!("http://mirror-{slot}-{moves}.example/manuals/{ends}/"),
+            root_url: format!("http://mirror-{slot}-{moves}.example/manuals/{ends}/index.html"),
             ..Collection::default()
         };
         made.push((collection, members));
@@ -70,7 +73,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let mut history = History::new(PATIENCE);
     for number in 0..CRAWLS {
         history.append(crawl(number, options.scale))?;
-        history.forget_pages_but_of(VERSIONS);
+        history.forget_all_but(VERSIONS + 1);
     }
     let newest = crawl(CRAWLS, options.scale);
     let saved = Saved {
@@ -102,7 +105,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         figure("one more crawl, in a process that holds the history", held, "s").at_most(2.0 * scale),
         figure("taking the history up", taken_up, "s"),
         figure("one more crawl after that", appended, "s").at_most(2.0 * scale),
-        figure("peak memory of both, above that of the made-up crawls", peak as f64 / f64::from(1 << 30), "GiB").at_most(scale),
+        figure("peak memory of both, above that of the made-up crawls", peak as f64 / f64::from(1 << 30), "GiB")
+            .at_most(scale),
         figure("facts that the crawl added", changes.len() as f64, "facts"),
         figure("the same facts both times", f64::from(u8::from(equal)), "").at_least(1.0),
     ])

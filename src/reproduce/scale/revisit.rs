@@ -151,7 +151,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         let hazard = wrong_skips(&mirrors, &mut hazard, &noted);
         let caught = |wrong: u64| 1.0 - wrong as f64 / nobody as f64;
         let best = caught(uniform).max(caught(proportional));
-        let what = |policy: &str| format!("wrong skips caught at {:.0} % of all probes a crawl, {policy}", 100.0 * share);
+        let what =
+            |policy: &str| format!("wrong skips caught at {:.0} % of all probes a crawl, {policy}", 100.0 * share);
         rows.push(figure(&what("by hazard"), caught(hazard), "share").at_least(best));
         rows.push(figure(&what("uniform"), caught(uniform), "share"));
         rows.push(figure(&what("proportional"), caught(proportional), "share"));
