@@ -162,7 +162,8 @@ impl Chronicle {
                 note_probes(&self.crawls()[&last], &mut crawl, before, &policy(&self.settings))?;
             }
         }
-        let interval = last.map_or(1, |last| (crawl.time - self.crawls()[&last].time).max(1));
+        // Crawls without times, or in another order than theirs, are no visits.
+        let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
         let number = self.history.next();
         self.results.insert(number, run.manifest.attempt.clone());
         let changes = self.history.append(crawl)?;
@@ -173,7 +174,7 @@ impl Chronicle {
         let mut told: Vec<Told> = facts.iter().filter_map(|&fact| self.told(fact, number, &standing)).collect();
         told.sort_unstable_by_key(|told| (told.fate, told.new, told.old));
         self.remember(&told, number, interval);
-        if let Some(before) = before {
+        if let Some(before) = before.filter(|_| interval > 0) {
             for (host, seen) in visits::of_hosts(before, run, interval, workers)? {
                 visits::add(self.hosts.entry(host).or_default(), number, seen, INTERVALS);
             }
@@ -292,7 +293,7 @@ impl Chronicle {
                     one.seen = (before.seen.0 + apart, before.seen.1 + ended);
                     one.visits = before.visits;
                     let pages = told.same_text + told.changed;
-                    if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 {
+                    if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
                         let changed = f64::from(told.changed) > changed_share * f64::from(pages);
                         let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
                         visits::add(&mut one.visits, number, visit, INTERVALS);

@@ -36,7 +36,7 @@ pub fn policy(settings: &Recrawl) -> Policy {
     Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
 }
 
-/// All collections of the newest crawl of which pages are on the avoid list, the most valuable first.
+/// All collections of the newest crawl that are not kept and of which pages are on the avoid list, the most valuable first.
 ///
 /// # Errors
 /// Those of the tables.
@@ -48,7 +48,8 @@ pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settin
     let fates: BTreeMap<Version, Fate> =
         told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
     let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
-    let skipped: Vec<Version> = all.filter(|of| chronicle.collection(*of).skipped > 0).collect();
+    let may_be_skipped = |of: &Version| chronicle.collection(*of).skipped > 0 && !chronicle.collection(*of).keep;
+    let skipped: Vec<Version> = all.filter(may_be_skipped).collect();
     let relation = |of: &Version| {
         let one = chronicle.collection(*of);
         let (intervals, ends) = one.seen;
