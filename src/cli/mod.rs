@@ -14,10 +14,12 @@ mod print_text;
 mod progress;
 mod quantity;
 mod records;
+mod recrawl;
 mod reproduce;
 mod run;
 mod show;
 mod signals;
+mod state;
 mod synth;
 
 use std::path::PathBuf;
@@ -89,6 +91,9 @@ enum Command {
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
+    /// What scheduled jobs keep from run to run (`webtwin run --state`)
+    #[command(subcommand)]
+    State(state::Command),
     /// Keeps payloads of WARC files once: the same files, in which copies are revisit records
     Archive(archive::ArchiveArgs),
     /// Gives back the WARC files that an archive was made of
@@ -246,6 +251,7 @@ fn run(command: Command) -> Result<()> {
         Command::Evaluate(args) => evaluate::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Hamming(command) => hamming::run(command),
+        Command::State(command) => state::run(command),
         Command::Archive(args) => archive::archive(args),
         Command::Restore(args) => archive::restore(args),
         Command::Reproduce(args) => reproduce::run(args),

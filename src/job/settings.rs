@@ -43,17 +43,27 @@ pub struct Job {
     pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
-    /// How the results of two crawls are compared.
+    /// What a scheduled job goes on from, and how the results of two crawls are compared.
     #[serde(default)]
     pub recrawl: Recrawl,
     /// Settings that change how much work is done at once, but never the answer.
     pub effort: Effort,
 }
 
-/// How the results of two crawls are compared (`webtwin diff`); nothing else reads this.
+/// What a scheduled job goes on from (`kind = "recrawl"`), and how the results of two crawls are compared (`webtwin diff`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recrawl {
+    /// Folder of the state: path or store URL.
+    pub state: String,
+    /// Inputs that join those that are live in the state.
+    pub add: Vec<String>,
+    /// Live inputs, or files of theirs, that leave.
+    pub retract: Vec<String>,
+    /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
+    pub replace: Vec<String>,
+    /// Generations that the state keeps, the newest among them.
+    pub keep_generations: u32,
     /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
     pub near_bits: u32,
     /// Bits beyond which it is `rewritten`.
@@ -77,6 +87,11 @@ pub struct Recrawl {
 impl Default for Recrawl {
     fn default() -> Self {
         Recrawl {
+            state: String::new(),
+            add: Vec::new(),
+            retract: Vec::new(),
+            replace: Vec::new(),
+            keep_generations: 2,
             near_bits: 6,
             rewritten_bits: 18,
             texts: false,
@@ -153,6 +168,8 @@ pub enum JobKind {
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
+    /// As [`JobKind::Replicas`], of the live inputs of a state; what the state holds of them is not read again.
+    Recrawl,
 }
 
 /// Where the crawl is and how it is read.

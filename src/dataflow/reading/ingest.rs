@@ -90,9 +90,11 @@ fn read_items(
         };
         if !taken_up {
             reader.read(net, queue, job)?;
-            if let Some(recorder) = recorder {
-                recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
-            }
+        }
+        if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
+            && (!taken_up || resume.store.moves(number))
+        {
+            recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
         }
         let done = reader.shelf.items.len();
         hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;
