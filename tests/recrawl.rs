@@ -328,7 +328,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-1", &["15/151f3b92d1358e699b406a8211245ae6.run".to_string()][..]),
+        ("reading-2", &["15/151f3b92d1358e699b406a8211245ae6.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }
