@@ -36,7 +36,7 @@ impl Digest {
     pub fn of_reading(job: &Job) -> Digest {
         let mut input = job.input.clone();
         // Which inputs there are, and how many bad records they may have, changes no record.
-        (input.urls, input.max_bad) = (Vec::new(), 0.0);
+        (input.urls, input.originals, input.max_bad) = (Vec::new(), Vec::new(), 0.0);
         let of_texts = (&job.links, &job.chunks, &job.simhash);
         let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
         let mut hash = Sha256::new();
