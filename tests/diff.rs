@@ -153,3 +153,30 @@ fn what_cannot_be_compared_is_refused_by_name() {
     let damaged = fail(&["diff", &at("b"), &at("b"), "--output", &at("x")], 3);
     assert!(damaged.contains("checksum") && !Path::new(&at("x")).exists(), "{damaged}");
 }
+
+#[test]
+fn a_page_that_failed_is_told_from_one_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let record = |path: &str, status: &str, html: &str| {
+        let block = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{html}");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{path}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n\
+             Content-Type: application/http;msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let pages = |failing: &str| {
+        (0..6).map(|n| record(&n.to_string(), if n == 3 { failing } else { "200 OK" }, &text(n))).collect::<String>()
+    };
+    for (name, failing) in [("old", "200 OK"), ("new", "503 Service Unavailable")] {
+        std::fs::write(at(&format!("{name}.warc")), pages(failing)).unwrap();
+        succeed(&["run", "--input", &at(&format!("{name}.warc")), "--output", &at(name)]);
+    }
+    succeed(&["diff", &at("old"), &at("new"), "--output", &at("diff")]);
+    let rows = rows(&at("diff"), "pages_changed");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["what"], &rows[0]["why_gone"]), (&"gone".into(), &"rejected:status_not_2xx".into()));
+    let why = fail(&["explain", &at("new"), "http://a.example/3", "--against", &at("old")], 3);
+    assert!(why.contains("its record was rejected: status_not_2xx"), "{why}");
+}

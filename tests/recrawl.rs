@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
 /// What happens to the inputs between two runs.
 #[derive(Debug, Clone)]
@@ -22,6 +22,10 @@ enum Change {
     Replace {
         segment: usize,
     },
+    /// A whole new crawl: all live inputs are named, these besides, and the others leave.
+    Whole {
+        seed: u64,
+    },
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -30,6 +34,7 @@ fn change() -> impl Strategy<Value = Change> {
         4 => (segment.clone(), any::<u64>()).prop_map(|(segment, seed)| Change::Write { segment, seed }),
         2 => segment.clone().prop_map(|segment| Change::Retract { segment }),
         1 => segment.prop_map(|segment| Change::Replace { segment }),
+        1 => any::<u64>().prop_map(|seed| Change::Whole { seed }),
     ]
 }
 
@@ -117,6 +122,15 @@ impl Schedule {
                 self.live.retain(|live| *live != segment);
                 vec!["--retract".into(), self.segment(segment)]
             }
+            Change::Whole { seed } => {
+                // Of two segments one is as it was, if it was live at all.
+                self.live = vec![(seed % 5) as usize, 5];
+                if !Path::new(&self.segment(self.live[0])).exists() {
+                    self.live.remove(0);
+                }
+                self.write(5, seed);
+                self.live.iter().flat_map(|live| ["--input".into(), self.segment(*live)]).collect()
+            }
             Change::Replace { segment } if is_live(&segment) => vec!["--replace".into(), self.segment(segment)],
             Change::Retract { .. } | Change::Replace { .. } => Vec::new(),
         }
@@ -131,8 +145,6 @@ impl Schedule {
         for live in &self.live {
             scratch.extend(["--input".into(), self.segment(*live)]);
         }
-        let scratch: Vec<&str> = scratch.iter().map(String::as_str).chain(small).collect();
-        succeed(&scratch);
         let common = ["run", "--state", &state, "--output", &output];
         let arguments: Vec<&str> =
             common.into_iter().chain(small).chain(arguments.iter().map(String::as_str)).collect();
@@ -144,6 +156,13 @@ impl Schedule {
                 said(&ended)
             }
         };
+        let manifest = std::fs::read(Path::new(&output).join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        for original in manifest["job"]["input"]["originals"].as_array().unwrap() {
+            scratch.extend(["--originals".into(), original.as_str().unwrap().into()]);
+        }
+        let scratch: Vec<&str> = scratch.iter().map(String::as_str).chain(small).collect();
+        succeed(&scratch);
         let (ours, theirs) = (files(&output), files(scratch[2]));
         assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
         let differ: Vec<_> = ours.keys().filter(|name| ours[*name] != theirs[*name]).collect();
@@ -164,7 +183,7 @@ impl Schedule {
 
 /// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
 fn sequences() -> u32 {
-    std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(5)
+    std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
 proptest! {
@@ -182,19 +201,96 @@ proptest! {
             // What joins and leaves in one step is no change.
             let mut changed = std::collections::BTreeSet::new();
             arguments.clear();
+            let mut wrote = false;
             for change in changes {
-                let (Change::Write { segment, .. } | Change::Retract { segment } | Change::Replace { segment }) = change;
-                if changed.insert(*segment) {
-                    arguments.extend(schedule.apply(change));
+                match change {
+                    Change::Whole { .. } => {
+                        (arguments, wrote) = (schedule.apply(change), true);
+                        break;
+                    }
+                    Change::Write { segment, .. } | Change::Retract { segment } | Change::Replace { segment } => {
+                        if changed.insert(*segment) {
+                            arguments.extend(schedule.apply(change));
+                            wrote |= matches!(change, Change::Write { .. });
+                        }
+                    }
                 }
             }
-            let wrote = changes.iter().any(|change| matches!(change, Change::Write { .. }));
             if wrote || !arguments.is_empty() {
                 schedule.run(&arguments, *workers);
             }
         }
         succeed(&["state", "check", &schedule.at("state")]);
     }
+}
+
+#[test]
+fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let page = |name: &str, digest: &str, date: &'static str| {
+        let uri = Some(format!("http://a.example/{name}"));
+        let body = format!(
+            "<p>What {name} says is longer than what a page without text would say, and it links</p><a href=/one>one</a>"
+        );
+        let record = Record { uri, date, ..Record::with("", html("", body.as_bytes())) };
+        gzip(&record.lines(format!("WARC-Payload-Digest: {digest}\r\n")).bytes())
+    };
+    let revisit = |name: &str, digest: &str, date: &'static str| {
+        let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
+        let uri = Some(format!("http://a.example/{name}"));
+        let record = Record { kind: "revisit", uri, date, ..Record::with("", http_with("HTTP/1.1 200 OK", "", b"")) };
+        gzip(&record.lines(format!("{profile}WARC-Payload-Digest: {digest}\r\n")).bytes())
+    };
+    let write = |name: &str, records: &[Vec<u8>]| std::fs::write(at(name), records.concat()).unwrap();
+    write(
+        "first.warc.gz",
+        &[
+            page("one", "x:1", "2026-01-01T00:00:00Z"),
+            page("two", "x:2", "2026-01-01T00:00:01Z"),
+            page("gone", "x:3", "2026-01-01T00:00:02Z"),
+        ],
+    );
+    write("unused.warc.gz", &[page("unused", "x:9", "2026-01-01T00:00:03Z")]);
+    write(
+        "second.warc.gz",
+        &[revisit("one", "x:1", "2026-02-01T00:00:00Z"), page("two", "x:4", "2026-02-01T00:00:01Z")],
+    );
+    write(
+        "third.warc.gz",
+        &[revisit("one", "x:1", "2026-03-01T00:00:00Z"), revisit("two", "x:4", "2026-03-01T00:00:01Z")],
+    );
+    let run = |output: &str, inputs: &[&str]| {
+        let inputs: Vec<String> = inputs.iter().flat_map(|name| ["--input".to_string(), at(name)]).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let ended = webtwin(&[&["run", "--state", &at("state"), "--output", &at(output)][..], &inputs].concat())
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        said(&ended)
+    };
+    let urls = |output: &str| -> Vec<String> {
+        let mut urls: Vec<String> =
+            rows(&at(output), "pages").iter().map(|row| row["url"].as_str().unwrap().into()).collect();
+        urls.sort();
+        urls
+    };
+    run("out-1", &["first.warc.gz", "unused.warc.gz"]);
+    let told = run("out-2", &["second.warc.gz"]);
+    assert!(told.contains("2 records read: 2 pages kept"), "{told}");
+    assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
+    // What the third crawl revisits is in the second and, past it, in the first; a file that nothing needs is forgotten.
+    let told = run("out-3", &["third.warc.gz"]);
+    assert!(told.contains("state: 2 of 3 work items are recorded"), "{told}");
+    assert_eq!(urls("out-3"), urls("out-2"));
+    assert_eq!(rows(&at("out-3"), "links").len(), 1);
+    let scratch =
+        ["run", "--output", &at("scratch"), "--input", &at("third.warc.gz"), "--originals", &at("first.warc.gz")];
+    succeed(&[&scratch[..], &["--originals", &at("second.warc.gz")]].concat());
+    assert!(files(&at("scratch")) == files(&at("out-3")));
+    // Without them the pages are missing, and what would help is said.
+    let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
+    assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));
 }
 
 fn three_segments() -> Schedule {
@@ -244,9 +340,7 @@ fn a_damaged_or_missing_record_costs_time_and_a_damaged_generation_is_named() {
     for (round, file) in
         schedule.files_of_state().into_iter().filter(|file| file.extension().unwrap() == "run").enumerate()
     {
-        let mut bytes = std::fs::read(&file).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
+        let bytes = vec![1; std::fs::metadata(&file).unwrap().len() as usize];
         match round % 2 {
             0 => std::fs::write(&file, bytes).unwrap(),
             _ => std::fs::remove_file(&file).unwrap(),
@@ -310,6 +404,9 @@ fn pages_of_all_sorts() -> Vec<u8> {
         page("refresh", "", b"<meta http-equiv=refresh content='0; url=/there'><p>gone there"),
         page("long", "", "<p>a word and another word, again and again</p>".repeat(400).as_bytes()),
         page("empty", "", b""),
+        gzip(&Record::with("missing", http_with("HTTP/1.1 404 Not Found", "", b"no such page")).bytes()),
+        gzip(&Record::with("moved", http_with("HTTP/1.1 301 Moved", "Location: /rich\r\n", b"")).bytes()),
+        gzip(&Record::with("image", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")).bytes()),
         segment(3),
         segment(4),
         b"no record at all".to_vec(),
@@ -328,7 +425,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-1", &["15/151f3b92d1358e699b406a8211245ae6.run".to_string()][..]),
+        ("reading-2", &["fe/fe3d1f9c911c4a88967d79791a5dee04.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }

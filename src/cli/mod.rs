@@ -120,6 +120,10 @@ struct JobArgs {
     /// Input: path, URL, glob, directory, @LIST or synth://?pages=N&seed=S; may be given again
     #[arg(long = "input", value_name = "URL")]
     inputs: Vec<String>,
+    /// Input of an earlier crawl: revisit records find their originals there, and nothing else of it is a page; may be given
+    /// again
+    #[arg(long, value_name = "URL")]
+    originals: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
@@ -147,6 +151,9 @@ impl JobArgs {
         let mut job = crate::job::resolve(&file, &text, &sets)?;
         if !self.inputs.is_empty() {
             job.input.urls = self.inputs.clone();
+        }
+        if !self.originals.is_empty() {
+            job.input.originals = self.originals.clone();
         }
         if let Some(output) = &self.output {
             job.output.url = output.clone();

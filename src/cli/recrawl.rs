@@ -86,7 +86,7 @@ impl Scheduled {
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
         if inputs.is_empty() {
-            inputs = before.as_ref().map_or(Vec::new(), live);
+            inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
             for gone in &settings.retract {
                 retract(&mut inputs, gone)?;
             }
@@ -112,6 +112,19 @@ impl Scheduled {
             replaced.extend(entry.locations.iter().map(|location| location.name().to_string()));
         }
         let mut job = Job { kind: JobKind::Replicas, ..job };
+        if job.input.originals.is_empty()
+            && let Some(before) = &before
+        {
+            let mut originals = named(before, &before.originals);
+            // A whole new crawl: what it revisits is in the one before.
+            if !job.input.urls.is_empty() {
+                originals.extend(named(before, &before.inputs));
+            }
+            originals.retain(|original| !inputs.contains(original));
+            originals.sort_unstable();
+            originals.dedup();
+            job.input.originals = originals;
+        }
         job.input.urls = inputs;
         Ok((job, Scheduled { state, before, replaced }))
     }
@@ -174,15 +187,15 @@ impl Scheduled {
     }
 }
 
-/// The live inputs of a generation, as they are called in the working folder.
-fn live(generation: &Generation) -> Vec<String> {
+/// What inputs of a generation are called in the working folder.
+fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
     let here = working_folder() == generation.working_folder;
     let name = |url: &String| match (here, url.strip_prefix('@')) {
         (true, _) => url.clone(),
         (false, None) => seen_from_anywhere(url, &generation.working_folder),
         (false, Some(list)) => format!("@{}", seen_from_anywhere(list, &generation.working_folder)),
     };
-    generation.inputs.iter().map(name).collect()
+    inputs.iter().map(name).collect()
 }
 
 /// Takes an input from the live ones: one of them, or files of some, which then stand for themselves.

@@ -2,7 +2,11 @@
 //!
 //! No rule of the job looks at history, so its result has the bytes of a run from scratch. The result is committed first: a
 //! crash between the two commits leaves a good result, and a state that is one generation behind.
+//!
+//! The crawl before is there for originals (`input.originals`): revisit records of the new one find their content in its
+//! records. Of these the next generation keeps those of files that a page has its content from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::replicas;
@@ -42,7 +46,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             next.state.folder()
         )));
     }
-    let summary = replicas::run(net, job, queue, folder)?;
+    let (summary, originals) = replicas::run_and_tell_originals(net, job, queue, folder)?;
     let speaks = net.index().is_multiple_of(net.workers_per_process());
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let failed = if speaks { next.records.failed() } else { None };
@@ -55,8 +59,12 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     }
     if net.index() == 0 {
         let ghostscript = helper::ghostscript().map(str::to_owned);
-        let files = next.records.next(written);
-        next.state.commit(&Generation { ghostscript, files, ..next.generation.clone() })?;
+        let work = &queue.work;
+        let serves = |input: u32| !work.is_original(input) || originals.contains(&input);
+        let files = next.records.next(written, |item| serves(work.items[item].input));
+        let files_of: BTreeSet<String> = originals.iter().map(|&input| work.file_of(input).to_string()).collect();
+        let originals = files_of.into_iter().collect();
+        next.state.commit(&Generation { ghostscript, files, originals, ..next.generation.clone() })?;
     }
     Ok(summary)
 }

@@ -201,6 +201,9 @@ pub enum JobKind {
 pub struct Input {
     /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
     pub urls: Vec<String>,
+    /// Inputs of earlier crawls, as `urls`: revisit records find their originals there, and nothing else of them is a page.
+    #[serde(default)]
+    pub originals: Vec<String>,
     /// URL under which the files of a folder of HTML appear.
     pub base: String,
     /// Largest share of damaged records in one input, 0 to 1.
@@ -221,6 +224,7 @@ impl Default for Input {
     fn default() -> Self {
         Input {
             urls: Vec::new(),
+            originals: Vec::new(),
             base: "http://localhost/".into(),
             max_bad: 0.01,
             fields: Fields::default(),

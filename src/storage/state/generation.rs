@@ -23,6 +23,8 @@ pub struct Generation {
     pub result: String,
     /// The live inputs, as they were given.
     pub inputs: Vec<String>,
+    /// Files of earlier crawls that live pages have their content from.
+    pub originals: Vec<String>,
     /// Folder in which the run was started: where relative names begin.
     pub working_folder: String,
     /// Files that hold records of the live inputs, with these.

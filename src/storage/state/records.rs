@@ -1,6 +1,6 @@
 //! The records of a state as one run sees them: those of the generation before, and a place for more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -85,17 +85,21 @@ impl StateRecords {
     }
 
     /// The files of the next generation: those `written` by all processes, and those of the one before that hold records of
-    /// other items; ascending by name.
-    pub fn next(&self, written: Vec<RecordFile>) -> Vec<RecordFile> {
-        let new: HashMap<&str, ()> =
-            written.iter().flat_map(|file| &file.records).map(|record| (record.key.as_str(), ())).collect();
+    /// other items; ascending by name, with the records of the items that `stay`.
+    pub fn next(&self, mut written: Vec<RecordFile>, stays: impl Fn(usize) -> bool) -> Vec<RecordFile> {
+        let new: HashSet<&str> =
+            written.iter().flat_map(|file| &file.records).map(|record| record.key.as_str()).collect();
         let mut kept: Vec<Vec<RecordAt>> = vec![Vec::new(); self.files.len()];
-        for (key, &place) in self.keys.iter().zip(&self.places) {
-            if let Some((file, record)) = place.filter(|_| !new.contains_key(key.as_str())) {
+        for (item, (key, &place)) in self.keys.iter().zip(&self.places).enumerate() {
+            if let Some((file, record)) = place.filter(|_| !new.contains(key.as_str()) && stays(item)) {
                 kept[file].push(self.files[file].0.records[record].clone());
             }
         }
         drop(new);
+        let leaving: HashSet<&str> =
+            self.keys.iter().enumerate().filter(|(item, _)| !stays(*item)).map(|(_, key)| key.as_str()).collect();
+        written.iter_mut().for_each(|file| file.records.retain(|record| !leaving.contains(record.key.as_str())));
+        written.retain(|file| !file.records.is_empty());
         let old = self.files.iter().zip(kept).map(|((file, _), records)| RecordFile { records, ..file.clone() });
         let mut files: Vec<RecordFile> = old.filter(|file| !file.records.is_empty()).chain(written).collect();
         files.iter_mut().for_each(|file| file.records.sort_unstable_by_key(|record| record.offset));

@@ -29,7 +29,7 @@ fn next(state: &State, records: &StateRecords) -> Generation {
     let generation = Generation {
         number,
         id: format!("run {number}"),
-        files: records.next(records.written()),
+        files: records.next(records.written(), |_| true),
         ..Generation::default()
     };
     state.commit(&generation).unwrap();
