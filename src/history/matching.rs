@@ -191,9 +191,11 @@ mod tests {
     use super::super::{Collection, Member};
     use super::*;
 
-    /// Pages of collections: (doc id, text, place); with the collection's similar cluster and prefix.
-    fn crawl(of: &[(DocId, &str, &[(u64, u64, u64)])]) -> Crawl {
-        let collection = |&(similar_cluster, prefix, pages): &(DocId, &str, &[(u64, u64, u64)])| Collection {
+    /// A collection: its similar cluster, its prefix, and doc id, text and place of its pages.
+    type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
+
+    fn crawl(of: &[Made<'_>]) -> Crawl {
+        let collection = |&(similar_cluster, prefix, pages): &Made<'_>| Collection {
             similar_cluster,
             prefix: prefix.into(),
             size: pages.len() as u32,
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn what_too_many_have_tells_nobody_from_anybody() {
         let pages: Vec<[(u64, u64, u64); 1]> = (0..=COMMON as u64).map(|n| [(n, 7, n)]).collect();
-        let of: Vec<(DocId, &str, &[(u64, u64, u64)])> = pages.iter().map(|page| (1, "", &page[..])).collect();
+        let of: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
         assert_eq!(pairs(&crawl(&of), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
         assert_eq!(pairs(&crawl(&of[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
     }
