@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn the_surest_evidence_counts_and_three_in_ten_are_enough() {
-        // Pages 1 to 10 stay as three of many; texts go to another URL; names do, with other texts; an address stays.
+        // Pages 1 to 10 stay as three of many; texts go to another URL; names do, with other texts; an address stays; and the
+        // last of each family is left.
         let ten: Vec<(u64, u64, u64)> = (1..=10).map(|n| (n, 100 + n, n)).collect();
         let three: Vec<(u64, u64, u64)> =
             (1..=3).map(|n| (n, 200 + n, n)).chain((51..=70).map(|n| (n, 200 + n, n))).collect();
@@ -233,8 +234,8 @@ mod tests {
             (3, "d", &[(84, 15, 17), (85, 16, 18)]),
             (3, "f", &[(86, 17, 7)]),
         ]);
-        use Evidence::{Address, Pages, Places, Texts};
-        let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1)];
+        use Evidence::{Address, Family, Pages, Places, Texts};
+        let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1), (4, 4, Family, 0)];
         assert_eq!(pairs(&old, &new), want);
         // Two in ten are not.
         let fewer = crawl(&[(2, "x", &three[1..])]);
