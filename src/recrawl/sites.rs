@@ -175,6 +175,9 @@ pub fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
     moves
 }
 
+/// A site, what became of it, and the other site of one that moved.
+type SiteRow<'s> = (&'s Site, &'static str, Option<SiteId>);
+
 /// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
 pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
     // The best attested move of a site counts.
@@ -185,7 +188,7 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
     };
     let went_to = best(&mut moves.iter().map(|one| (one.from, one.to)));
     let came_from = best(&mut moves.iter().map(|one| (one.to, one.from)));
-    let mut rows: Vec<(&Site, &'static str, Option<SiteId>)> = Vec::new();
+    let mut rows: Vec<SiteRow<'_>> = Vec::new();
     for (id, site) in &sites.0 {
         let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
         let (what, other) = match site {
@@ -201,9 +204,7 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
         }
     }
     rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
-    let texts = |value: &dyn Fn(&(&Site, &'static str, Option<SiteId>)) -> String| {
-        Column::Text(rows.iter().map(value).collect())
-    };
+    let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| Column::Text(rows.iter().map(value).collect());
     let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.0)).collect());
     let of = |what: What| counts(&move |site: &Site| site.what[what as usize]);
     Table::new([

@@ -100,7 +100,7 @@ impl Writer {
         self.files.sort_unstable();
         let text = serde_json::to_string_pretty(summary).expect("a summary is plain values") + "\n";
         self.file("summary.json", &text)?;
-        self.file("views.sql", &views(&self.files, None))?;
+        self.file("views.sql", views(&self.files, None))?;
         self.files.sort_unstable();
         // From here on the attempt may be decided on, and then its files must stay.
         self.committed = true;
