@@ -273,33 +273,32 @@ impl Chronicle {
             let apart = (place(number) - place(old.crawl)) as u32;
             let first_missed = (crawls[place(old.crawl) + 1], before.kind);
             let is_mirror = before.resemblance.is_some();
-            match told.new {
-                // Another collection goes on there, or none.
-                None | Some(_) if told.new.is_none() || told.fate == Fate::Joined => {
-                    if is_mirror && apart == 1 {
-                        let sum = self.ended.entry(first_missed).or_default();
-                        (sum.0, sum.1) = (sum.0 + before.seen.0 + 1, sum.1 + before.seen.1 + 1);
-                    }
+            // Another collection goes on there, or none.
+            let Some(new) = told.new.filter(|_| told.fate != Fate::Joined) else {
+                if is_mirror && apart == 1 {
+                    let sum = self.ended.entry(first_missed).or_default();
+                    (sum.0, sum.1) = (sum.0 + before.seen.0 + 1, sum.1 + before.seen.1 + 1);
                 }
-                Some(new) if told.fate != Fate::Split => {
-                    if is_mirror && apart > 1 {
-                        // It is back, and speaks for itself again.
-                        let sum = self.ended.entry(first_missed).or_default();
-                        (sum.0, sum.1) = (sum.0 - before.seen.0 - 1, sum.1 - before.seen.1 - 1);
-                    }
-                    let ended = u32::from(apart > 1 || told.fate.is_end());
-                    let changed_share = self.settings.changed_share;
-                    let one = &mut self.history.notes(number).collections[new.collection as usize];
-                    one.seen = (before.seen.0 + apart, before.seen.1 + ended);
-                    one.visits = before.visits;
-                    let pages = told.same_text + told.changed;
-                    if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
-                        let changed = f64::from(told.changed) > changed_share * f64::from(pages);
-                        let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
-                        visits::add(&mut one.visits, number, visit, INTERVALS);
-                    }
-                }
-                _ => {}
+                continue;
+            };
+            if told.fate == Fate::Split {
+                continue;
+            }
+            if is_mirror && apart > 1 {
+                // It is back, and speaks for itself again.
+                let sum = self.ended.entry(first_missed).or_default();
+                (sum.0, sum.1) = (sum.0 - before.seen.0 - 1, sum.1 - before.seen.1 - 1);
+            }
+            let ended = u32::from(apart > 1 || told.fate.is_end());
+            let changed_share = self.settings.changed_share;
+            let one = &mut self.history.notes(number).collections[new.collection as usize];
+            one.seen = (before.seen.0 + apart, before.seen.1 + ended);
+            one.visits = before.visits;
+            let pages = told.same_text + told.changed;
+            if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
+                let changed = f64::from(told.changed) > changed_share * f64::from(pages);
+                let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
+                visits::add(&mut one.visits, number, visit, INTERVALS);
             }
         }
     }

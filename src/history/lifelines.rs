@@ -14,7 +14,7 @@
 //! in the past, to which no dataflow can return; as data, all three are rows that come and go.
 //!
 //! Pages never enter: what two crawls have in common is found by sorting ([`super::matching`]), which for two million pages
-//! takes a tenth of a second where arrangements take three, and 24 bytes a page where they take a hundred. What enters is
+//! takes a tenth of a second where arrangements take three, and 28 bytes a page where they take a hundred. What enters is
 //! a row for each collection and for each two of them that match.
 //!
 //! # Why it agrees with the plain rules
@@ -23,7 +23,7 @@
 //! so the order in which rows arrive is of no account.
 //!
 //! # Cost
-//! Some 400 bytes of memory for each version with its offers. An edit costs what it changes, and a sort of that.
+//! Some 300 bytes of memory for each version with its offers. An edit costs what it changes, and a sort of that.
 
 use std::cell::RefCell;
 use std::rc::Rc;

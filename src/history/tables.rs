@@ -205,7 +205,9 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
         }
         Ok(())
     })?;
-    let mut all: BTreeMap<(&str, &str), (BTreeMap<u32, Visits>, u64)> = BTreeMap::new();
+    // Visits by crawl, and pages.
+    type Sums = (BTreeMap<u32, Visits>, u64);
+    let mut all: BTreeMap<(&str, &str), Sums> = BTreeMap::new();
     let mut add = |scope: &'static str, key, visits: &[(u32, Visits)], pages: u64| {
         let (of_crawls, sum) = all.entry((scope, key)).or_default();
         *sum += pages;

@@ -1,6 +1,6 @@
 //! The history of collections over twenty crawls: what one more crawl costs, in a process that holds it and in one that takes it up.
 
-use super::super::measure::{forget_peak_memory, seconds};
+use super::super::measure::{core_seconds, forget_peak_memory};
 use super::super::{Options, Row, figure};
 use crate::build::{memory_bytes, peak_memory_bytes};
 use crate::error::Result;
@@ -84,18 +84,18 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     };
     let bytes = saved.encode(&Default::default());
     drop(saved);
-    let (held, changes) = seconds(|| history.append(newest.clone()));
+    let (held, changes) = core_seconds(|| history.append(newest.clone()));
     let changes = changes?;
     drop(history);
 
     let base = memory_bytes();
     forget_peak_memory();
-    let (taken_up, history) = seconds(|| -> Result<History> {
+    let (taken_up, history) = core_seconds(|| -> Result<History> {
         let saved = Saved::decode("history", &bytes, &Default::default())?;
         Ok(History::of(PATIENCE, saved.crawls, saved.pairs).0)
     });
     let mut history = history?;
-    let (appended, again) = seconds(|| history.append(newest));
+    let (appended, again) = core_seconds(|| history.append(newest));
     let peak = peak_memory_bytes().saturating_sub(base);
     let equal = again? == changes;
     let scale = options.scale as f64 / 100_000.0;
