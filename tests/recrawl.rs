@@ -293,6 +293,34 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));
 }
 
+#[test]
+fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
+    let mut schedule = Schedule::new();
+    let run = |schedule: &Schedule, name: &str, more: &[String]| {
+        let (state, output, diff) = (schedule.at("state"), schedule.at(name), schedule.at(&format!("{name}-diff")));
+        let arguments = ["run", "--state", &state, "--output", &output, "--diff", &diff, "--set", "chunks.min_text=0"];
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let ended = webtwin(&[&arguments[..], &more, &["--max-bad", "1"]].concat()).output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        said(&ended)
+    };
+    let mut change = |segment, seed| schedule.apply(&Change::Write { segment, seed });
+    let (first, second) = (change(0, 5), change(1, 82));
+    let told = run(&schedule, "may", &first);
+    assert!(told.contains("nothing to compare with") && !Path::new(&schedule.at("may-diff")).exists(), "{told}");
+    run(&schedule, "june", &second);
+    let compared = |old: &str, new: &str, more: &[&str]| {
+        let (old, new, output) = (schedule.at(old), schedule.at(new), schedule.at(&format!("{new}-compared")));
+        succeed(&[&["diff", &old, &new, "--output", &output][..], more].concat());
+        files(&output)
+    };
+    assert!(compared("may", "june", &[]) == files(&schedule.at("june-diff")));
+    schedule.write(1, 1234);
+    run(&schedule, "july", &[]);
+    let history = schedule.at("june-diff");
+    assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
+}
+
 fn three_segments() -> Schedule {
     let mut schedule = Schedule::new();
     let arguments: Vec<String> =

@@ -9,12 +9,16 @@ use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::history::compare::compare;
 use crate::history::saved::{self, Saved};
+use crate::job::Job;
 use crate::recrawl::overlap::{self, Overlap};
 use crate::recrawl::same_settings::comparable;
 use crate::recrawl::writer::Writer;
 use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
 use crate::results::Run;
 use crate::storage::location::Location;
+
+/// Memory for pages that only one crawl has, unless told.
+const MEMORY_BYTES: u64 = 256 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,25 +91,57 @@ pub(super) fn run(args: Args) -> Result<()> {
     let settings = args.settings()?;
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
-    let summary = diff(&settings, |of, writer, summary| collections(&args, of, writer, summary))
+    let earlier = &args.results[..args.results.len() - 2];
+    let history = args.history.as_deref();
+    let summary = diff(&settings, |of, writer, summary| collections(earlier, history, of, writer, summary))
         .map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
 
+/// Compares the result of a scheduled job with that before it. What the comparison `before` knew of earlier crawls is taken up,
+/// if it is there and has a history.
+pub(super) fn scheduled(job: &Job, old: &str, before: Option<&str>, workers: usize) -> Result<()> {
+    let has_history = |url: &&str| {
+        let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
+        Run::open(url).is_ok_and(knows)
+    };
+    let history = before.filter(has_history);
+    let spill = &job.effort.spill;
+    let settings = Settings {
+        old: old.into(),
+        new: job.output.url.clone(),
+        output: job.recrawl.diff.clone(),
+        recrawl: job.recrawl.clone(),
+        workers,
+        memory_bytes: MEMORY_BYTES,
+        spill: if spill.is_empty() { std::env::temp_dir() } else { spill.into() },
+        range_rows: RANGE_ROWS,
+    };
+    let began = Instant::now();
+    let summary = diff(&settings, |of, writer, summary| collections(&[], history, of, writer, summary))?;
+    report(&settings, &summary, began.elapsed().as_secs_f64());
+    Ok(())
+}
+
 /// Adds what became of collections, if results of equal settings are compared: under other settings they are others.
-fn collections(args: &Args, of: &Comparison, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
+fn collections(
+    earlier: &[String],
+    history: Option<&str>,
+    of: &Comparison,
+    writer: &mut Writer,
+    summary: &mut Summary,
+) -> Result<()> {
     if !of.comparable.settings {
         return Ok(());
     }
-    let earlier = &args.results[..args.results.len() - 2];
     let earlier: Vec<Run> = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
     for run in &earlier {
         comparable(run, &of.new, false)?;
     }
     let recipes = &of.new.manifest.recipes;
     let mut saved = None;
-    if let Some(url) = &args.history {
+    if let Some(url) = history {
         let (name, checksum, history) = history_of(url, recipes)?;
         summary.beside.insert("history".into(), serde_json::json!({ "url": url, "xxh3": checksum }));
         saved = Some((name, history));

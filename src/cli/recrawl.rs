@@ -36,6 +36,12 @@ pub(super) struct RecrawlArgs {
     /// A live input to read again, though name, length and version are as they were; may be given again
     #[arg(long, value_name = "URL")]
     replace: Vec<String>,
+    /// Compare the result with the one before it, and write that into this folder (`webtwin diff --help`)
+    #[arg(long, value_name = "URL")]
+    diff: Option<String>,
+    /// The result to compare with [default: that of the state's newest generation]
+    #[arg(long, value_name = "URL", requires = "diff")]
+    against: Option<String>,
 }
 
 impl RecrawlArgs {
@@ -46,6 +52,11 @@ impl RecrawlArgs {
                 return Err(Error::Usage("--state: only the replicas job goes on from a state".into()));
             }
             (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
+        }
+        for (given, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
+            if let Some(given) = given {
+                *setting = given;
+            }
         }
         for (given, setting) in [
             (self.add, &mut job.recrawl.add),
@@ -58,6 +69,13 @@ impl RecrawlArgs {
         }
         Ok(())
     }
+}
+
+/// The result that a scheduled one is compared with, and the comparison before, if they are known.
+#[derive(Debug, Clone)]
+pub(super) struct Last {
+    pub(super) result: Option<String>,
+    pub(super) diff: Option<String>,
 }
 
 /// A scheduled job on its way.
@@ -129,6 +147,16 @@ impl Scheduled {
         Ok((job, Scheduled { state, before, replaced }))
     }
 
+    /// What the result is to be compared with.
+    pub(super) fn last(&self, job: &Job) -> Last {
+        let before = self.before.as_ref();
+        let result = match job.recrawl.against.as_str() {
+            "" => before.map(|before| before.result.clone()),
+            against => Some(against.to_string()),
+        };
+        Last { result, diff: before.and_then(|before| before.diff.clone()) }
+    }
+
     /// The records of the work items of `job`, and the generation that follows.
     ///
     /// # Errors
@@ -179,6 +207,7 @@ impl Scheduled {
             reading,
             job: digest,
             result: seen_from_anywhere(&job.output.url, &folder),
+            diff: (!job.recrawl.diff.is_empty()).then(|| seen_from_anywhere(&job.recrawl.diff, &folder)),
             inputs: job.input.urls.clone(),
             working_folder: folder,
             ..Generation::default()

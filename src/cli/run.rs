@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::Watcher;
-use super::recrawl::{RecrawlArgs, Scheduled};
-use super::{JobArgs, WorkerArgs, plan, records, signals};
+use super::recrawl::{Last, RecrawlArgs, Scheduled};
+use super::{JobArgs, WorkerArgs, diff, plan, records, signals};
 use crate::console::{tell, tell_object};
 use crate::dataflow;
 use crate::dataflow::hamming::build::{self, Ready};
@@ -134,6 +134,11 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     }
     let keep = job.recrawl.keep_generations as usize;
     let (job, scheduled) = Scheduled::find(job)?;
+    if !job.recrawl.diff.is_empty() {
+        output::prepare(&Location::parse(&job.recrawl.diff)?)?;
+    }
+    let last = scheduled.last(&job);
+    let workers = cluster.workers;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let work = work(&job, process)?;
     let next = scheduled.next(&job, &work, process)?;
@@ -161,8 +166,26 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
         let pruned = state.prune(keep).unwrap_or_default();
         let told = if pruned.generations == 0 { "" } else { "; older ones were removed" };
         tell(format_args!("state: generation {number} in {}{told}", state.folder()));
+        compare(&job, &last, workers)?;
     }
     Ok(())
+}
+
+/// Compares a scheduled result with the one before, if that is asked for.
+fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
+    if job.recrawl.diff.is_empty() {
+        return Ok(());
+    }
+    let Some(old) = &last.result else {
+        tell("no result before this one: nothing to compare with");
+        return Ok(());
+    };
+    diff::scheduled(job, old, last.diff.as_deref(), workers).inspect_err(|_| {
+        tell(format_args!(
+            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}",
+            job.output.url, job.recrawl.diff
+        ));
+    })
 }
 
 /// Folder for the records of a job's work items, if it is to be resumed: within the folder of the result unless set

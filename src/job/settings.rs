@@ -62,6 +62,10 @@ pub struct Recrawl {
     pub retract: Vec<String>,
     /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
     pub replace: Vec<String>,
+    /// Folder for the comparison with the result before; empty for none.
+    pub diff: String,
+    /// The result to compare with; empty for that of the state's newest generation.
+    pub against: String,
     /// Generations that the state keeps, the newest among them.
     pub keep_generations: u32,
     /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
@@ -107,6 +111,8 @@ impl Default for Recrawl {
             add: Vec::new(),
             retract: Vec::new(),
             replace: Vec::new(),
+            diff: String::new(),
+            against: String::new(),
             keep_generations: 2,
             near_bits: 6,
             rewritten_bits: 18,

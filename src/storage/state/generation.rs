@@ -21,6 +21,8 @@ pub struct Generation {
     pub job: String,
     /// Folder of that result.
     pub result: String,
+    /// Folder of the comparison with the result before, where one was asked for; it may have failed.
+    pub diff: Option<String>,
     /// The live inputs, as they were given.
     pub inputs: Vec<String>,
     /// Files of earlier crawls that live pages have their content from.
