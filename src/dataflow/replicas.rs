@@ -4,7 +4,6 @@ use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
-use crate::dataflow::reading::progress::Laps;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
@@ -13,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
+use crate::progress::Laps;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.
