@@ -176,13 +176,18 @@ fn look(location: &Location) -> Result<Option<InputFile>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// The files of a folder.
+    pub fn found(folder: &std::path::Path) -> Vec<InputFile> {
+        files(&[folder.to_str().unwrap().to_string()], &|_| ()).unwrap()
+    }
 
     #[test]
     fn in_a_folder_what_claims_records_and_has_none_is_an_error_and_other_files_are_passed_over() {
         let folder = tempfile::tempdir().unwrap();
-        let found = |name: &str, bytes: &[u8]| {
+        let look = |name: &str, bytes: &[u8]| {
             std::fs::write(folder.path().join("good.jsonl"), "{\"text\":\"x\"}\n").unwrap();
             std::fs::write(folder.path().join(name), bytes).unwrap();
             let found = files(&[folder.path().to_str().unwrap().to_string()], &|_| ());
@@ -190,9 +195,9 @@ mod tests {
             found.map(|files| files.len())
         };
         for name in ["a.jsonl.xz", "a.NDJSON.Bz2", "A.PARQUET"] {
-            let refused = found(name, b"\x01\x02\x03").unwrap_err();
+            let refused = look(name, b"<html>not found</html>").unwrap_err();
             assert!(refused.exit_code() == 3 && refused.to_string().contains(name), "{refused}");
         }
-        assert_eq!(found("notes.bin", b"\x01\x02\x03").unwrap(), 1);
+        assert_eq!(look("notes.bin", b"\x01\x02\x03").unwrap(), 1);
     }
 }

@@ -12,6 +12,7 @@ use crate::minhash::bands::Bands;
 use crate::minhash::resemblance::Threshold;
 use crate::minhash::shingles::{Shingles, Shingling};
 use crate::minhash::star_cover::by_definition;
+use crate::progress::Progress;
 
 /// A record of a made-up corpus.
 #[derive(Debug, Clone)]
@@ -81,11 +82,11 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
     let mut budget = Budget::new(&settings, &inputs).unwrap();
     if spills {
         budget.of_worker = Shares { sets: 0, bands: 0, exact: 0, ids: 0 };
-        (budget.candidates, budget.buckets) = (0, 4);
+        (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
     }
-    let mut corpus = read::read(&settings, &inputs, &budget).unwrap();
+    let mut corpus = read::read(&settings, &inputs, &budget, &Progress::new(1)).unwrap();
     let order = order::Order::of(&settings, &corpus).unwrap();
-    let copies = exact::copies(&mut corpus, &order, workers).unwrap();
+    let copies = exact::copies(&mut corpus, &order, &budget.bounds, workers).unwrap();
     let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;
     let verdicts = Verdicts::new(&corpus, order, copies, left_out);
     let removed = |record| {
