@@ -359,7 +359,8 @@ mod tests {
 
     #[test]
     fn a_name_claims_records_whatever_its_compression_and_the_case_of_its_letters() {
-        for name in ["a.jsonl", "a.ndjson.xz", "A.JSONL.BZ2", "a.Parquet", "a.jsonl.zst", "s3://b/A.WARC.GZ", "a.WACZ"] {
+        for name in ["a.jsonl", "a.ndjson.xz", "A.JSONL.BZ2", "a.Parquet", "a.jsonl.zst", "s3://b/A.WARC.GZ", "a.WACZ"]
+        {
             assert!(claims_records(name), "{name}");
         }
         for name in ["jsonl", "a.jsonl.txt", "a.gz", "ö", "", "a.jsonl.gz.xz"] {
