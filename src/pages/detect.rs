@@ -118,7 +118,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
         Compression::Xz | Compression::Bzip2 => Kind::WarcStream(compression),
     };
     let start = trim(head);
-    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
+    if start.starts_with(b"WARC/") || start.starts_with(b"warc/") || start.starts_with(b"filedesc:") {
         return Some(archive);
     }
     if start.starts_with(b"{") {

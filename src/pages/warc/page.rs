@@ -17,7 +17,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
-    let mut page = if is_http(head) {
+    let mut page = if is_http(head) && !is_bare(head, payload) {
         from_http(payload, input)?
     } else {
         let (body, broken) = unwrapped(&head.media, Cow::Borrowed(payload), &input.limits)?;
@@ -97,6 +97,12 @@ pub(super) fn is_http(head: &Head) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
+}
+
+/// Whether the response of a web server is the page alone, under its own type and without an HTTP head, as some programs
+/// write it. By the standard its type would be that of the message.
+fn is_bare(head: &Head, payload: &[u8]) -> bool {
+    !payload.starts_with(b"HTTP/") && form_of_media(&head.media).is_some()
 }
 
 fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
@@ -356,6 +362,19 @@ mod tests {
         )
         .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+    }
+
+    #[test]
+    fn a_response_without_an_http_head_is_a_page_if_its_type_is_that_of_one() {
+        let of = |media: &str, payload: &str| {
+            let fields = format!("WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: {media}\r\n");
+            made(&fields, payload, None).map(|page| (page.form, page.body))
+        };
+        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((Form::Html, b"\n<p>x".to_vec())));
+        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, Form::Text);
+        assert_eq!(of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(of("", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(of("image/png", "x"), Err(Reason::BadHttpStatus));
     }
 
     #[test]
