@@ -37,6 +37,7 @@ mod verdicts;
 mod write;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::error::Result;
 use crate::progress::{Laps, Progress};
@@ -93,6 +94,9 @@ impl<'s> Dedup<'s> {
         let near = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
         laps.lap(near_duplicates);
         progress.read_again(writing);
+        // The files of `against` are not read again.
+        let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
+        progress.done.store(against, Ordering::Relaxed);
         // The output needs memory, to be compressed, and disk.
         corpus.keep_ids_only(&budget.disk);
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);

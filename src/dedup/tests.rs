@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
 use super::budget::{Budget, Shares};
 use super::settings::{Keep, Near, Settings};
 use super::verdicts::{Verdicts, Why};
+use super::{Dedup, STAGES};
 use super::{exact, inputs, near, order, read};
 use crate::job::Limits;
 use crate::minhash::bands::Bands;
@@ -182,4 +185,18 @@ proptest! {
         let settings = settings(folder.path(), keep.clone(), against);
         prop_assert_eq!(found(&settings, workers, spills), plain(&records, &keep, against));
     }
+}
+
+#[test]
+fn progress_ends_where_the_input_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
+    write(folder.path(), &[0, 0, 1, 2, 3, 3].map(made));
+    let settings = settings(folder.path(), Keep::First, 1);
+    let dedup = Dedup::find(&settings, &|_| ()).unwrap();
+    let (progress, all) = (Arc::clone(&dedup.progress), dedup.progress.all);
+    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[0], 0));
+    let summary = dedup.run().unwrap();
+    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[3], all));
+    assert_eq!(progress.records.load(Ordering::Relaxed), summary.records.read + summary.against);
 }
