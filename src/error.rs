@@ -41,6 +41,10 @@ pub enum Error {
         reason: String,
     },
 
+    /// A scheduled job has no work: nothing has changed since the last.
+    #[error("nothing to do: {0}")]
+    NothingToDo(String),
+
     /// Another run committed to this output first.
     #[error("output {0}: another run has already been committed here; choose a new --output")]
     LostCommit(String),
@@ -207,6 +211,7 @@ impl Error {
             | Error::DiskFull { .. }
             | Error::TooManyPairs { .. }
             | Error::TooManyRows { .. } => 9,
+            Error::NothingToDo(_) => 10,
             Error::Invariant(_) => 70,
             Error::Stopped { code, .. } => *code,
         }

@@ -30,6 +30,9 @@ pub use webtwin_results::archive;
 // A corpus of texts, the same without its duplicates.
 pub use webtwin_dedup::dedup;
 
+// Two crawls compared.
+pub use webtwin_recrawl::recrawl;
+
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;
 

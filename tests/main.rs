@@ -54,6 +54,7 @@ mod papers;
 
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
+mod recrawl;
 
 // PDF and PostScript documents are pages like others, within bounds.
 mod printed;

@@ -4,6 +4,7 @@ mod archive;
 mod check;
 mod completions;
 mod dedup;
+mod diff;
 mod evaluate;
 mod explain;
 mod hamming;
@@ -13,10 +14,12 @@ mod print_text;
 mod progress;
 mod quantity;
 mod records;
+mod recrawl;
 mod reproduce;
 mod run;
 mod show;
 mod signals;
+mod state;
 mod synth;
 
 use std::path::PathBuf;
@@ -57,6 +60,7 @@ Examples:
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
   webtwin show out/collections --limit 20
+  webtwin diff may/ june/ --output may-june/
   webtwin dedup 'corpus/*.jsonl.zst' --output clean/
   webtwin evaluate out/ --truth truth.tsv --bands
   webtwin explain out/ http://a.example/page http://b.example/page
@@ -74,6 +78,8 @@ enum Command {
     Plan(plan::Args),
     /// Removes exact and near-duplicates from a corpus of texts: the same files out, without them
     Dedup(dedup::Args),
+    /// Compares the results of two crawls: what became of pages, sites and the avoid list
+    Diff(diff::Args),
     /// Prints a table of a run
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
@@ -85,6 +91,9 @@ enum Command {
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
+    /// What scheduled jobs keep from run to run (`webtwin run --state`)
+    #[command(subcommand)]
+    State(state::Command),
     /// Keeps payloads of WARC files once: the same files, in which copies are revisit records
     Archive(archive::ArchiveArgs),
     /// Gives back the WARC files that an archive was made of
@@ -111,6 +120,10 @@ struct JobArgs {
     /// Input: path, URL, glob, directory, @LIST or synth://?pages=N&seed=S; may be given again
     #[arg(long = "input", value_name = "URL")]
     inputs: Vec<String>,
+    /// Input of an earlier crawl: revisit records find their originals there, and nothing else of it is a page; may be given
+    /// again
+    #[arg(long, value_name = "URL")]
+    originals: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
@@ -138,6 +151,9 @@ impl JobArgs {
         let mut job = crate::job::resolve(&file, &text, &sets)?;
         if !self.inputs.is_empty() {
             job.input.urls = self.inputs.clone();
+        }
+        if !self.originals.is_empty() {
+            job.input.originals = self.originals.clone();
         }
         if let Some(output) = &self.output {
             job.output.url = output.clone();
@@ -236,11 +252,13 @@ fn run(command: Command) -> Result<()> {
         Command::Check(args) => check::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Dedup(args) => dedup::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Hamming(command) => hamming::run(command),
+        Command::State(command) => state::run(command),
         Command::Archive(args) => archive::archive(args),
         Command::Restore(args) => archive::restore(args),
         Command::Reproduce(args) => reproduce::run(args),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::JobArgs;
+use super::recrawl::Scheduled;
 use crate::build::available_memory_bytes;
 use crate::console::{print, tell};
 use crate::dataflow::pairs::minhash_pairs;
@@ -15,7 +16,7 @@ use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result, size};
 use crate::ids::{HostId, Number, Page};
-use crate::job::{Digest, Job, Measure, Overlap};
+use crate::job::{Digest, Job, JobKind, Measure, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::planner::{Load, choose};
 use crate::overlap::prune::PageSet;
@@ -46,7 +47,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let job = args.job.resolve()?;
+    let mut job = args.job.resolve()?;
+    if job.kind == JobKind::Recrawl {
+        job = Scheduled::find(job)?.0;
+    }
     let workers = super::threads(None);
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     if let Some(told) = work.side_files.told() {

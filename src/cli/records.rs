@@ -25,7 +25,7 @@ pub(super) fn report(records: &Records) {
     if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {
         tell(format_args!(
             "{revisits} revisit records refer to records that are not in the input, or are no pages; to have the pages, \
-             add the files of the earlier crawl with --input"
+             name the files of the earlier crawl with --originals"
         ));
     }
     if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::Watcher;
+use super::recrawl::{RecrawlArgs, Scheduled};
 use super::{JobArgs, WorkerArgs, plan, records, signals};
 use crate::console::{tell, tell_object};
 use crate::dataflow;
@@ -16,13 +17,13 @@ use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
-use crate::job::{Digest, Guard, Job, JobKind, Measure};
+use crate::job::{Digest, Guard, Job, JobKind, Measure, Recrawl};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
 use crate::storage::manifest;
 use crate::storage::output;
-use crate::storage::records::Records;
+use crate::storage::records::{RecordStore, Records};
 
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
@@ -33,6 +34,8 @@ pub(super) struct Args {
     job: JobArgs,
     #[command(flatten)]
     workers: WorkerArgs,
+    #[command(flatten)]
+    recrawl: RecrawlArgs,
     /// Record finished work items on a local disk, and do not read again those recorded by an interrupted run of this
     /// job; the result is the same. The records are removed once it is committed. Same as effort.resume=true
     #[arg(long, help_heading = "Effort")]
@@ -42,6 +45,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let mut job = args.job.resolve()?;
     job.effort.resume |= args.resume;
+    args.recrawl.lay_over(&mut job)?;
     execute(job, &args.workers)
 }
 
@@ -52,6 +56,13 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
+    let Recrawl { state, add, retract, replace, .. } = &job.recrawl;
+    if job.kind != JobKind::Recrawl && !(state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty())
+    {
+        return Err(Error::Usage(
+            "--add, --retract and --replace go with --state, and settings of a state with kind = \"recrawl\"".into(),
+        ));
+    }
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     output::prepare(&folder)?;
@@ -62,6 +73,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         JobKind::Fingerprints => fingerprints(job, at, folder),
         JobKind::Hamming => hamming(job, at, folder),
         JobKind::Study => study(job, at, folder),
+        JobKind::Recrawl => recrawl(job, at, folder),
     };
     done.map_err(|error| work.explain(error))
 }
@@ -85,28 +97,70 @@ fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) 
 
 /// Whether a job reads a crawl.
 fn reads_crawl(job: &Job) -> bool {
-    matches!(job.kind, JobKind::Replicas | JobKind::Signatures | JobKind::Study)
+    matches!(job.kind, JobKind::Replicas | JobKind::Signatures | JobKind::Study | JobKind::Recrawl)
         || job.kind == JobKind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
-    let queue = queue(&job, &folder, process)?;
+    let (queue, records) = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
-    let (inputs, of_job) = (job.input.urls.clone(), job.clone());
+    let of_job = job.clone();
     let shared = (job, Arc::clone(&queue), folder.clone());
-    let summaries = reading(&queue, &CRAWL_STAGES, || {
+    let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
     })?;
+    tell_replicas(&of_job, process, &summaries, &folder)
+}
+
+/// Reports on stderr what a run has found.
+fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Location) -> Result<()> {
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        report(&of_job, summary, folder.name());
-        if let [url] = &inputs[..]
+        report(job, summary, folder.name());
+        if let [url] = &job.input.urls[..]
             && url.starts_with("synth://")
         {
-            tell_truth(url, &folder)?;
+            tell_truth(url, folder)?;
         }
+    }
+    Ok(())
+}
+
+fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+    if job.effort.resume {
+        return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
+    }
+    let keep = job.recrawl.keep_generations as usize;
+    let (job, scheduled) = Scheduled::find(job)?;
+    plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
+    let work = work(&job, process)?;
+    let next = scheduled.next(&job, &work, process)?;
+    let (records, state) = (Arc::clone(&next.records), next.state.clone());
+    let queue = Queue::resuming(work, Some(Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>)));
+    let digest = Digest::of(&job).0;
+    let number = next.generation.number;
+    let shared = (job.clone(), Arc::clone(&queue), folder.clone(), next);
+    let watcher = Watcher::start(queue.progress.clone(), &CRAWL_STAGES);
+    let summaries = run_on(&cluster, process, digest, move |net| {
+        dataflow::recrawl::run(net, &shared.0, &shared.1, &shared.2, &shared.3)
+    });
+    drop(watcher);
+    let resume = queue.resume.as_ref().expect("a recrawl has records");
+    let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
+    let damaged = match records.damaged.load(Ordering::Relaxed) {
+        0 => String::new(),
+        n => format!("; {n} were damaged, and read again"),
+    };
+    tell(format_args!("state: {taken_up} work items taken from records, {recorded} recorded{damaged}"));
+    let summaries = summaries?;
+    tell_replicas(&job, process, &summaries, &folder)?;
+    if process == 0 {
+        // What is not removed now is removed next time.
+        let pruned = state.prune(keep).unwrap_or_default();
+        let told = if pruned.generations == 0 { "" } else { "; older ones were removed" };
+        tell(format_args!("state: generation {number} in {}{told}", state.folder()));
     }
     Ok(())
 }
@@ -131,8 +185,8 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     Ok(Some(root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]))))
 }
 
-/// The work of a job that reads a crawl, with the records of an earlier run if it is to be resumed.
-fn queue(job: &Job, folder: &Location, process: usize) -> Result<Arc<Queue>> {
+/// The work of a job that reads a crawl; says what lies beside it, and what looks wrong.
+fn work(job: &Job, process: usize) -> Result<Work> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     if process == 0
         && let Some(told) = work.side_files.told()
@@ -142,42 +196,46 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<Arc<Queue>> {
     for warning in first_look(&work, &job.input)? {
         tell(warning);
     }
-    let Some(folder) = records_folder(job, folder)? else { return Ok(Queue::new(work)) };
+    Ok(work)
+}
+
+/// The queue of a job that reads a crawl, with the records of an earlier run if it is to be resumed.
+fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Option<Arc<Records>>)> {
+    let work = work(job, process)?;
+    let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
     let records = Records::open(&folder, Digest::of(job).0, crate::build::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     tell(format_args!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len()));
-    Ok(Queue::resuming(work, Some(Resume::new(records))))
+    let records = Arc::new(records);
+    Ok((Queue::resuming(work, Some(Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>))), Some(records)))
 }
 
 /// Runs a job that reads a crawl, while showing progress; removes its records once it is done.
-fn reading<T>(queue: &Queue, stages: &'static [&'static str], run: impl FnOnce() -> Result<Vec<T>>) -> Result<Vec<T>> {
+fn reading<T>(
+    (queue, records): (&Queue, Option<&Records>),
+    stages: &'static [&'static str],
+    run: impl FnOnce() -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
     let watcher = Watcher::start(queue.progress.clone(), stages);
     let done = run();
     drop(watcher);
-    end_of_reading(queue);
+    if let (Some(resume), Some(records)) = (&queue.resume, records) {
+        end_of_reading(resume, records);
+    }
     let done = done?;
-    remove_records(queue);
+    if let Some(records) = records {
+        records.remove();
+    }
     Ok(done)
 }
 
-/// Reports on stderr how many records this process used and wrote, if it resumes.
-fn end_of_reading(queue: &Queue) {
-    let Some(resume) = &queue.resume else { return };
-    let ignored = resume.records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
+/// Reports on stderr how many records this process used and wrote.
+fn end_of_reading(resume: &Resume, records: &Records) {
+    let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
     tell(format_args!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}"));
     if resume.gave_up.load(Ordering::Relaxed) {
-        tell(format_args!(
-            "resume: recording ended early, for {} cannot be written",
-            resume.records.folder().display()
-        ));
-    }
-}
-
-/// Removes the records of a committed run, which are not needed any more.
-fn remove_records(queue: &Queue) {
-    if let Some(resume) = &queue.resume {
-        resume.records.remove();
+        tell(format_args!("resume: recording ended early, for {} cannot be written", records.folder().display()));
     }
 }
 
@@ -185,9 +243,9 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location
     let digest = Digest::of(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
-        let queue = queue(&job, &folder, process)?;
+        let (queue, records) = queue(&job, &folder, process)?;
         let shared = Arc::clone(&queue);
-        reading(&queue, &["reading", "sorting"], || {
+        reading((&queue, records.as_deref()), &["reading", "sorting"], || {
             run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
         })?
     } else {
@@ -247,10 +305,10 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
 }
 
 fn study(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
-    let queue = queue(&job, &folder, process)?;
+    let (queue, records) = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
     let shared = (job, Arc::clone(&queue), folder.clone());
-    let summaries = reading(&queue, &CRAWL_STAGES, || {
+    let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))
     })?;
     if process == 0

@@ -1,5 +1,7 @@
 //! The `replicas` job from end to end on one worker: read, find, write, commit.
 
+use std::collections::BTreeSet;
+
 use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
@@ -12,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
+use crate::pages::work_items::Work;
 use crate::progress::Laps;
 use crate::storage::location::Location;
 
@@ -20,6 +23,20 @@ use crate::storage::location::Location;
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
+    Ok(run_and_tell_originals(net, job, queue, folder)?.0)
+}
+
+/// As [`run`]; tells the inputs of earlier crawls, too, in which pages that are kept have their originals: their numbers,
+/// ascending.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_and_tell_originals(
+    net: &mut Net<'_>,
+    job: &Job,
+    queue: &Queue,
+    folder: &Location,
+) -> Result<(Summary, BTreeSet<u32>)> {
     let mut laps = Laps::start();
     let (mut shelf, floors) = read_crawl(net, job, queue)?;
     laps.lap("1 read");
@@ -28,6 +45,10 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let mut found = find(net, job, &mut shelf, &floors)?;
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
+
+    let places = found.crawl.pages.iter().filter_map(|(_, page)| page.original.as_ref());
+    let mine: BTreeSet<u32> = places.map(|place| place.source).filter(|&input| queue.work.is_original(input)).collect();
+    let originals = net.all_gather("inputs with originals", mine)?.into_iter().flatten().collect();
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
@@ -47,7 +68,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let ghostscript = same_ghostscript(net)?.filter(|version| !version.is_empty());
     recipes.extend(ghostscript.map(|version| ("postscript", format!("ghostscript-{version}"))));
     write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
-    Ok(found.summary)
+    Ok((found.summary, originals))
 }
 
 /// Reads the crawl of a job; returns this worker's shelf, and the offset from which the records of each work item are true.
@@ -65,8 +86,21 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Worker
     // First, for a revisit may refer to a record in segments.
     segments::resolve(net, &mut shelf, queue, job, &floors)?;
     revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
+    leave_originals(&mut shelf, &queue.work);
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok((shelf, floors))
+}
+
+/// Takes the records of earlier crawls from the shelf: what revisits needed of them is on those by now.
+fn leave_originals(shelf: &mut WorkerPages, work: &Work) {
+    let is_of_this_crawl = |input: u32| !work.is_original(input);
+    shelf.captures.retain(|row| is_of_this_crawl(row.source));
+    shelf.redirects.retain(|row| is_of_this_crawl(row.source));
+    shelf.rejections.retain(|row| is_of_this_crawl(row.source));
+    shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
+    if work.has_originals() {
+        shelf.drop_slots_without_captures();
+    }
 }
 
 /// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.

@@ -4,16 +4,22 @@ use sha2::{Digest as _, Sha256};
 
 use super::settings::{Job, Measure};
 
+/// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
+pub const READING: &str = "reading-1";
+
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of a job: covers every setting except those of effort and the place of the output.
+    /// The digest of a job: covers every setting except those of effort, the place of the output, and `recrawl`, which no job
+    /// reads.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
         top.remove("effort");
+        // What a scheduled job reads again never shows in its answer, nor how two answers are compared.
+        top.remove("recrawl");
         top["output"].as_object_mut().expect("output is a table").remove("url");
         let mut hash = Sha256::new();
         hash.update(tree.to_string());
@@ -22,6 +28,24 @@ impl Digest {
         if job.similar.by == Measure::Minhash {
             hash.update(job.minhash.recipe());
         }
+        hash.update(job.input.pdf_recipe().unwrap_or_default());
+        Digest(hash.finalize().into())
+    }
+
+    /// The digest of reading: covers what a page's record depends on beside the bytes of its input, so that another job may
+    /// take it up.
+    pub fn of_reading(job: &Job) -> Digest {
+        let mut input = job.input.clone();
+        // Which inputs there are, and how many bad records they may have, changes no record.
+        (input.urls, input.originals, input.max_bad) = (Vec::new(), Vec::new(), 0.0);
+        let of_texts = (&job.links, &job.chunks, &job.simhash);
+        let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
+        let mut hash = Sha256::new();
+        hash.update(READING);
+        hash.update(serde_json::to_string(&(input, of_texts, of_measure)).expect("settings are plain values"));
+        hash.update(job.chunks.recipe());
+        hash.update(job.simhash.recipe());
+        hash.update(job.minhash.recipe());
         hash.update(job.input.pdf_recipe().unwrap_or_default());
         Digest(hash.finalize().into())
     }
@@ -37,13 +61,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn effort_and_place_leave_the_digest_alone_and_answers_change_it() {
+    fn effort_place_and_comparisons_leave_the_digest_alone_and_answers_change_it() {
         let job = Job::default();
         let mut other = job.clone();
         other.effort.shard_bytes *= 2;
         other.output.url = "elsewhere".into();
+        other.recrawl.near_bits += 1;
+        assert_eq!(Digest::of(&job), Digest::of(&other));
+        other.recrawl.state = "state".into();
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.overlap.min_shared += 1;
         assert_ne!(Digest::of(&job), Digest::of(&other));
+    }
+
+    #[test]
+    fn records_serve_jobs_that_read_alike() {
+        let job = Job::default();
+        let mut other = job.clone();
+        other.input.urls.push("another.warc.gz".into());
+        other.overlap.min_shared += 1;
+        other.clusters.min_size += 1;
+        assert_eq!(Digest::of_reading(&job), Digest::of_reading(&other));
+        for change in [
+            |job: &mut Job| job.input.limits.record_bytes += 1,
+            |job: &mut Job| job.links.redirects ^= true,
+            |job: &mut Job| job.chunks.bits = 32,
+            |job: &mut Job| job.simhash.bits = 0,
+            |job: &mut Job| job.similar.by = Measure::Minhash,
+        ] {
+            let mut other = job.clone();
+            change(&mut other);
+            assert_ne!(Digest::of_reading(&job), Digest::of_reading(&other));
+        }
     }
 }

@@ -315,6 +315,22 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.study.steps == 0 || job.study.steps > 1 << 20 {
         return refuse("study.steps", job.study.steps.to_string(), "1 to 1048576");
     }
+    for (name, part) in [
+        ("recrawl.near", job.recrawl.near),
+        ("recrawl.rewritten", job.recrawl.rewritten),
+        ("recrawl.site_moved", job.recrawl.site_moved),
+    ] {
+        if !(0.0..=1.0).contains(&part) {
+            return refuse(name, part.to_string(), "between 0 and 1");
+        }
+    }
+    if job.recrawl.near_bits > job.recrawl.rewritten_bits || job.recrawl.rewritten_bits > 64 {
+        let (near, rewritten) = (job.recrawl.near_bits, job.recrawl.rewritten_bits);
+        return refuse("recrawl.rewritten_bits", rewritten.to_string(), &format!("{near} (recrawl.near_bits) to 64"));
+    }
+    if job.recrawl.rewritten > job.recrawl.near {
+        return refuse("recrawl.rewritten", job.recrawl.rewritten.to_string(), "at most recrawl.near");
+    }
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }
@@ -401,6 +417,9 @@ mod tests {
             ("[keep]\nby = \"best\"", "best"),
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
+            ("[recrawl]\nnear = 2", "between 0 and 1"),
+            ("[recrawl]\nnear_bits = 20", "20 (recrawl.near_bits) to 64"),
+            ("[recrawl]\nrewritten = 0.95", "at most recrawl.near"),
             ("kind = [", "line 1, column 9: no TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
             ("[overlap]\nguard = \"nono\"", "j.toml: overlap.guard is \"nono\", but must be one of `none`"),

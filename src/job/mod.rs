@@ -11,7 +11,7 @@ mod recipes;
 mod settings;
 mod shingling;
 
-pub use digest::Digest;
+pub use digest::{Digest, READING};
 pub use merge::resolve;
 pub use quantity::quantity;
 pub use settings::*;

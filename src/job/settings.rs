@@ -43,8 +43,66 @@ pub struct Job {
     pub keep: Keep,
     /// How duplicates are studied.
     pub study: Study,
+    /// What a scheduled job goes on from, and how the results of two crawls are compared.
+    #[serde(default)]
+    pub recrawl: Recrawl,
     /// Settings that change how much work is done at once, but never the answer.
     pub effort: Effort,
+}
+
+/// What a scheduled job goes on from (`kind = "recrawl"`), and how the results of two crawls are compared (`webtwin diff`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recrawl {
+    /// Folder of the state: path or store URL.
+    pub state: String,
+    /// Inputs that join those that are live in the state.
+    pub add: Vec<String>,
+    /// Live inputs, or files of theirs, that leave.
+    pub retract: Vec<String>,
+    /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
+    pub replace: Vec<String>,
+    /// Generations that the state keeps, the newest among them.
+    pub keep_generations: u32,
+    /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
+    pub near_bits: u32,
+    /// Bits beyond which it is `rewritten`.
+    pub rewritten_bits: u32,
+    /// Whether the texts of changed pages are read again, which then decide instead of simhashes.
+    pub texts: bool,
+    /// Resemblance of the texts from which on a page is `near`, 0 to 1.
+    pub near: f64,
+    /// Resemblance below which it is `rewritten`, 0 to 1.
+    pub rewritten: f64,
+    /// Share of the pages that a site lost which another must have gained under the same paths to be the same site, moved.
+    pub site_moved: f64,
+    /// Whether gone pages that were on the old crawl's avoid list are taken for skipped on purpose.
+    pub avoided: bool,
+    /// Whether pages that stayed the same have rows, too.
+    pub all_pages: bool,
+    /// Whether results of different settings are compared all the same, by their pages only.
+    pub across_settings: bool,
+}
+
+impl Default for Recrawl {
+    fn default() -> Self {
+        Recrawl {
+            state: String::new(),
+            add: Vec::new(),
+            retract: Vec::new(),
+            replace: Vec::new(),
+            keep_generations: 2,
+            near_bits: 3,
+            rewritten_bits: 16,
+            texts: false,
+            near: 0.9,
+            rewritten: 0.35,
+            site_moved: 0.5,
+            avoided: false,
+            all_pages: false,
+            across_settings: false,
+        }
+    }
 }
 
 /// How F, a file of fingerprints, is made.
@@ -110,6 +168,8 @@ pub enum JobKind {
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
+    /// As [`JobKind::Replicas`], of the live inputs of a state; what the state holds of them is not read again.
+    Recrawl,
 }
 
 /// Where the crawl is and how it is read.
@@ -117,6 +177,9 @@ pub enum JobKind {
 pub struct Input {
     /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
     pub urls: Vec<String>,
+    /// Inputs of earlier crawls, as `urls`: revisit records find their originals there, and nothing else of them is a page.
+    #[serde(default)]
+    pub originals: Vec<String>,
     /// URL under which the files of a folder of HTML appear.
     pub base: String,
     /// Largest share of damaged records in one input, 0 to 1.
@@ -137,6 +200,7 @@ impl Default for Input {
     fn default() -> Self {
         Input {
             urls: Vec::new(),
+            originals: Vec::new(),
             base: "http://localhost/".into(),
             max_bad: 0.01,
             fields: Fields::default(),
@@ -637,6 +701,7 @@ impl Default for Job {
             },
             keep: Keep { prefer: Vec::new(), by: KeepBy::Links, seeds: Vec::new(), min_resemblance: 0.0 },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
+            recrawl: Recrawl::default(),
             effort: Effort {
                 shard_bytes: 8 << 20,
                 memory_bytes: 0,

@@ -52,7 +52,9 @@ pub fn ghostscript() -> Option<&'static str> {
     VERSION.get().map(String::as_str)
 }
 
-fn ghostscript_version() -> &'static str {
+/// The version of Ghostscript that is installed, empty if there is none; from now on this process counts as one that has met
+/// PostScript, for what it goes on from has.
+pub fn ghostscript_version() -> &'static str {
     VERSION.get_or_init(|| {
         let asked = Command::new(GHOSTSCRIPT).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
         asked.map_or(String::new(), |answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned())

@@ -35,7 +35,7 @@ const PAGES_AN_ITEM: u64 = 256;
 /// Inputs opened at the same time: stores answer slowly, but many requests at once.
 const LOOKERS: usize = 16;
 
-/// Inputs, ascending by name, and their items, in the order of inputs.
+/// Inputs, ascending by name, those of earlier crawls behind the others, and their items, in the order of inputs.
 #[derive(Debug)]
 pub struct Work {
     /// Name of each input, as in the column `pages.source`.
@@ -45,6 +45,8 @@ pub struct Work {
     /// Files that were found beside the inputs, and are none.
     pub side_files: SideFiles,
     sources: Vec<Source>,
+    /// Number of the first input that is there for originals of revisits only.
+    first_original: usize,
 }
 
 /// A piece of one input.
@@ -85,13 +87,64 @@ impl Work {
     /// [`Error::Input`] for an input that is missing or of an unknown format, and for a folder or glob that finds side
     /// files only; [`Error::Usage`] if there is none.
     pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
+        let mut work = Work::plan_all(input, shard_bytes)?;
+        if !input.originals.is_empty() {
+            let of_originals = Input { urls: input.originals.clone(), ..input.clone() };
+            work.add_originals(Work::plan_all(&of_originals, shard_bytes)?);
+        }
+        Ok(work)
+    }
+
+    /// Adds the inputs of earlier crawls that are not among those of this one.
+    fn add_originals(&mut self, other: Work) {
+        let known: BTreeSet<String> = self.inputs.iter().cloned().collect();
+        self.first_original = self.inputs.len();
+        let mut numbers = Vec::with_capacity(other.inputs.len());
+        for (name, source) in other.inputs.into_iter().zip(other.sources) {
+            let is_new = !known.contains(&name);
+            numbers.push(is_new.then_some(self.inputs.len() as u32));
+            if is_new {
+                self.inputs.push(name);
+                self.sources.push(source);
+            }
+        }
+        let items = other.items.into_iter();
+        self.items.extend(items.filter_map(|item| Some(WorkItem { input: numbers[item.input as usize]?, ..item })));
+        self.side_files.0.extend(other.side_files.0);
+    }
+
+    /// Whether an input is of an earlier crawl: none of its records is one of this crawl.
+    pub fn is_original(&self, input: u32) -> bool {
+        input as usize >= self.first_original
+    }
+
+    /// Whether there are inputs of earlier crawls.
+    pub fn has_originals(&self) -> bool {
+        self.first_original < self.inputs.len()
+    }
+
+    /// Name of the file or folder that an input is, or is part of; as an input, it stands for that.
+    pub fn file_of(&self, input: u32) -> &str {
+        match &self.sources[input as usize] {
+            Source::Warc(origin) | Source::WarcStream(origin, _) => origin.location.name(),
+            Source::Jsonl(location, ..) | Source::Parquet(location, _) | Source::Pages(location, _) => location.name(),
+            Source::Synth(_) => &self.inputs[input as usize],
+        }
+    }
+
+    fn plan_all(input: &Input, shard_bytes: u64) -> Result<Work> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
                 "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
             ));
         }
-        let mut work =
-            Work { inputs: Vec::new(), items: Vec::new(), side_files: SideFiles::default(), sources: Vec::new() };
+        let mut work = Work {
+            inputs: Vec::new(),
+            items: Vec::new(),
+            side_files: SideFiles::default(),
+            sources: Vec::new(),
+            first_original: usize::MAX,
+        };
         let (synthetic, files): (Vec<String>, Vec<String>) =
             input.urls.iter().cloned().partition(|url| url.starts_with("synth://"));
         let expanded = if files.is_empty() { Vec::new() } else { expand(&files, is_html)? };
@@ -244,16 +297,17 @@ impl Work {
     /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
     /// archive.
     ///
-    /// `ends[item]` is the outcome of reading it.
+    /// `ends[item]` is the outcome of reading it; items of earlier crawls may not have been read.
     pub fn floors(&self, ends: &[RangeEnd]) -> Vec<u64> {
-        let mut floors = Vec::with_capacity(ends.len());
-        for items in self.items.chunk_by(|x, y| x.input == y.input) {
+        let mut floors = Vec::with_capacity(self.items.len());
+        for items in self.items[..ends.len()].chunk_by(|x, y| x.input == y.input) {
             let ends = &ends[floors.len()..floors.len() + items.len()];
             match &self.sources[items[0].input as usize] {
                 Source::Warc(..) => floors.extend(warc::settle(ends)),
                 _ => floors.resize(floors.len() + items.len(), 0),
             }
         }
+        floors.resize(self.items.len(), 0);
         floors
     }
 }

@@ -6,6 +6,7 @@ pub mod explained;
 pub mod fingerprints;
 pub mod online_index;
 pub mod pages;
+pub mod ranges;
 pub mod views;
 
 use crate::error::{Error, Result};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
@@ -58,6 +59,25 @@ impl Location {
             },
             Place::Remote(store, key) => match wait(store.head(key))? {
                 Ok(meta) => Ok(Some(Stamp::of_object(&meta))),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(error) => Err(self.store_error(error)),
+            },
+        }
+    }
+
+    /// When the file was last written, or `None` when there is no file here or nobody knows.
+    ///
+    /// # Errors
+    /// As [`Location::get`].
+    pub fn changed(&self) -> Result<Option<SystemTime>> {
+        match &self.place {
+            Place::Local(path) => match fs::metadata(path) {
+                Ok(metadata) => Ok(metadata.modified().ok()),
+                Err(error) if is_missing(&error) => Ok(None),
+                Err(error) => Err(Error::storage(self.name(), error)),
+            },
+            Place::Remote(store, key) => match wait(store.head(key))? {
+                Ok(meta) => Ok(Some(meta.last_modified.into())),
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(error) => Err(self.store_error(error)),
             },

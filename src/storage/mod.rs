@@ -33,9 +33,11 @@ pub mod bucket_arena;
 pub mod spill;
 pub mod spill_array;
 
-// The finished work of an interrupted run.
+// Finished work: of an interrupted run, and of the run before a scheduled one.
 pub mod records;
+pub mod state;
 
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+pub mod table_rows;

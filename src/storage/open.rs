@@ -198,6 +198,12 @@ impl OpenFile {
     }
 }
 
+impl std::fmt::Debug for OpenFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenFile").field("location", &self.location).field("stamp", &self.stamp).finish_non_exhaustive()
+    }
+}
+
 impl ReadAt for OpenFile {
     fn len(&self) -> u64 {
         self.stamp.bytes

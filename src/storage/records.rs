@@ -37,6 +37,49 @@ const WHOLE: &str = "records";
 /// Ending of the names of files while they are written.
 const HALF: &str = "half";
 
+/// Records of work items: what a run has read of each, for a later run. Threads share it.
+pub trait RecordStore: std::fmt::Debug + Send + Sync {
+    /// The record of an item, or `None` if there is no usable one.
+    fn read(&self, number: usize) -> Option<Vec<u8>>;
+
+    /// Keeps the records of some items; `encode` appends the record of an item to an empty list.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] and its like, and those of `encode`; then none of them is kept.
+    fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()>;
+
+    /// Whether an item that was taken up is to be written again.
+    fn moves(&self, number: usize) -> bool;
+
+    /// Whether records are written as soon as they can be, since the run may end at any moment.
+    fn writes_at_once(&self) -> bool;
+
+    /// Counts a record that was whole, but is none.
+    fn refuse(&self);
+}
+
+impl RecordStore for Records {
+    fn read(&self, number: usize) -> Option<Vec<u8>> {
+        Records::read(self, number)
+    }
+
+    fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
+        Records::write(self, numbers, encode)
+    }
+
+    fn moves(&self, _: usize) -> bool {
+        false
+    }
+
+    fn writes_at_once(&self) -> bool {
+        true
+    }
+
+    fn refuse(&self) {
+        self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Identifies the job and build whose records a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use parquet::basic::{Compression, LogicalType, ZstdLevel};
-use parquet::column::reader::ColumnReader;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -218,6 +218,17 @@ impl Table {
         }
     }
 
+    /// A column of times, seconds since 1970.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the table has no such column.
+    pub fn time(&self, name: &str) -> Result<&[i64]> {
+        match self.columns.iter().find(|column| column.0 == name) {
+            Some((_, Column::Time(values))) => Ok(values),
+            _ => Err(Error::input(name, "the table has no such column of times; was it written by webtwin?")),
+        }
+    }
+
     /// A column of text.
     ///
     /// # Errors
@@ -390,7 +401,7 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
         let mut part = Table::default();
         for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| wanted(described.name())) {
             let column = match described.max_def_level() {
-                0 => read_values(group.get_column_reader(at).map_err(bad)?, rows, described.logical_type_ref()),
+                0 => read_values(group.get_column_reader(at).map_err(bad)?, 0, rows, described.logical_type_ref()),
                 _ => Ok(None),
             };
             let column = column.map_err(bad)?.ok_or_else(|| {
@@ -410,44 +421,42 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
     Ok(table)
 }
 
-/// Reads a column without empty values; `None` for a type that no table of ours has.
-fn read_values(
+/// Reads `rows` values of a column without empty ones, after `skipped`; `None` for a type that no table of ours has.
+pub(super) fn read_values(
     reader: ColumnReader,
+    skipped: usize,
     rows: usize,
     logical: Option<&LogicalType>,
-) -> std::result::Result<Option<Column>, parquet::errors::ParquetError> {
+) -> parquet::errors::Result<Option<Column>> {
     Ok(Some(match reader {
-        ColumnReader::Int64ColumnReader(mut reader) => {
-            let mut values: Vec<i64> = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
+        ColumnReader::Int64ColumnReader(reader) => {
+            let values = values_of(reader, skipped, rows)?;
             match logical {
                 Some(LogicalType::Timestamp(_)) => Column::Time(values.iter().map(|ms| ms / 1000).collect()),
                 Some(LogicalType::Integer(integer)) if integer.is_signed => Column::Count(bytemuck::cast_vec(values)),
                 _ => Column::Id(bytemuck::cast_vec(values)),
             }
         }
-        ColumnReader::Int32ColumnReader(mut reader) => {
-            let mut values: Vec<i32> = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Column::U32(bytemuck::cast_vec(values))
-        }
-        ColumnReader::DoubleColumnReader(mut reader) => {
-            let mut values = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Column::F64(values)
-        }
-        ColumnReader::BoolColumnReader(mut reader) => {
-            let mut values = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
-            Column::Bool(values)
-        }
-        ColumnReader::ByteArrayColumnReader(mut reader) => {
-            let mut values: Vec<ByteArray> = Vec::new();
-            reader.read_records(rows, None, None, &mut values)?;
+        ColumnReader::Int32ColumnReader(reader) => Column::U32(bytemuck::cast_vec(values_of(reader, skipped, rows)?)),
+        ColumnReader::DoubleColumnReader(reader) => Column::F64(values_of(reader, skipped, rows)?),
+        ColumnReader::BoolColumnReader(reader) => Column::Bool(values_of(reader, skipped, rows)?),
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            let values = values_of(reader, skipped, rows)?;
             Column::Text(values.iter().map(|value| String::from_utf8_lossy(value.data()).into_owned()).collect())
         }
         _ => return Ok(None),
     }))
+}
+
+fn values_of<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    skipped: usize,
+    rows: usize,
+) -> parquet::errors::Result<Vec<T::T>> {
+    reader.skip_records(skipped)?;
+    let mut values = Vec::with_capacity(rows);
+    while values.len() < rows && reader.read_records(rows - values.len(), None, None, &mut values)?.0 > 0 {}
+    Ok(values)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! worker reads an item never shows in the answer.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -37,6 +38,8 @@ pub struct Queue {
     /// Inputs and the items they are cut in.
     pub work: Work,
     turns: WorkQueue,
+    /// Turns at items of earlier crawls.
+    original_turns: WorkQueue,
     /// What has been read so far, for people who watch.
     pub progress: Arc<Progress>,
     /// Records of finished items, where a run may be taken up again.
@@ -52,35 +55,50 @@ impl Queue {
     /// A queue of all items, some of which an earlier run may have recorded.
     pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
-        Arc::new(Queue { work, turns: WorkQueue::default(), progress, resume })
+        let (turns, original_turns) = Default::default();
+        Arc::new(Queue { work, turns, original_turns, progress, resume })
     }
 }
 
-/// Reads items until none is left for this process; those that an earlier run has recorded are not read again.
+/// Reads items until none is left for this process; those that an earlier run has recorded are not read again. Items of earlier
+/// crawls are read afterwards, if there are revisits.
 ///
 /// # Errors
 /// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
 /// recorded, where anything is.
-pub fn read(net: &Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
+pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
     let mut reader = Reader::new(net, job);
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
-    let result = read_items(net, queue, job, &mut reader, &mut recorder);
+    let items = &queue.work.items;
+    let first_original = items.partition_point(|item| !queue.work.is_original(item.input));
+    let mut result = read_items(net, (queue, &queue.turns, 0..first_original), job, &mut reader, &mut recorder);
+    if result.is_ok() && first_original < items.len() {
+        let revisits = net.sum("revisits to resolve", [reader.shelf.revisits.len() as u64])?;
+        if revisits != [0] {
+            let originals = (queue, &queue.original_turns, first_original..items.len());
+            result = read_items(net, originals, job, &mut reader, &mut recorder);
+        }
+    }
     if let Some(recorder) = &mut recorder {
         recorder.write(&reader.shelf);
     }
     result.map(|()| reader.shelf)
 }
 
+/// Reads the items in a range, in turn.
 fn read_items(
     net: &Net<'_>,
-    queue: &Queue,
+    (queue, turns, range): (&Queue, &WorkQueue, Range<usize>),
     job: &Job,
     reader: &mut Reader,
     recorder: &mut Option<Recorder<'_>>,
 ) -> Result<()> {
     loop {
-        let number = queue.turns.next(net);
-        let Some(item) = queue.work.items.get(number) else { return Ok(()) };
+        let number = range.start + turns.next(net);
+        if number >= range.end {
+            return Ok(());
+        }
+        let item = &queue.work.items[number];
         net.check()?;
         reader.item = (number as u32, item.input);
         let begin = Part::from_here(&reader.shelf);
@@ -90,9 +108,11 @@ fn read_items(
         };
         if !taken_up {
             reader.read(net, queue, job)?;
-            if let Some(recorder) = recorder {
-                recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
-            }
+        }
+        if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
+            && (!taken_up || resume.store.moves(number))
+        {
+            recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
         }
         let done = reader.shelf.items.len();
         hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;

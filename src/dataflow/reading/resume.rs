@@ -1,12 +1,16 @@
-//! What a worker has read of a work item, as a record on the local disk: written while a run reads, taken up by the next.
+//! What a worker has read of a work item, as a record: written while a run reads, taken up by the next. An interrupted run
+//! resumes from records on its local disk ([`crate::storage::records`]), a scheduled one goes on from those of its state
+//! ([`crate::storage::state`]).
 //!
 //! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
-//! A record is serialised by serde and `bincode`, and framed with its length, checksum, job and build by
-//! [`crate::storage::records`].
+//! A record is serialised by serde and `bincode`; both stores frame it with its length and checksum. Records of a state are
+//! read by later builds, so a change of their fields, or of what reading makes of a page, needs another number in
+//! [`crate::job::READING`]; a test shows both.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,19 +25,19 @@ use crate::error::Result;
 use crate::ids::{DocId, FPrint, doc_id};
 use crate::pages::record::Names;
 use crate::pages::warc::RangeEnd;
-use crate::storage::records::Records;
+use crate::storage::records::RecordStore;
 
 /// Records are written once they have this many bytes,
 const ENOUGH_BYTES: u64 = 64 << 20;
 
-/// or after this time, or a hundredth of the time read so far, whichever is longer.
+/// or, where a run may be interrupted, after this time or a hundredth of the time read so far, whichever is longer.
 const OFTEN: Duration = Duration::from_millis(100);
 
 /// Records of the items of a run, and what came of them. The workers of a process share it.
 #[derive(Debug)]
 pub struct Resume {
     /// Where they lie.
-    pub records: Records,
+    pub store: Arc<dyn RecordStore>,
     /// Items that were not read again.
     pub taken_up: AtomicU64,
     /// Items whose records were written.
@@ -44,8 +48,8 @@ pub struct Resume {
 
 impl Resume {
     /// Takes up these records, and adds to them.
-    pub fn new(records: Records) -> Resume {
-        Resume { records, taken_up: AtomicU64::new(0), recorded: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
+    pub fn new(store: Arc<dyn RecordStore>) -> Resume {
+        Resume { store, taken_up: AtomicU64::new(0), recorded: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
     }
 
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
@@ -53,10 +57,12 @@ impl Resume {
     /// # Errors
     /// Those of the disk that takes sets of shingles.
     pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
-        let Some(record) = self.records.read(number) else { return Ok(false) };
+        let Some(record) = self.store.read(number) else { return Ok(false) };
         let put = decode(&record, (number as u32, input), worker, shelf)?;
-        let counter = if put { &self.taken_up } else { &self.records.ignored.damaged };
-        counter.fetch_add(1, Ordering::Relaxed);
+        match put {
+            true => drop(self.taken_up.fetch_add(1, Ordering::Relaxed)),
+            false => self.store.refuse(),
+        }
         Ok(put)
     }
 }
@@ -83,7 +89,8 @@ impl<'a> Recorder<'a> {
         self.unwritten_bytes += part.bytes(shelf);
         self.unwritten.push((number, part));
         let often = OFTEN.max(self.began.elapsed() / 100);
-        if self.unwritten_bytes >= ENOUGH_BYTES || self.written.elapsed() >= often {
+        let is_time = self.resume.store.writes_at_once() && self.written.elapsed() >= often;
+        if self.unwritten_bytes >= ENOUGH_BYTES || is_time {
             self.write(shelf);
         }
     }
@@ -94,7 +101,7 @@ impl<'a> Recorder<'a> {
             let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();
             let mut parts = self.unwritten.iter().map(|item| &item.1);
             let mut encode = |_, record: &mut Vec<u8>| encode(parts.next().expect("a part an item"), shelf, record);
-            match self.resume.records.write(&numbers, &mut encode) {
+            match self.resume.store.write(&numbers, &mut encode) {
                 Ok(()) => drop(self.resume.recorded.fetch_add(numbers.len() as u64, Ordering::Relaxed)),
                 Err(_) => self.resume.gave_up.store(true, Ordering::Relaxed),
             }

@@ -14,7 +14,7 @@ use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
 
 /// A captured page as it travels to the owner of its doc id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Hash of the canonical URL.
     pub doc_id: DocId,
@@ -136,6 +136,25 @@ impl Lists {
         start as usize..self.ends[slot] as usize
     }
 
+    /// Drops the lists in slots that do not stay, and gives back their memory.
+    fn retain(&mut self, stays: &[bool]) {
+        let (mut start, mut filled, mut kept) = (0, 0, 0);
+        for (slot, &stays) in stays.iter().enumerate() {
+            let end = self.ends[slot] as usize;
+            if stays {
+                self.items.copy_within(start..end, filled);
+                filled += end - start;
+                self.ends[kept] = filled as u64;
+                kept += 1;
+            }
+            start = end;
+        }
+        self.ends.truncate(kept);
+        self.items.truncate(filled);
+        self.ends.shrink_to_fit();
+        self.items.shrink_to_fit();
+    }
+
     /// Number of slots.
     pub fn slots(&self) -> usize {
         self.ends.len()
@@ -185,6 +204,22 @@ impl FeatureLists {
         }
         let range = self.hashes.range(slots.start).start..self.hashes.range(slots.end - 1).end;
         (&self.hashes.items[range.clone()], &self.weights[range])
+    }
+
+    /// As [`Lists::retain`]; no slots stay none.
+    fn retain(&mut self, stays: &[bool]) {
+        if self.slots() == 0 {
+            return;
+        }
+        let mut filled = 0;
+        for slot in (0..stays.len()).filter(|&slot| stays[slot]) {
+            let range = self.hashes.range(slot);
+            self.weights.copy_within(range.clone(), filled);
+            filled += range.len();
+        }
+        self.weights.truncate(filled);
+        self.weights.shrink_to_fit();
+        self.hashes.retain(stays);
     }
 
     /// Number of slots.
@@ -240,8 +275,70 @@ pub struct WorkerPages {
 }
 
 impl WorkerPages {
+    /// Drops the slots that no capture has; the others get new numbers. Sets of shingles stay as they are, and then so do slots.
+    ///
+    /// # Cost
+    /// A move of what stays, within its memory.
+    pub fn drop_slots_without_captures(&mut self) {
+        if self.sets.is_some() {
+            return;
+        }
+        let mut stays = vec![false; self.exact.len()];
+        self.captures.iter().for_each(|page| stays[page.slot as usize] = true);
+        self.fprints.retain(&stays);
+        self.links.retain(&stays);
+        self.features.retain(&stays);
+        let mut slots = stays.iter();
+        self.exact.retain(|_| *slots.next().expect("a slot for each text"));
+        let staying = stays.iter().scan(0, |next, &stays| {
+            *next += u32::from(stays);
+            Some(stays.then(|| *next - 1))
+        });
+        let numbers: Vec<Option<u32>> = staying.collect();
+        let number = |slot: u32| numbers[slot as usize];
+        self.captures.iter_mut().for_each(|page| page.slot = number(page.slot).expect("a capture's slot stays"));
+        self.leads = self.leads.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
+    }
+
     /// Slots of the pages that are kept, with their numbers.
     pub fn kept(&self) -> impl Iterator<Item = (usize, Page)> + '_ {
         self.pages.iter().copied().enumerate().filter(|&(_, page)| page != NOT_KEPT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {
+        let mut shelf = WorkerPages::default();
+        for slot in 0..40u32 {
+            shelf.exact.push(u64::from(slot));
+            shelf.fprints.push(&vec![u64::from(slot); slot as usize % 5]);
+            shelf.links.push(&vec![u64::from(slot) << 8; slot as usize % 3]);
+            shelf
+                .features
+                .push_as_kept(&vec![u64::from(slot); slot as usize % 4], &vec![slot as u16; slot as usize % 4]);
+            if slot % 2 == 0 {
+                shelf.leads.push((slot, u64::from(slot)));
+            }
+            if slot % 3 == 1 {
+                shelf.captures.push(Capture { slot, ..Capture::default() });
+            }
+        }
+        shelf.drop_slots_without_captures();
+        let stay: Vec<u64> = (0..40).filter(|slot| slot % 3 == 1).collect();
+        assert_eq!(shelf.exact, stay);
+        for (slot, &was) in stay.iter().enumerate() {
+            assert_eq!(shelf.captures[slot].slot, slot as u32);
+            assert_eq!(shelf.fprints.get(slot), vec![was; was as usize % 5]);
+            assert_eq!(shelf.links.get(slot), vec![was << 8; was as usize % 3]);
+            let features = (vec![was; was as usize % 4], vec![was as u16; was as usize % 4]);
+            assert_eq!(shelf.features.get(slot), (&features.0[..], &features.1[..]));
+        }
+        let leads: Vec<(u32, DocId)> =
+            (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();
+        assert_eq!(shelf.leads, leads);
     }
 }

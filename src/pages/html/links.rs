@@ -11,10 +11,10 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::entities;
-use crate::ids::{DocId, doc_id};
+use crate::ids::{DocId, doc_id, splitmix64};
 use crate::pages::url::{CanonicalUrl, LONGEST};
 
 /// References remembered within a page; forgetting one costs only time.
@@ -28,10 +28,10 @@ pub(super) struct Links {
     /// Targets in page order; below, the same as a set.
     targets: Vec<DocId>,
     known: HashSet<DocId, BuildHasherDefault<AsItIs>>,
-    /// Hashes of references as written, each at the index given by its low bits. Every page has its own seed, so hashes
-    /// of earlier pages mean nothing.
+    /// Hashes of references as written, each at the index given by its low bits and mixed with the number of its page, so that
+    /// those of earlier pages mean nothing.
     seen: Box<[u64; REMEMBERED]>,
-    seed: u64,
+    page: u64,
     reference: String,
     target: String,
 }
@@ -45,7 +45,7 @@ impl Links {
             targets: Vec::new(),
             known: HashSet::default(),
             seen: Box::new([0; REMEMBERED]),
-            seed: 0,
+            page: 0,
             reference: String::new(),
             target: String::new(),
         }
@@ -56,7 +56,7 @@ impl Links {
         self.too_many = false;
         self.targets.clear();
         self.known.clear();
-        self.seed += 1;
+        self.page += 1;
     }
 
     /// Whether there were more links than the limit.
@@ -84,7 +84,8 @@ impl Links {
             value
         };
         let reference = without_fragment(reference);
-        let hash = xxh3_64_with_seed(reference.as_bytes(), self.seed);
+        // Not the hash's own seed: of a few bytes XXH3 adds it to them, and other bytes of another page collide.
+        let hash = xxh3_64(reference.as_bytes()) ^ splitmix64(self.page);
         let seen = &mut self.seen[hash as usize % REMEMBERED];
         if *seen == hash {
             return;
@@ -361,6 +362,25 @@ mod tests {
         assert!(!links.too_many());
         assert_eq!(links.sorted(0), [doc_id("http://example.com/a")]);
         assert!(links.sorted(doc_id("http://example.com/a")).is_empty());
+    }
+
+    #[test]
+    fn what_earlier_pages_refer_to_hides_no_link() {
+        let base = base("http://example.com/");
+        let mut links = Links::new(1000);
+        let references: Vec<String> =
+            (0..200).map(|n| format!("/{n}")).chain((0..200).map(|n| format!("p{n}.htm"))).collect();
+        for page in 0..500 {
+            links.clear();
+            let mut expected = Vec::new();
+            for reference in references.iter().skip(page % 7).step_by(page % 5 + 1) {
+                links.add(reference, &base);
+                links.add(reference, &base);
+                expected.push(base.target(reference, &mut String::new()).unwrap());
+            }
+            expected.sort_unstable();
+            assert_eq!(links.sorted(0), expected, "page {page}");
+        }
     }
 
     proptest! {

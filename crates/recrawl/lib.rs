@@ -1,0 +1,10 @@
+//! The results of two crawls compared.
+
+use webtwin_base::{build, error, ids, job, leftovers, threads};
+use webtwin_pages::pages;
+use webtwin_results::results;
+use webtwin_stages::chunks;
+use webtwin_storage::storage;
+
+#[path = "../../src/recrawl/mod.rs"]
+pub mod recrawl;

@@ -1,0 +1,244 @@
+//! The `recrawl` job: which inputs are live, and what the state has of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::console::tell;
+use crate::dataflow::recrawl::Next;
+use crate::error::{Error, Result};
+use crate::job::{Digest, Job, JobKind};
+use crate::pages::detect::is_html;
+use crate::pages::helper::ghostscript_version;
+use crate::pages::work_items::Work;
+use crate::storage::expand::expand;
+use crate::storage::location::{Location, seen_from_anywhere, working_folder};
+use crate::storage::manifest;
+use crate::storage::output::random_id;
+use crate::storage::state::{Generation, State, StateRecords};
+
+/// Arguments of a scheduled job; each is a setting.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Recrawl")]
+pub(super) struct RecrawlArgs {
+    /// Go on from the state in this folder, and make its next generation: what it holds of the live inputs is not read again.
+    /// The result is that of a run from scratch. Without --input, the live inputs are those of the last run, with the changes
+    /// below. Same as kind="recrawl" and recrawl.state
+    #[arg(long, value_name = "URL")]
+    state: Option<String>,
+    /// An input that joins the live ones; may be given again
+    #[arg(long, value_name = "URL")]
+    add: Vec<String>,
+    /// A live input that leaves, or a file, glob or folder of live inputs; may be given again
+    #[arg(long, value_name = "URL")]
+    retract: Vec<String>,
+    /// A live input to read again, though name, length and version are as they were; may be given again
+    #[arg(long, value_name = "URL")]
+    replace: Vec<String>,
+}
+
+impl RecrawlArgs {
+    /// Lays the arguments over a job's settings.
+    pub(super) fn lay_over(self, job: &mut Job) -> Result<()> {
+        if let Some(state) = self.state {
+            if !matches!(job.kind, JobKind::Replicas | JobKind::Recrawl) {
+                return Err(Error::Usage("--state: only the replicas job goes on from a state".into()));
+            }
+            (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
+        }
+        for (given, setting) in [
+            (self.add, &mut job.recrawl.add),
+            (self.retract, &mut job.recrawl.retract),
+            (self.replace, &mut job.recrawl.replace),
+        ] {
+            if !given.is_empty() {
+                *setting = given;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A scheduled job on its way.
+pub(super) struct Scheduled {
+    state: State,
+    before: Option<Generation>,
+    /// Names of files that are read again.
+    replaced: BTreeSet<String>,
+}
+
+impl Scheduled {
+    /// Finds the live inputs of a `recrawl` job; returns it as the `replicas` job over these.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] without a state, for changes beside a whole list of inputs, and for what is to leave or to be read
+    /// again but is not live; those of the state, and of looking for inputs.
+    pub(super) fn find(job: Job) -> Result<(Job, Scheduled)> {
+        let settings = &job.recrawl;
+        if settings.state.is_empty() {
+            return Err(Error::Usage(
+                "a recrawl needs a state: give --state or recrawl.state, for example --state state/".into(),
+            ));
+        }
+        let state = State::at(Location::parse(&settings.state)?.into_folder());
+        let before = state.newest()?;
+        let changes = [("add", &settings.add), ("retract", &settings.retract)];
+        let mut inputs = job.input.urls.clone();
+        if inputs.is_empty() {
+            inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
+            for gone in &settings.retract {
+                retract(&mut inputs, gone)?;
+            }
+            if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
+                return Err(Error::Usage(format!(
+                    "--add {again}: this input is live already; to read it again, --replace it"
+                )));
+            }
+            inputs.extend(settings.add.iter().cloned());
+            if inputs.is_empty() {
+                let how = if before.is_none() {
+                    "the state is new: give --input or --add"
+                } else {
+                    "no input is live any more"
+                };
+                return Err(Error::Usage(format!("no input: {how}")));
+            }
+        } else if let Some((name, _)) = changes.iter().find(|(_, urls)| !urls.is_empty()) {
+            return Err(Error::Usage(format!("--{name}: --input names all live inputs already; give one of both")));
+        }
+        let mut replaced = BTreeSet::new();
+        for entry in expand(&settings.replace, is_html)? {
+            replaced.extend(entry.locations.iter().map(|location| location.name().to_string()));
+        }
+        let mut job = Job { kind: JobKind::Replicas, ..job };
+        if job.input.originals.is_empty()
+            && let Some(before) = &before
+        {
+            let mut originals = named(before, &before.originals);
+            // A whole new crawl: what it revisits is in the one before.
+            if !job.input.urls.is_empty() {
+                originals.extend(named(before, &before.inputs));
+            }
+            originals.retain(|original| !inputs.contains(original));
+            originals.sort_unstable();
+            originals.dedup();
+            job.input.originals = originals;
+        }
+        job.input.urls = inputs;
+        Ok((job, Scheduled { state, before, replaced }))
+    }
+
+    /// The records of the work items of `job`, and the generation that follows.
+    ///
+    /// # Errors
+    /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
+    pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
+        let Scheduled { state, before, replaced } = self;
+        if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
+            return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
+        }
+        let (reading, digest) = (Digest::of_reading(job).hex(), Digest::of(job).hex());
+        let serves = |generation: &&Generation| {
+            let same_ghostscript = |version: &String| version == ghostscript_version();
+            generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)
+        };
+        let serving = before.as_ref().filter(serves);
+        let mut records = StateRecords::new(&state, serving, &work.keys());
+        records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
+        let (found, stale) = (records.found(), records.stale());
+        if let Some(before) = &before {
+            let unchanged = found == work.items.len() && stale == 0 && before.job == digest;
+            if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
+                return Err(Error::NothingToDo(format!(
+                    "no input has changed since generation {} of {}, whose result is {}",
+                    before.number,
+                    state.folder(),
+                    before.result
+                )));
+            }
+        }
+        let number = before.as_ref().map_or(1, |before| before.number + 1);
+        if process == 0 {
+            let items = work.items.len();
+            let from = match (&before, serving) {
+                (None, _) => "a new state".to_string(),
+                (Some(before), None) => {
+                    format!("generation {}, which was read in another way and serves nothing", before.number)
+                }
+                (Some(_), Some(before)) => {
+                    format!("generation {}, of which {stale} are gone or have changed", before.number)
+                }
+            };
+            tell(format_args!("state: {found} of {items} work items are recorded, in {from}"));
+        }
+        let folder = working_folder();
+        let generation = Generation {
+            number,
+            id: random_id()?,
+            reading,
+            job: digest,
+            result: seen_from_anywhere(&job.output.url, &folder),
+            inputs: job.input.urls.clone(),
+            working_folder: folder,
+            ..Generation::default()
+        };
+        Ok(Next { state, records: Arc::new(records), generation })
+    }
+}
+
+/// What inputs of a generation are called in the working folder.
+fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
+    let here = working_folder() == generation.working_folder;
+    let name = |url: &String| match (here, url.strip_prefix('@')) {
+        (true, _) => url.clone(),
+        (false, None) => seen_from_anywhere(url, &generation.working_folder),
+        (false, Some(list)) => format!("@{}", seen_from_anywhere(list, &generation.working_folder)),
+    };
+    inputs.iter().map(name).collect()
+}
+
+/// Takes an input from the live ones: one of them, or files of some, which then stand for themselves.
+fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<()> {
+    let before = inputs.len();
+    inputs.retain(|input| input != gone);
+    if inputs.len() < before {
+        return Ok(());
+    }
+    let refused = || Error::Usage(format!("--retract {gone}: no live input; there are {}", some(inputs)));
+    let files: BTreeSet<Location> = match expand(&[gone.to_string()], is_html) {
+        Ok(found) => found.into_iter().flat_map(|entry| entry.locations).collect(),
+        // It may be gone from the disk, too.
+        Err(_) => BTreeSet::from([Location::parse(gone).map_err(|_| refused())?]),
+    };
+    let mut left = Vec::with_capacity(inputs.len());
+    let mut found = false;
+    for input in &*inputs {
+        let stands_for = match input.starts_with("synth://") {
+            true => Vec::new(),
+            false => expand(std::slice::from_ref(input), is_html)?.remove(0).locations,
+        };
+        let (leaving, staying): (Vec<&Location>, Vec<&Location>) =
+            stands_for.iter().partition(|location| files.contains(location));
+        if leaving.is_empty() {
+            left.push(input.clone());
+        } else {
+            found = true;
+            left.extend(staying.into_iter().map(|location| location.name().to_string()));
+        }
+    }
+    if !found {
+        return Err(refused());
+    }
+    *inputs = left;
+    Ok(())
+}
+
+/// The first few of these names, for people.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{and}", shown.join(", "))
+}

@@ -1,0 +1,120 @@
+//! `webtwin state`: what scheduled jobs keep from run to run.
+
+use clap::{Args, Subcommand};
+
+use crate::console::{print, tell};
+use crate::error::{Error, Result};
+use crate::storage::location::Location;
+use crate::storage::state::State;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Lists the generations, and the live inputs of the newest
+    Show(ShowArgs),
+    /// Reads all records and compares checksums; exit code 8 when any is damaged
+    Check(CheckArgs),
+    /// Removes old generations, and the records that no other names once they are a day old
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Folder of the state: path or URL
+    state: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Folder of the state: path or URL
+    state: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PruneArgs {
+    /// Folder of the state: path or URL
+    state: String,
+    /// Generations that stay, at least one
+    #[arg(long, default_value_t = 2)]
+    keep: usize,
+}
+
+pub(super) fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Show(args) => show(&args),
+        Command::Check(args) => check(&args),
+        Command::Prune(args) => prune(&args),
+    }
+}
+
+/// The state in a folder; one without generations is none.
+fn open(folder: &str) -> Result<State> {
+    let state = State::at(Location::parse(folder)?.into_folder());
+    match state.generations()?.is_empty() {
+        true => Err(Error::input(folder, "no state: it has no generations")),
+        false => Ok(state),
+    }
+}
+
+fn show(args: &ShowArgs) -> Result<()> {
+    let state = open(&args.state)?;
+    let mut generations = Vec::new();
+    for number in state.generations()? {
+        generations.push(state.generation(number)?);
+    }
+    let newest = generations.last().expect("a state has generations");
+    if args.json {
+        let of = |generation: &crate::storage::state::Generation| {
+            serde_json::json!({
+                "number": generation.number, "result": generation.result, "records": generation.records(),
+                "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
+                "working_folder": generation.working_folder, "job": generation.job,
+            })
+        };
+        let all: Vec<serde_json::Value> = generations.iter().map(of).collect();
+        return print(|out| writeln!(out, "{}", serde_json::json!({ "state": args.state, "generations": all })));
+    }
+    print(|out| {
+        writeln!(out, "{:>10} {:>10} {:>12} {:>6}  result", "generation", "records", "MB", "files")?;
+        for generation in &generations {
+            let megabytes = generation.bytes() as f64 / 1e6;
+            let (number, records, files) = (generation.number, generation.records(), generation.files.len());
+            writeln!(out, "{number:>10} {records:>10} {megabytes:>12.1} {files:>6}  {}", generation.result)?;
+        }
+        writeln!(out, "live inputs, from {}:", newest.working_folder)?;
+        newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))
+    })
+}
+
+fn check(args: &CheckArgs) -> Result<()> {
+    let checked = open(&args.state)?.check()?;
+    for damaged in &checked.damaged {
+        tell(format_args!("damaged or missing: {damaged}"));
+    }
+    tell(format_args!(
+        "{} generations, {} records, {:.1} MB",
+        checked.generations,
+        checked.records,
+        checked.bytes as f64 / 1e6
+    ));
+    match checked.damaged.len() {
+        0 => Ok(()),
+        files => Err(Error::storage(
+            &args.state,
+            format!("{files} files are damaged or missing; the next run reads again what they held"),
+        )),
+    }
+}
+
+fn prune(args: &PruneArgs) -> Result<()> {
+    let pruned = open(&args.state)?.prune(args.keep)?;
+    tell(format_args!(
+        "removed {} generations and {} files of records, {:.1} MB",
+        pruned.generations,
+        pruned.files,
+        pruned.bytes as f64 / 1e6
+    ));
+    Ok(())
+}

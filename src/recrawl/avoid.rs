@@ -1,0 +1,102 @@
+//! What became of the avoid list.
+
+use super::merge::{Side, merge};
+use super::pages::What;
+use crate::error::Result;
+use crate::ids::DocId;
+use crate::storage::table::{Column, Table};
+
+/// Columns of `avoid` that are compared.
+pub const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why"];
+
+/// A table `avoid`, or a range of it.
+pub struct AvoidColumns<'t> {
+    /// Pages on the list, strictly ascending.
+    pub doc_ids: &'t [DocId],
+    urls: &'t [String],
+    keep: &'t [DocId],
+    keep_urls: &'t [String],
+    why: &'t [String],
+}
+
+impl<'t> AvoidColumns<'t> {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] if the table lacks one.
+    pub fn of(table: &'t Table) -> Result<AvoidColumns<'t>> {
+        Ok(AvoidColumns {
+            doc_ids: table.u64("doc_id")?,
+            urls: table.text("url")?,
+            keep: table.u64("keep_doc_id")?,
+            keep_urls: table.text("keep_url")?,
+            why: table.text("why")?,
+        })
+    }
+
+    /// Whether a page is on the list.
+    pub fn has(&self, page: DocId) -> bool {
+        self.doc_ids.binary_search(&page).is_ok()
+    }
+}
+
+/// A row of `avoid_changed`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AvoidChange {
+    /// The page.
+    pub doc_id: DocId,
+    /// Its URL.
+    pub url: String,
+    /// `added`, `removed`, `keep_changed`, `why_changed`.
+    pub what: &'static str,
+    /// What became of the page itself.
+    pub page: Option<What>,
+    /// URL of the page that stays for it, in the old and in the new result; empty where it is not on the list.
+    pub keep: [String; 2],
+    /// `avoid.why` in the old and in the new result; empty where it is not on the list.
+    pub why: [String; 2],
+}
+
+/// What became of a range of the list. `page` tells what became of a page.
+pub fn changes(
+    old: &AvoidColumns<'_>,
+    new: &AvoidColumns<'_>,
+    page: impl Fn(DocId) -> Option<What>,
+    into: &mut Vec<AvoidChange>,
+) {
+    let of = |list: &AvoidColumns<'_>, row: usize| (list.keep_urls[row].clone(), list.why[row].clone());
+    for side in merge(old.doc_ids, new.doc_ids) {
+        let (what, list, row, was, is) = match side {
+            Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
+            Side::New(j) => ("added", new, j, Default::default(), of(new, j)),
+            Side::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
+            Side::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
+            Side::Both(..) => continue,
+        };
+        let (doc_id, url) = (list.doc_ids[row], list.urls[row].clone());
+        into.push(AvoidChange { doc_id, url, what, page: page(doc_id), keep: [was.0, is.0], why: [was.1, is.1] });
+    }
+}
+
+/// The rows as a table.
+pub fn table(rows: &[AvoidChange]) -> Table {
+    let texts =
+        |value: &dyn Fn(&AvoidChange) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
+    Table::new([
+        ("doc_id", Column::Id(rows.iter().map(|row| row.doc_id).collect())),
+        ("url", texts(&|row| &row.url)),
+        ("what", texts(&|row| row.what)),
+        ("page", texts(&|row| row.page.map_or("", What::as_str))),
+        ("keep_old_url", texts(&|row| &row.keep[0])),
+        ("keep_new_url", texts(&|row| &row.keep[1])),
+        ("why_old", texts(&|row| &row.why[0])),
+        ("why_new", texts(&|row| &row.why[1])),
+    ])
+}
+
+/// A list without pages.
+pub fn none() -> Table {
+    let ids = || Column::Id(Vec::new());
+    let texts = || Column::Text(Vec::new());
+    Table::new([("doc_id", ids()), ("url", texts()), ("keep_doc_id", ids()), ("keep_url", texts()), ("why", texts())])
+}

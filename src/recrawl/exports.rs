@@ -1,0 +1,63 @@
+//! What a crawler that has the old avoid list adds to it, and takes off it.
+
+use std::collections::HashSet;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::writer::Writer;
+use crate::error::Result;
+use crate::results::Run;
+
+/// Exports that are a list of entries, one a line; `scrapy_webtwin.py` reads two of them, and `heritrix-beans.xml` is to be
+/// replaced as a whole.
+const LISTS: [&str; 6] =
+    ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
+
+/// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
+/// and those that only the old one has, each in its order. Returns lines added and removed by list.
+///
+/// # Errors
+/// Those of the stores.
+///
+/// # Cost
+/// A list of each result in memory, and 8 bytes for each of its lines.
+pub fn write(old: &Run, new: &Run, writer: &mut Writer) -> Result<Vec<(String, [u64; 2])>> {
+    let mut counts = Vec::new();
+    for name in LISTS {
+        let (Some(was), Some(is)) = (lines(old, name)?, lines(new, name)?) else { continue };
+        let [added, removed] = [(&was, &is), (&is, &was)].map(|(there, list)| without(list, there));
+        counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
+        writer.file(&format!("exports/add-{name}"), &added)?;
+        writer.file(&format!("exports/remove-{name}"), &removed)?;
+    }
+    Ok(counts)
+}
+
+/// An export of a result, if it has it.
+fn lines(run: &Run, name: &str) -> Result<Option<String>> {
+    let path = format!("exports/{name}");
+    let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
+    let bytes = run.manifest.read_file(&run.folder, file)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The lines of a list that another does not have. Lines that are no entries are left out: the last of a Nutch filter, which takes
+/// what nothing before it refuses, and the head of a YAML list.
+fn without(list: &str, others: &str) -> String {
+    let others: HashSet<u64> = others.lines().map(|line| xxh3_64(line.as_bytes())).collect();
+    let is_entry = |line: &&str| *line != "+." && !line.starts_with("exclude:");
+    let missing = list.lines().filter(|line| !others.contains(&xxh3_64(line.as_bytes()))).filter(is_entry);
+    missing.flat_map(|line| [line, "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_the_other_lacks_stay_in_order_without_heads_and_ends() {
+        assert_eq!(without("-^b\n-^a\n-^c\n+.\n", "-^a\n"), "-^b\n-^c\n");
+        assert_eq!(without("exclude:\n  - '^x'\n", "exclude: []\n"), "  - '^x'\n");
+        assert_eq!(without("a\n", "a\n"), "");
+    }
+}

@@ -1,0 +1,269 @@
+//! The first pass over the pages of both results: what is needed before any page can be judged.
+//!
+//! Pages are merged by doc id, range by range. Of the pages that only one crawl has, [`Candidate`]s for moves are put into buckets
+//! by path, beyond their share of memory on the local disk, and what a row of the result will say of them is noted. Sites are
+//! counted, and hashes of texts and bytes are put into buckets, so that their distinct values can be counted.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Comparison;
+use super::merge::{Side, merge};
+use super::moved::Candidate;
+use super::pages::Content;
+use super::sites::{Sites, site_id, split};
+use crate::error::{Error, Result};
+use crate::ids::DocId;
+use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill_array::SpillArray;
+use crate::storage::table::Table;
+use crate::threads;
+
+/// Buckets of candidates and of hashes, each of which is sorted at once.
+const BUCKETS: usize = 64;
+
+/// Hashes of the old and of the new crawl's texts, and of their bytes.
+pub const TEXTS: usize = 0;
+/// See [`TEXTS`].
+pub const BODIES: usize = 2;
+
+/// What each thread puts its rows into; read bucket by bucket, from all of them.
+pub struct Shared<T>(Vec<Mutex<Buckets<T>>>);
+
+impl<T: Pod> Shared<T> {
+    /// All buckets of threads.
+    pub fn new(of_threads: impl IntoIterator<Item = Buckets<T>>) -> Shared<T> {
+        Shared(of_threads.into_iter().map(Mutex::new).collect())
+    }
+
+    /// Takes the rows of a bucket, in no particular order.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the disk fails.
+    pub fn take(&self, bucket: usize) -> Result<Vec<T>> {
+        let (mut rows, mut some) = (Vec::new(), Vec::new());
+        for buckets in &self.0 {
+            buckets.lock().expect("nothing panics while it holds this").take(bucket, &mut some)?;
+            rows.extend_from_slice(&some);
+        }
+        Ok(rows)
+    }
+
+    /// Takes the rows of a bucket without changing anything for others, who may take it again.
+    ///
+    /// # Errors
+    /// As [`Shared::take`].
+    pub fn put_back(&self, bucket: usize, rows: &[T]) -> Result<()> {
+        let mut buckets = self.0[0].lock().expect("nothing panics while it holds this");
+        rows.iter().try_for_each(|&row| buckets.push(bucket, row))
+    }
+}
+
+/// The bucket of a hash, of so many.
+pub fn bucket_of(hash: u64, buckets: usize) -> usize {
+    ((u128::from(hash) * buckets as u128) >> 64) as usize
+}
+
+/// What is known of a page beside what decides, to be told in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Its URL.
+    pub url: String,
+    /// Its fetch time, seconds since 1970.
+    pub time: i64,
+    /// Bytes of its text.
+    pub text_bytes: u64,
+    /// Chunks of its text.
+    pub chunks: u32,
+}
+
+/// Bytes of a note before the URL.
+const NOTE_BYTES: usize = 20;
+
+/// Notes of one thread after another.
+pub struct Notes(Vec<SpillArray<u8>>);
+
+impl Notes {
+    /// The note on a candidate.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the disk fails.
+    pub fn of(&self, candidate: &Candidate, room: &mut Vec<u8>) -> Result<Note> {
+        let notes = &self.0[(candidate.flags >> Candidate::FLAGS) as usize];
+        let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, room)?;
+        let (head, url) = bytes.split_at(NOTE_BYTES);
+        let number = |from: usize| u64::from_le_bytes(head[from..from + 8].try_into().expect("eight bytes"));
+        Ok(Note {
+            url: String::from_utf8_lossy(url).into_owned(),
+            time: number(0) as i64,
+            text_bytes: number(8),
+            chunks: u32::from_le_bytes(head[16..].try_into().expect("four bytes")),
+        })
+    }
+}
+
+/// What the first pass yields.
+pub struct Gathered {
+    /// Candidates for moves by path.
+    pub by_path: Shared<Candidate>,
+    /// Number of these buckets, and of those below.
+    pub buckets: usize,
+    /// What is known of candidates.
+    pub notes: Notes,
+    /// Texts of the old and new crawl, then bodies, by hash; those of empty pages are left out.
+    pub hashes: [Shared<u64>; 4],
+    /// All sites of both crawls.
+    pub sites: Sites,
+    /// URLs of both crawls.
+    pub both: u64,
+}
+
+/// What one thread gathers.
+struct Share {
+    number: u32,
+    by_path: Buckets<Candidate>,
+    notes: SpillArray<u8>,
+    hashes: [Buckets<u64>; 4],
+    both: u64,
+}
+
+impl Share {
+    fn new(number: u32, bytes: u64, disk: &Disk) -> Share {
+        let eighth = bytes / 8;
+        Share {
+            number,
+            by_path: Buckets::new(BUCKETS, 2 * eighth, disk),
+            notes: SpillArray::new(2 * eighth, disk),
+            hashes: std::array::from_fn(|_| Buckets::new(BUCKETS, eighth, disk)),
+            both: 0,
+        }
+    }
+
+    /// Takes up a page that only one crawl has.
+    fn candidate(&mut self, page: &PageColumns<'_>, row: usize, new: bool) -> Result<()> {
+        let Content { exact, simhash, .. } = page.content(row);
+        let url = &page.urls[row];
+        let (site, path) = split(url);
+        let note = self.notes.push(&page.times[row].to_le_bytes())?;
+        self.notes.push(&page.text_bytes[row].to_le_bytes())?;
+        self.notes.push(&page.chunks[row].to_le_bytes())?;
+        self.notes.push(url.as_bytes())?;
+        let flags = if new { Candidate::NEW } else { 0 } | if simhash.is_some() { Candidate::HAS_SIMHASH } else { 0 };
+        let path = xxh3_64(path.as_bytes());
+        let candidate = Candidate {
+            path,
+            exact,
+            simhash: simhash.unwrap_or_default(),
+            site: site_id(site),
+            doc_id: page.doc_ids[row],
+            note,
+            url_bytes: url.len() as u32,
+            flags: self.number << Candidate::FLAGS | flags,
+        };
+        self.by_path.push(bucket_of(path, BUCKETS), candidate)
+    }
+}
+
+/// Columns of pages that decide what became of them, and what is told of them.
+pub struct PageColumns<'t> {
+    /// Doc ids, strictly ascending.
+    pub doc_ids: &'t [DocId],
+    /// Canonical URLs.
+    pub urls: &'t [String],
+    /// Fetch times, seconds since 1970.
+    pub times: &'t [i64],
+    /// Bytes of text.
+    pub text_bytes: &'t [u64],
+    /// Chunks.
+    pub chunks: &'t [u32],
+    exact: &'t [u64],
+    body: &'t [u64],
+    simhash: &'t [u64],
+    has_simhash: &'t [bool],
+}
+
+impl<'t> PageColumns<'t> {
+    /// Their names in the table `pages`.
+    pub const NAMES: [&'static str; 9] =
+        ["doc_id", "url", "fetch_time", "body", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
+
+    /// Finds them in a table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it lacks one, or doc ids are not ascending.
+    pub fn of(table: &'t Table) -> Result<PageColumns<'t>> {
+        let doc_ids = table.u64("doc_id")?;
+        if !doc_ids.is_sorted_by(|x, y| x < y) {
+            return Err(Error::input("pages", "two rows have one doc_id; was it written by webtwin?"));
+        }
+        Ok(PageColumns {
+            doc_ids,
+            urls: table.text("url")?,
+            times: table.time("fetch_time")?,
+            text_bytes: table.u64("text_bytes")?,
+            chunks: table.u32("chunks")?,
+            exact: table.u64("exact")?,
+            body: table.u64("body")?,
+            simhash: table.u64("simhash")?,
+            has_simhash: table.bool("has_simhash")?,
+        })
+    }
+
+    /// What is known of the content of a page.
+    pub fn content(&self, row: usize) -> Content {
+        let simhash = self.has_simhash[row].then_some(self.simhash[row]);
+        Content { exact: self.exact[row], body: self.body[row], simhash }
+    }
+}
+
+/// Reads the pages of both results once.
+///
+/// # Errors
+/// Those of [`super::super::results::ranges::RangedTable::read`], and of the disk.
+pub fn gather(of: &Comparison) -> Result<Gathered> {
+    let (sites, next) = (Mutex::new(Sites::default()), AtomicU32::new(0));
+    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), of.memory_bytes / of.workers as u64, &of.disk);
+    let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
+        let tables = of.pages(range)?;
+        let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        let mut here = Sites::default();
+        for side in merge(old.doc_ids, new.doc_ids) {
+            match side {
+                Side::Old(i) => mine.candidate(&old, i, false)?,
+                Side::New(j) => mine.candidate(&new, j, true)?,
+                Side::Both(i, _) => {
+                    mine.both += 1;
+                    here.entry(split(&old.urls[i]).0).both += 1;
+                }
+            }
+        }
+        for (number, pages) in [&old, &new].into_iter().enumerate() {
+            for row in 0..pages.doc_ids.len() {
+                here.entry(split(&pages.urls[row]).0).pages[number] += 1;
+                let Content { exact, body, .. } = pages.content(row);
+                for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
+                    mine.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
+                }
+            }
+        }
+        sites.lock().expect("nothing panics while it holds this").add(here);
+        Ok(())
+    })?;
+    let both = shares.iter().map(|share| share.both).sum();
+    // Notes are found by the number of the thread that made them.
+    let mut shares = shares;
+    shares.sort_unstable_by_key(|share| share.number);
+    let mut hashes: [Vec<Buckets<u64>>; 4] = Default::default();
+    let (mut by_path, mut notes) = (Vec::new(), Vec::new());
+    for share in shares {
+        by_path.push(share.by_path);
+        notes.push(share.notes);
+        hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
+    }
+    let sites = sites.into_inner().expect("no thread has panicked");
+    let (by_path, notes) = (Shared::new(by_path), Notes(notes));
+    Ok(Gathered { by_path, buckets: BUCKETS, notes, hashes: hashes.map(Shared::new), sites, both })
+}

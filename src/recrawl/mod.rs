@@ -1,0 +1,243 @@
+//! The results of two crawls compared: what became of pages, sites and the avoid list.
+//!
+//! ```text
+//!  pages, old ─┐ first pass                            ┌─ votes for sites ─▶ sites.rs ─┐
+//!              ├─ gather.rs ──▶ candidates by path ────┤                               ├─▶ pages that moved ─┐
+//!  pages, new ─┘    │                                  └─ by text, moved.rs ───────────┘   moves.rs          │
+//!                   └─▶ hashes ──▶ overlap.rs                                                                │
+//!  pages, avoid of both, rejected ── second pass, range by range, changes.rs ◀───────────────────────────────┘
+//! ```
+//!
+//! Two finished results are all that is needed: a doc id is the hash of a URL, so tables of two crawls are merged by it. Both
+//! passes read them in ranges of doc ids, which threads take in turn and which are written in order.
+//!
+//! A comparison is a function of the two results and the settings: when old and new change places, `new` and `gone`,
+//! `moved_from` and `moved_to`, `added` and `removed` do, and nothing else.
+//!
+//! # Memory
+//! A range of both results a thread; 200 bytes for each site; `memory_bytes` for pages that one crawl has and hashes, whose rest
+//! goes to the local disk; a file of each table as it is written. Nothing grows with the crawl but the sites, and the lists of
+//! `exports.rs` and `servers.rs`.
+
+mod avoid;
+mod changes;
+mod exports;
+mod gather;
+mod merge;
+mod moved;
+mod moves;
+mod overlap;
+pub mod pages;
+mod refused;
+pub mod same_settings;
+mod servers;
+mod sites;
+mod summary;
+mod texts;
+pub mod writer;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::error::Result;
+use crate::job::Recrawl;
+use crate::results::Run;
+use crate::results::ranges::{RangedTable, Ranges};
+use crate::storage::location::{Location, working_folder};
+use crate::storage::manifest::{FORMAT, Manifest};
+use crate::storage::output;
+use crate::storage::spill::Disk;
+use crate::storage::table::Table;
+use avoid::COLUMNS;
+use gather::PageColumns;
+use same_settings::{Comparable, comparable};
+pub use summary::Summary;
+use writer::Writer;
+
+/// Rows of both results in a range of doc ids, about.
+const RANGE_ROWS: u64 = 1 << 17;
+
+/// The most ranges: what each thread holds open grows with them.
+const RANGES: u32 = 512;
+
+/// What is compared, and how much may be used for it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder of the older result.
+    pub old: String,
+    /// Folder of the newer one.
+    pub new: String,
+    /// Folder for the comparison.
+    pub output: String,
+    /// What counts as what.
+    pub recrawl: Recrawl,
+    /// Threads.
+    pub workers: usize,
+    /// Bytes for what grows with the crawl.
+    pub memory_bytes: u64,
+    /// Where the rest of it goes.
+    pub spill: PathBuf,
+}
+
+/// Two results that can be compared.
+pub struct Comparison {
+    /// The older result.
+    pub old: Run,
+    /// The newer one.
+    pub new: Run,
+    /// What counts as what.
+    pub recrawl: Recrawl,
+    /// What they have in common.
+    pub comparable: Comparable,
+    /// Threads.
+    pub workers: usize,
+    /// Bytes for what grows with the crawl.
+    pub memory_bytes: u64,
+    /// Where the rest of it goes.
+    pub disk: Disk,
+    /// Ranges of doc ids.
+    pub ranges: Ranges,
+    pages: [RangedTable; 2],
+    avoid: Option<[RangedTable; 2]>,
+    began: Instant,
+}
+
+impl Comparison {
+    /// Opens two results, and checks the files that are going to be read.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Usage`] naming a setting by which they differ; [`crate::error::Error::Input`] if one is no result of
+    /// a crawl, or not as it was written.
+    pub fn open(settings: &Settings) -> Result<Comparison> {
+        let began = Instant::now();
+        let (old, new) = (Run::open(&settings.old)?, Run::open(&settings.new)?);
+        let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
+        let rows = [&old, &new].map(|run| run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>());
+        let ranges = Ranges::of(rows[0] + rows[1], RANGE_ROWS, RANGES);
+        let find = |run: &Run, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
+        let pages = [&old, &new].map(|run| find(run, "pages"));
+        let [pages_old, pages_new] = pages;
+        let pages = [pages_old?, pages_new?].map(|table| table.expect("both results have pages, as has been checked"));
+        let avoid = match comparable.settings {
+            true => find(&old, "avoid")?.zip(find(&new, "avoid")?).map(|(old, new)| [old, new]),
+            false => None,
+        };
+        let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+        let (recrawl, workers, memory_bytes) = (settings.recrawl.clone(), settings.workers, settings.memory_bytes);
+        Ok(Comparison { old, new, recrawl, comparable, workers, memory_bytes, disk, ranges, pages, avoid, began })
+    }
+
+    /// Rows of a range of `pages` in both results.
+    fn pages(&self, range: usize) -> Result<[Table; 2]> {
+        let [old, new] = [0, 1].map(|side| self.pages[side].read(range, &PageColumns::NAMES));
+        Ok([old?, new?])
+    }
+
+    /// Rows of a range of `avoid` in both results; none where they are not compared.
+    fn avoid(&self, range: usize) -> Result<[Table; 2]> {
+        match &self.avoid {
+            Some([old, new]) => Ok([old.read(range, &COLUMNS)?, new.read(range, &COLUMNS)?]),
+            None => Ok([avoid::none(), avoid::none()]),
+        }
+    }
+
+    /// Whether avoid lists are compared.
+    fn has_avoid(&self) -> bool {
+        self.avoid.is_some()
+    }
+
+    /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables.
+    ///
+    /// # Errors
+    /// Those of tables, stores and the disk; [`crate::error::Error::Invariant`] if counts do not add up.
+    ///
+    /// # Cost
+    /// The tables `pages` are read twice, others once.
+    pub fn compare(&self, writer: &mut Writer) -> Result<Summary> {
+        let gathered = gather::gather(self)?;
+        let overlaps = overlap::overlaps(self, &gathered)?;
+        let moves = moves::find(self, &gathered)?;
+        let seen = refused::seen(self, &gathered.sites)?;
+        let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
+        let (counts, judged) = changes::changes(self, &moves, &gathered.notes, &seen, texts.as_ref(), writer)?;
+        let mut sites = gathered.sites;
+        // Pages of sites were counted in the first pass, what became of them in the second.
+        sites.add(judged);
+        let table = sites::table(&sites, &moves.sites, self.recrawl.all_pages);
+        writer.add("hosts_changed", table.clone())?;
+        writer.add("crawl_overlap", overlap::table("old", "new", &overlaps))?;
+        let mut exports = Vec::new();
+        if self.comparable.settings {
+            writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
+            exports = exports::write(&self.old, &self.new, writer)?;
+        }
+        Ok(Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports))
+    }
+
+    /// Makes what has been written a result.
+    ///
+    /// # Errors
+    /// As [`Writer::commit`].
+    pub fn commit(&self, settings: &Settings, summary: &Summary, writer: Writer) -> Result<()> {
+        // What the answer depends on: both results, by their files, and the settings.
+        let answer = json!({
+            "kind": "diff",
+            "old": files(&self.old),
+            "new": files(&self.new),
+            "recrawl": &self.recrawl,
+        });
+        let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
+        let of = |url: &str, run: &Run| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
+        let job = json!({
+            "kind": "diff",
+            "old": of(&settings.old, &self.old),
+            "new": of(&settings.new, &self.new),
+            "recrawl": &self.recrawl,
+        });
+        let seconds = (self.began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+        let manifest = Manifest {
+            format: FORMAT,
+            attempt: writer.attempt().into(),
+            digest,
+            job,
+            recipes: self.new.manifest.recipes.clone(),
+            build: crate::build::version().into(),
+            workers: self.workers as u64,
+            counts: summary.pages.iter().map(|(what, n)| (what.to_string(), *n)).collect(),
+            seconds: BTreeMap::from([("diff".into(), seconds)]),
+            peak_memory_bytes: crate::build::peak_memory_bytes(),
+            started_in: working_folder(),
+            files: Vec::new(),
+        };
+        writer.commit(summary, manifest)
+    }
+}
+
+/// The files of a result by path, with their checksums.
+fn files(run: &Run) -> BTreeMap<&str, &str> {
+    run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
+}
+
+/// Compares two results and writes the comparison; `more` adds tables of its own before it is committed.
+///
+/// # Errors
+/// Those of [`Comparison::open`] and [`Comparison::compare`]; [`crate::error::Error::LostCommit`] when there is a result already.
+pub fn diff(
+    settings: &Settings,
+    more: impl FnOnce(&Comparison, &mut Writer, &mut Summary) -> Result<()>,
+) -> Result<Summary> {
+    let folder = Location::parse(&settings.output)?;
+    output::prepare(&folder)?;
+    let comparison = Comparison::open(settings)?;
+    let mut writer = Writer::new(&folder)?;
+    let mut summary = comparison.compare(&mut writer)?;
+    more(&comparison, &mut writer, &mut summary)?;
+    comparison.commit(settings, &summary, writer)?;
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Sites: what pages are on which, and which of them stand elsewhere now.
+//!
+//! A *site* is what comes before the path of a URL: `https://www.example.com`. A crawl that finds a site under https, with or
+//! without `www.`, or under another name finds no page of it at its old URL. So sites that have moved are told before pages are.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::pages::What;
+use crate::job::Recrawl;
+use crate::storage::table::{Column, Table};
+
+/// Hash of the name of a site.
+pub type SiteId = u64;
+
+/// The site of a canonical URL, and its path with the query.
+pub fn split(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    url.split_at(url[host..].find(['/', '?']).map_or(url.len(), |at| host + at))
+}
+
+/// The host of a site, with its port.
+pub fn host_of(site: &str) -> &str {
+    site.split_once("://").map_or(site, |(_, host)| host)
+}
+
+/// The id of a site.
+pub fn site_id(site: &str) -> SiteId {
+    xxh3_64(site.as_bytes())
+}
+
+/// What is known of a site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Its name: scheme, host and port.
+    pub name: String,
+    /// Pages of the old crawl, of the new one, and of both.
+    pub pages: [u64; 2],
+    /// Pages at one URL in both.
+    pub both: u64,
+    /// Pages by what became of them, in the order of [`What::ALL`].
+    pub what: [u64; What::ALL.len()],
+}
+
+impl Site {
+    fn lost(&self) -> u64 {
+        self.pages[0] - self.both
+    }
+
+    fn gained(&self) -> u64 {
+        self.pages[1] - self.both
+    }
+
+    /// The name of its host without `www.`: sites that have it in common are one that is reached in several ways.
+    fn bare(&self) -> &str {
+        let host = host_of(&self.name);
+        host.strip_prefix("www.").unwrap_or(host)
+    }
+}
+
+/// All sites.
+#[derive(Debug, Default)]
+pub struct Sites(pub HashMap<SiteId, Site>);
+
+impl Sites {
+    /// The site of this name, which is new if there was none.
+    pub fn entry(&mut self, name: &str) -> &mut Site {
+        self.0.entry(site_id(name)).or_insert_with(|| Site { name: name.into(), ..Site::default() })
+    }
+
+    /// Adds the counts of others.
+    pub fn add(&mut self, others: Sites) {
+        for (id, other) in others.0 {
+            match self.0.get_mut(&id) {
+                None => _ = self.0.insert(id, other),
+                Some(site) => {
+                    (0..2).for_each(|side| site.pages[side] += other.pages[side]);
+                    site.both += other.both;
+                    site.what.iter_mut().zip(other.what).for_each(|(all, more)| *all += more);
+                }
+            }
+        }
+    }
+
+    /// Hash of the bare name of each site.
+    pub fn bare_names(&self) -> HashMap<SiteId, u64> {
+        self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
+    }
+}
+
+/// What speaks for a move from one site to another: pages that the one lost and the other gained under the same path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Votes {
+    /// Such pages.
+    pub paths: u64,
+    /// Those whose text is the same, or near by simhash.
+    pub texts: u64,
+}
+
+/// Which sites moved, and where to.
+///
+/// A site has moved to another if
+/// - of the pages that the one lost and the other gained, at least `site_moved` of the fewer and a tenth of the more stand under
+///   the same path on both,
+/// - hardly any page (a tenth) of one of them is at its URL in both crawls,
+/// - they are one host under another scheme or with another `www.`, or a tenth of these pages have a text that is the same or near,
+/// - and each is the other's best choice: one host first, then most pages, then most texts, then the smaller id.
+///
+/// The same when old and new change places.
+pub fn moved_sites(
+    sites: &Sites,
+    votes: &HashMap<(SiteId, SiteId), Votes>,
+    settings: &Recrawl,
+) -> BTreeMap<SiteId, SiteId> {
+    let share = (settings.site_moved * 1e6).round() as u64;
+    let mut best: [HashMap<SiteId, _>; 2] = [HashMap::new(), HashMap::new()];
+    for (&(from, to), votes) in votes {
+        let (old, new) = (&sites.0[&from], &sites.0[&to]);
+        let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
+        let enough = votes.paths * 1_000_000 >= share * fewer && votes.paths * 10 >= more;
+        let left = old.both * 10 <= old.pages[0] || new.both * 10 <= new.pages[1];
+        let one_host = old.bare() == new.bare();
+        let texts = votes.texts > 0 && votes.texts * 10 >= votes.paths;
+        if from == to || !enough || !left || !(one_host || texts) {
+            continue;
+        }
+        for (side, site, other) in [(0, from, to), (1, to, from)] {
+            let choice = ((one_host, votes.paths, votes.texts, Reverse(other)), other);
+            let best = best[side].entry(site).or_insert(choice);
+            *best = (*best).max(choice);
+        }
+    }
+    let [of_old, of_new] = best;
+    let mutual = of_old.iter().filter(|(from, (_, to))| of_new.get(to).is_some_and(|(_, back)| back == *from));
+    mutual.map(|(from, (_, to))| (*from, *to)).collect()
+}
+
+/// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
+pub fn table(sites: &Sites, moved: &BTreeMap<SiteId, SiteId>, all: bool) -> Table {
+    let came_from: BTreeMap<SiteId, SiteId> = moved.iter().map(|(from, to)| (*to, *from)).collect();
+    let mut rows: Vec<(SiteId, &Site, &'static str)> = Vec::new();
+    for (&id, site) in &sites.0 {
+        let what = match site {
+            _ if moved.contains_key(&id) => "moved_from",
+            _ if came_from.contains_key(&id) => "moved_to",
+            Site { pages: [0, _], .. } => "new",
+            Site { pages: [_, 0], .. } => "gone",
+            site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => "same",
+            _ => "changed",
+        };
+        if all || what != "same" {
+            rows.push((id, site, what));
+        }
+    }
+    let key = |site: &Site| (host_of(&site.name).to_string(), site.name.clone());
+    rows.sort_by_cached_key(|row| key(row.1));
+    let other = |id: &SiteId| moved.get(id).or(came_from.get(id)).map_or("", |other| &sites.0[other].name);
+    let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.1)).collect());
+    let texts =
+        |value: &dyn Fn(&(SiteId, &Site, &'static str)) -> String| Column::Text(rows.iter().map(value).collect());
+    let of = |what: What| counts(&move |site: &Site| site.what[what as usize]);
+    Table::new([
+        ("host", texts(&|row| host_of(&row.1.name).to_string())),
+        ("site", texts(&|row| row.1.name.clone())),
+        ("what", texts(&|row| row.2.to_string())),
+        ("other_site", texts(&|row| other(&row.0).to_string())),
+        ("pages_old", counts(&|site| site.pages[0])),
+        ("pages_new", counts(&|site| site.pages[1])),
+        ("same", of(What::Same)),
+        ("bytes", of(What::Bytes)),
+        ("near", of(What::Near)),
+        ("changed", of(What::Changed)),
+        ("rewritten", of(What::Rewritten)),
+        ("gone", of(What::Gone)),
+        ("new", of(What::New)),
+        ("moved_from", of(What::MovedFrom)),
+        ("moved_to", of(What::MovedTo)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
+        let mut sites = Sites::default();
+        for (name, pages, both) in of {
+            *sites.entry(name) = Site { name: name.to_string(), pages: *pages, both: *both, ..Site::default() };
+        }
+        sites
+    }
+
+    fn told(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
+        let sites = sites(of);
+        let there =
+            votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
+        let moved = moved_sites(&sites, &there, &Recrawl::default());
+        // Mirrored: old and new change places.
+        let mirrored =
+            sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
+        let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
+        let back = moved_sites(&Sites(mirrored.collect()), &back, &Recrawl::default());
+        assert_eq!(back, moved.iter().map(|(a, b)| (*b, *a)).collect());
+        let name = |id: &SiteId| sites.0[id].name.clone();
+        let mut told: Vec<_> = moved.iter().map(|(a, b)| (name(a), name(b))).collect();
+        told.sort();
+        told
+    }
+
+    #[test]
+    fn a_site_under_another_scheme_has_moved_whatever_its_texts_are() {
+        let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
+        let moved = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
+        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
+        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
+    }
+
+    #[test]
+    fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
+        let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        assert_eq!(told(&of, &[("http://a", "http://b", 9, 0)]), []);
+        let moved = told(&of, &[("http://a", "http://b", 8, 2), ("http://a", "http://c", 9, 1)]);
+        assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
+    }
+
+    #[test]
+    fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
+        let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
+        assert_eq!(told(&of, &[("http://a", "http://b", 5, 5)]), []);
+    }
+
+    #[test]
+    fn a_url_is_a_site_and_a_path() {
+        assert_eq!(split("http://a.b:8080/x/y?z"), ("http://a.b:8080", "/x/y?z"));
+        assert_eq!(split("https://a.b?z"), ("https://a.b", "?z"));
+        assert_eq!(host_of("https://a.b:1"), "a.b:1");
+    }
+}

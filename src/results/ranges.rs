@@ -1,0 +1,153 @@
+//! A table of a result, read in ranges of its key, so that two results can be merged in the memory of a range of each.
+
+use std::ops::Range;
+
+use super::Run;
+use crate::error::{Error, Result};
+use crate::storage::manifest::FileEntry;
+use crate::storage::table::Table;
+use crate::storage::table_rows::TableFile;
+use crate::threads;
+
+/// Rows of the key read at a time.
+const KEYS: usize = 1 << 18;
+
+/// Equal ranges of a key, which is an id or hash: its leading bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ranges {
+    bits: u32,
+}
+
+impl Ranges {
+    /// The fewest ranges, a power of two, with which `rows` of evenly spread keys have about `rows_a_range` in each; at most
+    /// `most`.
+    pub fn of(rows: u64, rows_a_range: u64, most: u32) -> Ranges {
+        let ranges = rows.div_ceil(rows_a_range).clamp(1, u64::from(most.max(1)));
+        Ranges { bits: ranges.next_power_of_two().min(u64::from(most)).ilog2() }
+    }
+
+    /// Number of ranges.
+    pub fn count(self) -> usize {
+        1 << self.bits
+    }
+
+    /// The range of a key.
+    #[inline]
+    pub fn range(self, key: u64) -> usize {
+        // A shift by 64 is none.
+        if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
+    }
+}
+
+/// A table, sorted by a key of which ranges are read.
+#[derive(Debug)]
+pub struct RangedTable {
+    name: String,
+    /// Its files in their order, each with the row at which each range begins, and its end.
+    files: Vec<(TableFile, Vec<usize>)>,
+}
+
+impl RangedTable {
+    /// Finds the files of a table, checks them against the manifest, and looks where ranges of its column `key` begin; keys are
+    /// `key_bits` wide. `None` if the result has no such table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for files that are not what the manifest names, and for keys that are not ascending.
+    ///
+    /// # Cost
+    /// The files and this column of them are read once, by so many threads.
+    pub fn find(
+        run: &Run,
+        table: &str,
+        (key, key_bits): (&str, u32),
+        ranges: Ranges,
+        workers: usize,
+    ) -> Result<Option<RangedTable>> {
+        let entries: Vec<&FileEntry> = run.manifest.table(table).collect();
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let name = format!("{}/{table}", run.folder.name().trim_end_matches('/'));
+        let found = threads::for_each(workers, entries.len(), Vec::new, |found, number| {
+            let file = TableFile::find(&run.folder, entries[number])?;
+            found.push((number, look(&file, key, key_bits, ranges, &name)?, file));
+            Ok(())
+        })?;
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.sort_unstable_by_key(|one| one.0);
+        let ends: Vec<(u64, u64)> = found.iter().filter_map(|one| one.1.1).collect();
+        if !ends.is_sorted_by(|x, y| x.1 <= y.0) {
+            return Err(unsorted(&name, key));
+        }
+        Ok(Some(RangedTable { name, files: found.into_iter().map(|(_, (starts, _), file)| (file, starts)).collect() }))
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.0.rows as u64).sum()
+    }
+
+    /// Some columns of the rows of a range.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a file has changed, or lacks a column.
+    pub fn read(&self, range: usize, columns: &[&str]) -> Result<Table> {
+        let rows = |starts: &[usize]| -> Range<usize> { starts[range]..starts[range + 1] };
+        let with_rows = || self.files.iter().filter(|file| !rows(&file.1).is_empty());
+        let mut table = Table::default();
+        for (file, starts) in with_rows() {
+            table.append(file.open()?.read(rows(starts), columns)?)?;
+        }
+        if table.columns.is_empty() {
+            table = self.files[0].0.open()?.read(0..0, columns)?;
+        }
+        let lacks = |column: &&&str| !table.columns.iter().any(|(name, _)| name == **column);
+        match columns.iter().find(lacks) {
+            None => Ok(table),
+            Some(column) => {
+                let what = format!("has no column {column}; was it written by an earlier build? Run the job again");
+                Err(Error::input(&self.name, what))
+            }
+        }
+    }
+}
+
+fn unsorted(name: &str, key: &str) -> Error {
+    Error::input(name, format!("its rows are not ascending by {key}; was it written by webtwin?"))
+}
+
+/// Where ranges begin in a file, and where the last ends; and its first and last key, if it has rows.
+type Looked = (Vec<usize>, Option<(u64, u64)>);
+
+fn look(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<Looked> {
+    let open = file.open()?;
+    let mut starts = vec![0; ranges.count() + 1];
+    let (mut first, mut last): (Option<u64>, u64) = (None, 0);
+    for at in (0..file.rows).step_by(KEYS) {
+        let table = open.read(at..file.rows.min(at + KEYS), &[key])?;
+        for &value in table.u64(key)? {
+            if value < last {
+                return Err(unsorted(name, key));
+            }
+            (first, last) = (first.or(Some(value)), value);
+            starts[ranges.range(value << (64 - key_bits)) + 1] += 1;
+        }
+    }
+    for range in 0..ranges.count() {
+        starts[range + 1] += starts[range];
+    }
+    Ok((starts, first.map(|first| (first, last))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_as_many_as_rows_need_and_cover_all_keys() {
+        assert_eq!([1, 100, 101, 1_000_000].map(|rows| Ranges::of(rows, 100, 64).count()), [1, 1, 2, 64]);
+        let ranges = Ranges::of(800, 100, 64);
+        assert_eq!([0, 1 << 61, u64::MAX].map(|key| ranges.range(key)), [0, 1, 7]);
+        assert_eq!(Ranges::of(0, 100, 64).range(u64::MAX), 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! A generation: what a state knew after one run.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Format of generations, and of the files of records that they name.
+const FORMAT: u32 = 1;
+
+/// What a state knew after one run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Generation {
+    /// 1 for the first.
+    pub number: u64,
+    /// Identifier of the run that wrote it, random.
+    pub id: String,
+    /// What the records depend on beside their input, in hexadecimal.
+    pub reading: String,
+    /// Version of Ghostscript that PostScript was read with, if any was met.
+    pub ghostscript: Option<String>,
+    /// Digest of the job whose result was written, in hexadecimal.
+    pub job: String,
+    /// Folder of that result.
+    pub result: String,
+    /// The live inputs, as they were given.
+    pub inputs: Vec<String>,
+    /// Files of earlier crawls that live pages have their content from.
+    pub originals: Vec<String>,
+    /// Folder in which the run was started: where relative names begin.
+    pub working_folder: String,
+    /// Files that hold records of the live inputs, with these.
+    pub files: Vec<RecordFile>,
+}
+
+/// A file of records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordFile {
+    /// XXH3 of 128 bits of the file, in hexadecimal: its name.
+    pub name: String,
+    /// Length of the file, in bytes.
+    pub bytes: u64,
+    /// Those of its records that belong to live inputs, ascending by offset.
+    pub records: Vec<RecordAt>,
+}
+
+/// Place of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordAt {
+    /// Key of the work item, in hexadecimal: its file, the version of this, and the piece of it.
+    pub key: String,
+    /// Where the record starts.
+    pub offset: u64,
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// XXH3 of 128 bits of the record, in hexadecimal.
+    pub checksum: String,
+}
+
+/// A generation on its way to a file and back.
+#[derive(Serialize, Deserialize)]
+struct Framed {
+    format: u32,
+    checksum: String,
+    generation: Generation,
+}
+
+impl Generation {
+    /// The bytes of its file.
+    pub fn encode(&self) -> Vec<u8> {
+        let framed = Framed { format: FORMAT, checksum: self.checksum(), generation: self.clone() };
+        serde_json::to_vec(&framed).expect("a generation is plain values")
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// What is wrong with them, as a part of a sentence.
+    pub fn decode(bytes: &[u8]) -> Result<Generation, String> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let format = serde_json::from_slice(bytes).map_err(|cause| format!("damaged: {cause}"))?;
+        if let Format { format } = format
+            && format != FORMAT
+        {
+            return Err(format!("of format {format}, not {FORMAT}: another version of this program wrote it"));
+        }
+        let framed: Framed = serde_json::from_slice(bytes).map_err(|cause| format!("damaged: {cause}"))?;
+        // Not the checksum alone: the name of an optional field may be damaged too.
+        match framed.generation.encode() == bytes {
+            true => Ok(framed.generation),
+            false => Err("damaged: its checksum differs".into()),
+        }
+    }
+
+    fn checksum(&self) -> String {
+        format!("{:032x}", xxh3_128(&serde_json::to_vec(self).expect("a generation is plain values")))
+    }
+
+    /// Records of live inputs.
+    pub fn records(&self) -> usize {
+        self.files.iter().map(|file| file.records.len()).sum()
+    }
+
+    /// Bytes of these.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().flat_map(|file| &file.records).map(|record| record.bytes).sum()
+    }
+}

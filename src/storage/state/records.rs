@@ -1,0 +1,185 @@
+//! The records of a state as one run sees them: those of the generation before, and a place for more.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{Generation, RecordAt, RecordFile, State};
+use crate::error::Result;
+use crate::read_at::ReadAt;
+use crate::storage::location::Location;
+use crate::storage::open::{OpenFile, open};
+use crate::storage::records::RecordStore;
+
+/// Records of the work items of a run. Threads share them.
+#[derive(Debug)]
+pub struct StateRecords {
+    state: State,
+    keys: Vec<String>,
+    /// Files of the generation before, opened when they are first needed; `None` where they cannot be.
+    files: Vec<(RecordFile, OnceLock<Option<Arc<OpenFile>>>)>,
+    /// File and record of each item.
+    places: Vec<Option<(usize, usize)>>,
+    /// Files of which less than half is live: their records move to new files.
+    sparse: Vec<bool>,
+    written: Mutex<Vec<RecordFile>>,
+    failed: Mutex<Option<String>>,
+    /// Records that are damaged or missing.
+    pub damaged: AtomicU64,
+}
+
+impl StateRecords {
+    /// The records that `before` has of the items with these keys.
+    pub fn new(state: &State, before: Option<&Generation>, keys: &[u128]) -> StateRecords {
+        let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
+        let files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
+        let mut by_key = HashMap::new();
+        for (file, records) in files.iter().enumerate() {
+            by_key.extend(records.records.iter().enumerate().map(|(n, record)| (record.key.as_str(), (file, n))));
+        }
+        let places: Vec<_> = keys.iter().map(|key| by_key.get(key.as_str()).copied()).collect();
+        let mut live = vec![0; files.len()];
+        for &(file, record) in places.iter().flatten() {
+            live[file] += files[file].records[record].bytes;
+        }
+        let sparse = files.iter().zip(live).map(|(file, live)| live < file.bytes / 2).collect();
+        StateRecords {
+            state: state.clone(),
+            keys,
+            files: files.into_iter().map(|file| (file, OnceLock::new())).collect(),
+            places,
+            sparse,
+            written: Mutex::default(),
+            failed: Mutex::default(),
+            damaged: AtomicU64::new(0),
+        }
+    }
+
+    /// Forgets the records of some items, which are to be read again.
+    pub fn forget(&mut self, is_forgotten: impl Fn(usize) -> bool) {
+        for (number, place) in self.places.iter_mut().enumerate() {
+            *place = place.filter(|_| !is_forgotten(number));
+        }
+    }
+
+    /// Items that have a record.
+    pub fn found(&self) -> usize {
+        self.places.iter().flatten().count()
+    }
+
+    /// Records of the generation before whose items are gone or have changed.
+    pub fn stale(&self) -> usize {
+        self.files.iter().map(|(file, _)| file.records.len()).sum::<usize>() - self.found()
+    }
+
+    /// The files that were written, by this process.
+    pub fn written(&self) -> Vec<RecordFile> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why a file could not be written, if one could not.
+    pub fn failed(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The files of the next generation: those `written` by all processes, and those of the one before that hold records of
+    /// other items; ascending by name, with the records of the items that `stay`.
+    pub fn next(&self, mut written: Vec<RecordFile>, stays: impl Fn(usize) -> bool) -> Vec<RecordFile> {
+        let new: HashSet<&str> =
+            written.iter().flat_map(|file| &file.records).map(|record| record.key.as_str()).collect();
+        let mut kept: Vec<Vec<RecordAt>> = vec![Vec::new(); self.files.len()];
+        for (item, (key, &place)) in self.keys.iter().zip(&self.places).enumerate() {
+            if let Some((file, record)) = place.filter(|_| !new.contains(key.as_str()) && stays(item)) {
+                kept[file].push(self.files[file].0.records[record].clone());
+            }
+        }
+        drop(new);
+        let leaving: HashSet<&str> =
+            self.keys.iter().enumerate().filter(|(item, _)| !stays(*item)).map(|(_, key)| key.as_str()).collect();
+        written.iter_mut().for_each(|file| file.records.retain(|record| !leaving.contains(record.key.as_str())));
+        written.retain(|file| !file.records.is_empty());
+        let old = self.files.iter().zip(kept).map(|((file, _), records)| RecordFile { records, ..file.clone() });
+        let mut files: Vec<RecordFile> = old.filter(|file| !file.records.is_empty()).chain(written).collect();
+        files.iter_mut().for_each(|file| file.records.sort_unstable_by_key(|record| record.offset));
+        files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
+        files.dedup_by(|again, file| {
+            let same = again.name == file.name;
+            if same {
+                file.records.append(&mut again.records);
+                file.records.sort_unstable_by_key(|record| record.offset);
+                file.records.dedup();
+            }
+            same
+        });
+        files
+    }
+
+    fn file(&self, number: usize) -> Option<&Arc<OpenFile>> {
+        let (file, opened) = &self.files[number];
+        opened.get_or_init(|| open(&self.state.run_at(&file.name).ok()?).ok()).as_ref()
+    }
+}
+
+impl RecordStore for StateRecords {
+    fn read(&self, number: usize) -> Option<Vec<u8>> {
+        let (file, record) = self.places[number]?;
+        let read = self.file(file).and_then(|open| whole(open, &self.files[file].0.records[record]));
+        if read.is_none() {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        read
+    }
+
+    fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let (mut bytes, mut records, mut record) = (Vec::new(), Vec::new(), Vec::new());
+        for &number in numbers {
+            record.clear();
+            encode(number, &mut record)?;
+            let checksum = format!("{:032x}", xxh3_128(&record));
+            let (offset, key) = (bytes.len() as u64, self.keys[number].clone());
+            records.push(RecordAt { key, offset, bytes: record.len() as u64, checksum });
+            bytes.extend_from_slice(&record);
+        }
+        let name = format!("{:032x}", xxh3_128(&bytes));
+        // Written even if it is there: then it is new, and `prune` leaves it alone.
+        if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(&bytes)) {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
+            return Err(cause);
+        }
+        let file = RecordFile { name, bytes: bytes.len() as u64, records };
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        Ok(())
+    }
+
+    fn moves(&self, number: usize) -> bool {
+        self.places[number].is_some_and(|(file, _)| self.sparse[file])
+    }
+
+    fn writes_at_once(&self) -> bool {
+        false
+    }
+
+    fn refuse(&self) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A record, if it is as it was written.
+fn whole(file: &OpenFile, at: &RecordAt) -> Option<Vec<u8>> {
+    let end = at.offset.checked_add(at.bytes)?;
+    if end > file.stamp().bytes {
+        return None;
+    }
+    let record = file.read_at(at.offset, at.bytes as usize).ok()?;
+    (format!("{:032x}", xxh3_128(&record)) == at.checksum).then_some(record)
+}
+
+/// Whether any of these records is damaged or missing.
+pub(super) fn damaged(location: &Location, records: &[&RecordAt]) -> bool {
+    match open(location) {
+        Ok(file) => records.iter().any(|record| whole(&file, record).is_none()),
+        Err(_) => !records.is_empty(),
+    }
+}

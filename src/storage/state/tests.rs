@@ -1,0 +1,170 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::storage::records::RecordStore;
+
+const KEYS: [u128; 4] = [7, 1 << 100, 3, 4];
+
+fn state(folder: &Path) -> State {
+    State::at(Location::parse(folder.to_str().unwrap()).unwrap())
+}
+
+fn text(number: usize) -> Vec<u8> {
+    format!("record {number} ").repeat(number * 8 + 1).into_bytes()
+}
+
+/// Writes the records of these items as one file.
+fn write(records: &StateRecords, numbers: &[usize]) {
+    let mut encode = |number, record: &mut Vec<u8>| {
+        record.extend(text(number));
+        Ok(())
+    };
+    records.write(numbers, &mut encode).unwrap();
+}
+
+/// Commits the next generation of these records.
+fn next(state: &State, records: &StateRecords) -> Generation {
+    let number = state.generations().unwrap().last().map_or(1, |last| last + 1);
+    let generation = Generation {
+        number,
+        id: format!("run {number}"),
+        files: records.next(records.written(), |_| true),
+        ..Generation::default()
+    };
+    state.commit(&generation).unwrap();
+    state.newest().unwrap().unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for below in fs::read_dir(folder.join("runs")).unwrap() {
+        files.extend(fs::read_dir(below.unwrap().path()).unwrap().map(|file| file.unwrap().path()));
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    assert!(state.newest().unwrap().is_none());
+    let records = StateRecords::new(&state, None, &KEYS[..3]);
+    assert!((0..3).all(|number| records.read(number).is_none()));
+    write(&records, &[2, 0]);
+    write(&records, &[1]);
+    let first = next(&state, &records);
+
+    // An item is gone, another is new.
+    let mut records = StateRecords::new(&state, Some(&first), &KEYS[1..]);
+    assert_eq!((records.found(), records.stale()), (2, 1));
+    assert_eq!(records.read(0).unwrap(), text(1));
+    assert_eq!(records.read(1).unwrap(), text(2));
+    assert_eq!(records.read(2), None);
+    records.forget(|number| number == 0);
+    assert_eq!(records.read(0), None);
+    write(&records, &[2]);
+    let second = next(&state, &records);
+    assert_eq!((second.number, second.records()), (2, 2));
+    let records = StateRecords::new(&state, Some(&second), &KEYS);
+    let found: Vec<bool> = (0..4).map(|number| records.read(number).is_some()).collect();
+    assert_eq!(found, [false, false, true, true], "the record that was forgotten is not handed on");
+    assert_eq!(records.damaged.into_inner(), 0);
+}
+
+#[test]
+fn a_file_with_few_live_records_gives_them_to_new_ones() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    let records = StateRecords::new(&state, None, &KEYS);
+    write(&records, &[0, 1, 2, 3]);
+    let first = next(&state, &records);
+    for (keys, moves) in [(&KEYS[..], false), (&KEYS[2..], false), (&KEYS[3..], true)] {
+        let records = StateRecords::new(&state, Some(&first), keys);
+        assert!((0..keys.len()).all(|number| records.moves(number) == moves), "{keys:?}");
+    }
+}
+
+#[test]
+fn of_two_runs_that_make_one_generation_one_wins() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    let run = |id: &str| Generation { number: 1, id: id.into(), ..Generation::default() };
+    state.commit(&run("a")).unwrap();
+    state.commit(&run("a")).unwrap();
+    assert_eq!(state.commit(&run("b")).unwrap_err().exit_code(), 4);
+    assert_eq!(state.newest().unwrap().unwrap().id, "a");
+}
+
+#[test]
+fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    let records = StateRecords::new(&state, None, &KEYS);
+    write(&records, &[1, 2]);
+    let first = next(&state, &records);
+    let good = Checked { generations: 1, records: 2, bytes: first.bytes(), damaged: Vec::new() };
+    assert_eq!(state.check().unwrap(), good);
+    for file in [files(temporary.path()).remove(0), temporary.path().join("gen-000001.json")] {
+        let whole = fs::read(&file).unwrap();
+        for at in 0..whole.len() {
+            for cut in [false, true] {
+                let mut bytes = whole.clone();
+                if cut {
+                    bytes.truncate(at)
+                } else {
+                    bytes[at] ^= 16
+                }
+                fs::write(&file, bytes).unwrap();
+                assert_eq!(state.check().unwrap().damaged.len(), 1, "{at} {cut}");
+                match state.newest() {
+                    Ok(newest) => {
+                        let records = StateRecords::new(&state, newest.as_ref(), &KEYS);
+                        let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
+                        assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
+                        assert!(read.len() < 2 && records.damaged.into_inner() > 0, "{at} {cut}");
+                    }
+                    Err(error) => {
+                        assert!(file.ends_with("gen-000001.json"), "{at} {cut}");
+                        assert_eq!(error.exit_code(), 8);
+                        assert!(error.to_string().contains("gen-000001.json"), "{error}");
+                    }
+                }
+            }
+        }
+        fs::write(&file, whole).unwrap();
+    }
+    fs::remove_file(files(temporary.path()).remove(0)).unwrap();
+    assert_eq!(StateRecords::new(&state, Some(&first), &KEYS).read(1), None);
+}
+
+#[test]
+fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    let mut newest = None;
+    for number in 0..3 {
+        let records = StateRecords::new(&state, newest.as_ref(), &KEYS[number..=number]);
+        write(&records, &[0]);
+        // Every generation has a file of its own: the text differs.
+        let mut encode = |_, record: &mut Vec<u8>| {
+            record.extend(text(number + 1));
+            Ok(())
+        };
+        records.write(&[0], &mut encode).unwrap();
+        newest = Some(next(&state, &records));
+    }
+    let before = files(temporary.path()).len();
+    let pruned = state.prune(2).unwrap();
+    assert_eq!((pruned.generations, pruned.files), (1, 0), "the files are young");
+    assert_eq!((files(temporary.path()).len(), state.generations().unwrap()), (before, vec![2, 3]));
+    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    for file in files(temporary.path()) {
+        fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
+    }
+    let pruned = state.prune(1).unwrap();
+    assert_eq!((pruned.generations, pruned.files), (1, 2));
+    assert_eq!(state.check().unwrap().damaged, Vec::<String>::new());
+    assert_eq!(state.prune(0).unwrap(), Pruned::default(), "one always stays");
+}

@@ -1,0 +1,191 @@
+//! Some rows of a file of a table, where its whole would be too much to hold.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use parquet::file::reader::FileReader;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::location::Location;
+use super::manifest::FileEntry;
+use super::open::{OpenFile, Stamp, open, open_pinned};
+use super::parquet_file::{ParquetFile, rows_of};
+use super::table::{Column, Table, read_values};
+use crate::error::{Error, Result};
+use crate::read_at::ReadAt;
+
+/// Bytes read at a time to check a file.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// A file of a table that was whole when it was first seen, and is read as it was then.
+#[derive(Debug, Clone)]
+pub struct TableFile {
+    location: Location,
+    stamp: Stamp,
+    /// Rows in it, as the manifest says.
+    pub rows: usize,
+}
+
+impl TableFile {
+    /// Finds a file of a result and compares it with its entry.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is missing, or has another length or checksum.
+    ///
+    /// # Cost
+    /// The file is read once, 4 MiB at a time.
+    pub fn find(folder: &Location, entry: &FileEntry) -> Result<TableFile> {
+        let location = folder.join(&entry.path)?;
+        let file = open(&location)?;
+        let mut digest = Xxh3Default::new();
+        let mut at = 0;
+        while at < file.len() && file.len() == entry.bytes {
+            let piece = file.read_at(at, PIECE_BYTES.min((file.len() - at) as usize))?;
+            digest.update(&piece);
+            at += piece.len() as u64;
+        }
+        if at != entry.bytes || format!("{:032x}", digest.digest128()) != entry.xxh3 {
+            return Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"));
+        }
+        let rows = entry.rows.unwrap_or(0) as usize;
+        Ok(TableFile { stamp: file.stamp().clone(), location, rows })
+    }
+
+    /// Opens it to read rows.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is no Parquet, or has changed since it was found.
+    pub fn open(&self) -> Result<OpenTable> {
+        let file: Arc<OpenFile> = open_pinned(&self.location, &self.stamp)?;
+        let parquet = ParquetFile::open(file).map_err(|fault| fault.of_input(self.location.name()))?;
+        Ok(OpenTable { name: self.location.name().into(), parquet })
+    }
+}
+
+/// A file of a table, open.
+pub struct OpenTable {
+    name: String,
+    parquet: ParquetFile,
+}
+
+impl OpenTable {
+    /// The columns that are `wanted`, in the order of the file, of a range of rows.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the file is damaged, ends early, or has columns that our tables never have.
+    ///
+    /// # Cost
+    /// Pages of columns (20,000 rows) before the first row are passed over unread.
+    pub fn read(&self, rows: Range<usize>, wanted: &[&str]) -> Result<Table> {
+        let metadata = self.parquet.reader.metadata();
+        let schema = metadata.file_metadata().schema_descr_ptr();
+        let mut table = Table::default();
+        let mut before = 0;
+        for group in 0..metadata.num_row_groups() {
+            let of_group = before..before + rows_of(&self.parquet, group);
+            before = of_group.end;
+            let some = rows.start.max(of_group.start)..rows.end.min(of_group.end);
+            // A table without rows has a group without rows, which shows its columns.
+            if some.start >= some.end && !(rows.is_empty() && table.columns.is_empty()) {
+                continue;
+            }
+            let (skipped, count) = (some.start.saturating_sub(of_group.start), some.len());
+            let mut part = Table::default();
+            for (at, described) in schema.columns().iter().enumerate().filter(|one| wanted.contains(&one.1.name())) {
+                if described.max_def_level() > 0 {
+                    return Err(self.strange(described.name()));
+                }
+                let reader = self.parquet.column(group, at).map_err(|fault| fault.of_input(&self.name))?;
+                let read = || read_values(reader, skipped, count, described.logical_type_ref());
+                let column = self.parquet.guard(read).map_err(|fault| fault.of_input(&self.name))?;
+                let column: Column = column.ok_or_else(|| self.strange(described.name()))?;
+                if column.len() != count {
+                    let what = format!("column {} has {} of {count} rows", described.name(), column.len());
+                    return Err(Error::input(&self.name, what));
+                }
+                part.columns.push((described.name().to_string(), column));
+            }
+            table.append(part)?;
+        }
+        Ok(table)
+    }
+
+    fn strange(&self, column: &str) -> Error {
+        let reason = "is of a type that this build does not write; was it written by an earlier one? Run again";
+        Error::input(&self.name, format!("column {column} {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::storage::table::Encoder;
+
+    fn file(groups: &[Table]) -> (tempfile::TempDir, Location, FileEntry) {
+        let mut encoder = Encoder::new(&groups[0]).unwrap();
+        groups.iter().for_each(|group| encoder.write(group).unwrap());
+        let bytes = encoder.finish().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        folder.join("t/part-00000.parquet").unwrap().put(&bytes).unwrap();
+        let rows = groups.iter().map(|group| group.rows() as u64).sum();
+        (dir, folder, FileEntry::of("t/part-00000.parquet", Some(rows), &bytes))
+    }
+
+    fn rows(range: Range<usize>) -> Table {
+        Table::new([
+            ("id", Column::Id(range.clone().map(|n| n as u64).collect())),
+            ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
+            ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
+            ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
+        ])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn any_range_of_rows_is_what_the_whole_has_there(
+            groups in prop::collection::vec(0usize..50_000, 1..4), at in 0.0..1.0, to in 0.0..1.0
+        ) {
+            let mut start = 0;
+            let mut tables = Vec::new();
+            for count in groups {
+                tables.push(rows(start..start + count));
+                start += count;
+            }
+            let (_dir, folder, entry) = file(&tables);
+            let found = TableFile::find(&folder, &entry).unwrap();
+            let (at, to) = ((at * start as f64) as usize, (to * start as f64) as usize);
+            let range = at.min(to)..at.max(to);
+            let all = ["id", "time", "url", "is"];
+            prop_assert_eq!(found.open().unwrap().read(range.clone(), &all).unwrap(), rows(range));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_what_the_manifest_names_is_refused() {
+        let (_dir, folder, entry) = file(&[rows(0..9)]);
+        let found = TableFile::find(&folder, &entry).unwrap();
+        let location = folder.join(&entry.path).unwrap();
+        let mut bytes = location.get().unwrap().unwrap();
+        let last = bytes.len() - 20;
+        bytes[last] ^= 1;
+        location.put(&bytes).unwrap();
+        assert!(TableFile::find(&folder, &entry).unwrap_err().to_string().contains("checksum"));
+        assert!(found.open().is_err());
+        location.put(&bytes[1..]).unwrap();
+        assert!(TableFile::find(&folder, &entry).unwrap_err().to_string().contains("length"));
+    }
+
+    #[test]
+    fn no_rows_have_columns_all_the_same() {
+        let (_dir, folder, entry) = file(&[rows(0..0)]);
+        assert_eq!(
+            TableFile::find(&folder, &entry).unwrap().open().unwrap().read(0..0, &["id"]).unwrap().columns.len(),
+            1
+        );
+    }
+}

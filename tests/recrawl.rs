@@ -1,0 +1,428 @@
+//! A scheduled job: whatever joins, leaves or changes, its result has the bytes of a run from scratch.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use crate::bad_warc::build::{Record, gzip, html, http_with};
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
+
+/// What happens to the inputs between two runs.
+#[derive(Debug, Clone)]
+enum Change {
+    /// A segment with this content joins, or changes if it is live.
+    Write {
+        segment: usize,
+        seed: u64,
+    },
+    Retract {
+        segment: usize,
+    },
+    Replace {
+        segment: usize,
+    },
+    /// A whole new crawl: all live inputs are named, these besides, and the others leave.
+    Whole {
+        seed: u64,
+    },
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let segment = 0usize..5;
+    prop_oneof![
+        4 => (segment.clone(), any::<u64>()).prop_map(|(segment, seed)| Change::Write { segment, seed }),
+        2 => segment.clone().prop_map(|segment| Change::Retract { segment }),
+        1 => segment.prop_map(|segment| Change::Replace { segment }),
+        1 => any::<u64>().prop_map(|seed| Change::Whole { seed }),
+    ]
+}
+
+/// A few records of pages, their copies and versions, revisits, redirects, and what is no page, drawn from few URLs so that
+/// segments hold captures of the same pages.
+fn segment(seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut bytes = Vec::new();
+    for number in 0..draw(12) {
+        let (host, page, text) = (draw(3), draw(8), draw(6));
+        let line = |n: u64| {
+            format!("<p>Text {} of a page that says {n} things about subject {}.</p>", n * 7 + text / 3, n + page)
+        };
+        let lines: String = (0..12).map(line).collect();
+        let links: String = (0..4).map(|to| format!("<a href='/p{}'>page</a>", (page + to) % 8)).collect();
+        let body = format!("<html><body>{lines}{links}</body></html>");
+        let uri = Some(format!("http://host{host}.example/p{page}"));
+        let lines = format!("WARC-Payload-Digest: xyz:{:x}\r\n", page * 100 + text);
+        let date = Box::leak(format!("2026-01-{:02}T00:00:{:02}Z", draw(28) + 1, number).into_boxed_str());
+        let record = match draw(8) {
+            0 => Record { kind: "revisit", uri, date, ..Record::with("", http_with("HTTP/1.1 200 OK", "", b"")) }
+                .lines(format!(
+                    "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n{lines}"
+                )),
+            1 => Record { kind: "metadata", uri, date, ..Record::with("", b"about a page".to_vec()) },
+            2 => {
+                let head = format!("HTTP/1.1 301 Moved\r\nLocation: /p{}\r\nContent-Length: 0\r\n\r\n", draw(8));
+                Record { uri, date, ..Record::with("", head.into_bytes()) }
+            }
+            _ => Record { uri, date, ..Record::with("", html("", body.as_bytes())) }.lines(lines),
+        };
+        bytes.extend(gzip(&record.bytes()));
+    }
+    bytes
+}
+
+/// Live inputs, what has become of the state, and the folder of all of it.
+struct Schedule {
+    folder: tempfile::TempDir,
+    live: Vec<usize>,
+    runs: usize,
+}
+
+impl Schedule {
+    fn new() -> Schedule {
+        Schedule { folder: tempfile::tempdir().unwrap(), live: Vec::new(), runs: 0 }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    fn segment(&self, number: usize) -> String {
+        self.at(&format!("segment-{number}.warc.gz"))
+    }
+
+    fn write(&self, number: usize, seed: u64) {
+        // Renamed into place, so that it is another file though it may have the same length and time.
+        let half = self.at("half");
+        let mut bytes = segment(seed);
+        bytes.extend(gzip(&Record::with("", html("", b"<p>the last page of a segment</p>")).bytes()));
+        std::fs::write(&half, bytes).unwrap();
+        std::fs::rename(half, self.segment(number)).unwrap();
+    }
+
+    /// Changes the inputs; returns the arguments that say so.
+    fn apply(&mut self, change: &Change) -> Vec<String> {
+        let is_live = |number: &usize| self.live.contains(number);
+        match *change {
+            Change::Write { segment, seed } => {
+                self.write(segment, seed);
+                match is_live(&segment) {
+                    true => Vec::new(),
+                    false => {
+                        self.live.push(segment);
+                        vec!["--add".into(), self.segment(segment)]
+                    }
+                }
+            }
+            Change::Retract { segment } if is_live(&segment) && self.live.len() > 1 => {
+                self.live.retain(|live| *live != segment);
+                vec!["--retract".into(), self.segment(segment)]
+            }
+            Change::Whole { seed } => {
+                // Of two segments one is as it was, if it was live at all.
+                self.live = vec![(seed % 5) as usize, 5];
+                if !Path::new(&self.segment(self.live[0])).exists() {
+                    self.live.remove(0);
+                }
+                self.write(5, seed);
+                self.live.iter().flat_map(|live| ["--input".into(), self.segment(*live)]).collect()
+            }
+            Change::Replace { segment } if is_live(&segment) => vec!["--replace".into(), self.segment(segment)],
+            Change::Retract { .. } | Change::Replace { .. } => Vec::new(),
+        }
+    }
+
+    /// Runs from the state and from scratch; the results must be equal.
+    fn run(&mut self, arguments: &[String], workers: usize) -> String {
+        self.runs += 1;
+        let (state, output) = (self.at("state"), self.at(&format!("out-{}", self.runs)));
+        let small = ["--set", "effort.shard_bytes=65536", "--set", "chunks.min_text=0", "--set", "input.max_bad=1"];
+        let mut scratch = vec!["run".to_string(), "--output".into(), self.at(&format!("scratch-{}", self.runs))];
+        for live in &self.live {
+            scratch.extend(["--input".into(), self.segment(*live)]);
+        }
+        let common = ["run", "--state", &state, "--output", &output];
+        let arguments: Vec<&str> =
+            common.into_iter().chain(small).chain(arguments.iter().map(String::as_str)).collect();
+        let told = match workers {
+            4 => self.in_two_processes(&arguments),
+            _ => {
+                let ended = webtwin(&[&arguments[..], &["--workers", &workers.to_string()]].concat()).output().unwrap();
+                assert!(ended.status.success(), "{arguments:?}: {}", said(&ended));
+                said(&ended)
+            }
+        };
+        let manifest = std::fs::read(Path::new(&output).join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        for original in manifest["job"]["input"]["originals"].as_array().unwrap() {
+            scratch.extend(["--originals".into(), original.as_str().unwrap().into()]);
+        }
+        let scratch: Vec<&str> = scratch.iter().map(String::as_str).chain(small).collect();
+        succeed(&scratch);
+        let (ours, theirs) = (files(&output), files(scratch[2]));
+        assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
+        let differ: Vec<_> = ours.keys().filter(|name| ours[*name] != theirs[*name]).collect();
+        assert!(differ.is_empty(), "{arguments:?}: {differ:?}\n{told}");
+        told
+    }
+
+    fn in_two_processes(&self, arguments: &[&str]) -> String {
+        let cluster = cluster_file(self.folder.path(), 2, &[(); 2].map(|()| reserved_address()));
+        let processes = ["0", "1"].map(|process| {
+            webtwin(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
+        });
+        let [first, second] = processes.map(|process| process.wait_with_output().unwrap());
+        assert!(first.status.success() && second.status.success(), "{}\n{}", said(&first), said(&second));
+        said(&first)
+    }
+}
+
+/// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
+fn sequences() -> u32 {
+    std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: sequences(), max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_changes_gives_the_bytes_of_a_run_from_scratch(
+        first: u64,
+        steps in prop::collection::vec((prop::collection::vec(change(), 1..4), 1usize..5), 1..5),
+    ) {
+        let mut schedule = Schedule::new();
+        let mut arguments = schedule.apply(&Change::Write { segment: 0, seed: first });
+        schedule.run(&arguments, 1);
+        for (changes, workers) in &steps {
+            // What joins and leaves in one step is no change.
+            let mut changed = std::collections::BTreeSet::new();
+            arguments.clear();
+            let mut wrote = false;
+            for change in changes {
+                match change {
+                    Change::Whole { .. } => {
+                        (arguments, wrote) = (schedule.apply(change), true);
+                        break;
+                    }
+                    Change::Write { segment, .. } | Change::Retract { segment } | Change::Replace { segment } => {
+                        if changed.insert(*segment) {
+                            arguments.extend(schedule.apply(change));
+                            wrote |= matches!(change, Change::Write { .. });
+                        }
+                    }
+                }
+            }
+            if wrote || !arguments.is_empty() {
+                schedule.run(&arguments, *workers);
+            }
+        }
+        succeed(&["state", "check", &schedule.at("state")]);
+    }
+}
+
+#[test]
+fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let page = |name: &str, digest: &str, date: &'static str| {
+        let uri = Some(format!("http://a.example/{name}"));
+        let body = format!(
+            "<p>What {name} says is longer than what a page without text would say, and it links</p><a href=/one>one</a>"
+        );
+        let record = Record { uri, date, ..Record::with("", html("", body.as_bytes())) };
+        gzip(&record.lines(format!("WARC-Payload-Digest: {digest}\r\n")).bytes())
+    };
+    let revisit = |name: &str, digest: &str, date: &'static str| {
+        let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
+        let uri = Some(format!("http://a.example/{name}"));
+        let record = Record { kind: "revisit", uri, date, ..Record::with("", http_with("HTTP/1.1 200 OK", "", b"")) };
+        gzip(&record.lines(format!("{profile}WARC-Payload-Digest: {digest}\r\n")).bytes())
+    };
+    let write = |name: &str, records: &[Vec<u8>]| std::fs::write(at(name), records.concat()).unwrap();
+    write(
+        "first.warc.gz",
+        &[
+            page("one", "x:1", "2026-01-01T00:00:00Z"),
+            page("two", "x:2", "2026-01-01T00:00:01Z"),
+            page("gone", "x:3", "2026-01-01T00:00:02Z"),
+        ],
+    );
+    write("unused.warc.gz", &[page("unused", "x:9", "2026-01-01T00:00:03Z")]);
+    write(
+        "second.warc.gz",
+        &[revisit("one", "x:1", "2026-02-01T00:00:00Z"), page("two", "x:4", "2026-02-01T00:00:01Z")],
+    );
+    write(
+        "third.warc.gz",
+        &[revisit("one", "x:1", "2026-03-01T00:00:00Z"), revisit("two", "x:4", "2026-03-01T00:00:01Z")],
+    );
+    let run = |output: &str, inputs: &[&str]| {
+        let inputs: Vec<String> = inputs.iter().flat_map(|name| ["--input".to_string(), at(name)]).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let ended = webtwin(&[&["run", "--state", &at("state"), "--output", &at(output)][..], &inputs].concat())
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        said(&ended)
+    };
+    let urls = |output: &str| -> Vec<String> {
+        let mut urls: Vec<String> =
+            rows(&at(output), "pages").iter().map(|row| row["url"].as_str().unwrap().into()).collect();
+        urls.sort();
+        urls
+    };
+    run("out-1", &["first.warc.gz", "unused.warc.gz"]);
+    let told = run("out-2", &["second.warc.gz"]);
+    assert!(told.contains("2 records read: 2 pages kept"), "{told}");
+    assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
+    // What the third crawl revisits is in the second and, past it, in the first; a file that nothing needs is forgotten.
+    let told = run("out-3", &["third.warc.gz"]);
+    assert!(told.contains("state: 2 of 3 work items are recorded"), "{told}");
+    assert_eq!(urls("out-3"), urls("out-2"));
+    assert_eq!(rows(&at("out-3"), "links").len(), 1);
+    let scratch =
+        ["run", "--output", &at("scratch"), "--input", &at("third.warc.gz"), "--originals", &at("first.warc.gz")];
+    succeed(&[&scratch[..], &["--originals", &at("second.warc.gz")]].concat());
+    assert!(files(&at("scratch")) == files(&at("out-3")));
+    // Without them the pages are missing, and what would help is said.
+    let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
+    assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));
+}
+
+fn three_segments() -> Schedule {
+    let mut schedule = Schedule::new();
+    let arguments: Vec<String> =
+        (0..3).flat_map(|segment| schedule.apply(&Change::Write { segment, seed: segment as u64 * 77 + 5 })).collect();
+    schedule.run(&arguments, 2);
+    schedule
+}
+
+#[test]
+fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done() {
+    let mut schedule = three_segments();
+    let arguments = schedule.apply(&Change::Write { segment: 1, seed: 9 });
+    let told = schedule.run(&arguments, 2);
+    assert!(told.contains("state: 2 of 3 work items are recorded, in generation 1, of which 1 are gone"), "{told}");
+    assert!(told.contains("state: 2 work items taken from records, "), "{told}");
+    let (state, output) = (schedule.at("state"), schedule.at("again"));
+    let small = ["--set", "effort.shard_bytes=65536", "--set", "chunks.min_text=0", "--set", "input.max_bad=1"];
+    let again = [&["run", "--state", &state, "--output", &output][..], &small].concat();
+    let told = fail(&again, 10);
+    assert!(told.contains("nothing to do") && told.contains("generation 2") && told.contains("out-2"), "{told}");
+    assert!(!Path::new(&output).exists());
+    // Other settings of the answer are another result, of the same records.
+    let told = webtwin(&[&again[..], &["--set", "overlap.min_resemblance=0.9"]].concat()).output().unwrap();
+    assert!(said(&told).contains("state: 3 work items taken from records, 0 recorded"), "{}", said(&told));
+    // Other settings of reading are another record.
+    let output = schedule.at("other");
+    let read = [&["run", "--state", &state, "--output", &output][..], &small, &["--set", "chunks.wrap=40"]].concat();
+    let told = webtwin(&read).output().unwrap();
+    assert!(
+        said(&told).contains("0 of 3 work items are recorded, in generation 3, which was read in another way"),
+        "{}",
+        said(&told)
+    );
+}
+
+impl Schedule {
+    fn files_of_state(&self) -> Vec<PathBuf> {
+        files(&self.at("state")).into_keys().map(|name| self.folder.path().join("state").join(name)).collect()
+    }
+}
+
+#[test]
+fn a_damaged_or_missing_record_costs_time_and_a_damaged_generation_is_named() {
+    let mut schedule = three_segments();
+    for (round, file) in
+        schedule.files_of_state().into_iter().filter(|file| file.extension().unwrap() == "run").enumerate()
+    {
+        let bytes = vec![1; std::fs::metadata(&file).unwrap().len() as usize];
+        match round % 2 {
+            0 => std::fs::write(&file, bytes).unwrap(),
+            _ => std::fs::remove_file(&file).unwrap(),
+        }
+    }
+    fail(&["state", "check", &schedule.at("state")], 8);
+    let told = schedule.run(&["--replace".into(), schedule.segment(0)], 2);
+    assert!(told.contains("were damaged, and read again"), "{told}");
+    // The generation before still names what is damaged.
+    fail(&["state", "check", &schedule.at("state")], 8);
+    succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
+    succeed(&["state", "check", &schedule.at("state")]);
+
+    let newest = schedule.folder.path().join("state/gen-000002.json");
+    let whole = std::fs::read(&newest).unwrap();
+    std::fs::write(&newest, &whole[..whole.len() - 1]).unwrap();
+    let (state, output) = (schedule.at("state"), schedule.at("refused"));
+    let told = fail(&["run", "--state", &state, "--output", &output, "--replace", &schedule.segment(0)], 8);
+    assert!(told.contains("gen-000002.json") && told.contains("remove it to go on"), "{told}");
+}
+
+#[test]
+fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() {
+    let schedule = three_segments();
+    let (state, glob) = (schedule.at("state"), schedule.at("segment-[01].warc.gz"));
+    let run = |more: &[&str], output: &str| {
+        let output = schedule.at(output);
+        let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
+        (ended.status.code().unwrap(), said(&ended))
+    };
+    assert_eq!(run(&["--retract", &glob], "a").0, 0);
+    let shown = succeed(&["state", "show", &state]);
+    assert!(shown.contains("segment-2") && !shown.contains("segment-1"), "{shown}");
+    for (arguments, words) in [
+        (&["--retract", &schedule.segment(1)][..], "no live input; there are"),
+        (&["--replace", &schedule.segment(1)], "no live input; there are"),
+        (&["--add", &schedule.segment(2)], "live already"),
+        (&["--add", "x", "--input", &schedule.segment(2)], "give one of both"),
+        (&["--retract", &schedule.segment(2)], "no input is live any more"),
+        (&["--add", &schedule.segment(1), "--resume"], "goes on from its state"),
+    ] {
+        let (code, told) = run(arguments, "refused");
+        assert!(code == 2 && told.contains(words), "{arguments:?}: {code} {told}");
+    }
+    assert_eq!(run(&["--input", &glob], "whole").0, 0);
+    let told = fail(&["run", "--input", &glob, "--output", &schedule.at("b"), "--add", "x"], 2);
+    assert!(told.contains("go with --state"), "{told}");
+}
+
+/// Pages in which much is to be read.
+fn pages_of_all_sorts() -> Vec<u8> {
+    let page = |name: &str, lines: &str, body: &[u8]| gzip(&Record::with(name, html(lines, body)).bytes());
+    let rich = "<!doctype html><html><head><title>All &amp; sundry</title><base href='/docs/'><script>no text</script></head>\
+        <body><h1>Of <b>tables</b></h1><table><tr><td>one<td>two</table><pre>  as\n it is</pre><p>caf&eacute; &#x2014; na\u{ef}ve\
+        <a href='../a.html#x'>a</a> <a href='b?q=1&amp;r=2'>b</a> <area href='//other.example/c'> <iframe src='d'></iframe>\
+        <ul><li>first<li>second</ul><!-- not this --><img src='e.png' alt='not this either'></body></html>";
+    let latin = b"<html><head><meta charset=windows-1252></head><body><p>caf\xe9 and na\xefve</p></body></html>";
+    [
+        page("rich", "", rich.as_bytes()),
+        page("latin", "", latin),
+        page("refresh", "", b"<meta http-equiv=refresh content='0; url=/there'><p>gone there"),
+        page("long", "", "<p>a word and another word, again and again</p>".repeat(400).as_bytes()),
+        page("empty", "", b""),
+        segment(3),
+        segment(4),
+        b"no record at all".to_vec(),
+    ]
+    .concat()
+}
+
+#[test]
+fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("crawl.warc.gz"), pages_of_all_sorts()).unwrap();
+    let run =
+        ["run", "--state", &at("state"), "--output", &at("out"), "--input", &at("crawl.warc.gz"), "--workers", "1"];
+    succeed(&[&run[..], &["--max-bad", "1"]].concat());
+    let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
+    assert_eq!(
+        (webtwin::job::READING, &names[..]),
+        ("reading-1", &["15/151f3b92d1358e699b406a8211245ae6.run".to_string()][..]),
+        "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
+    );
+}
