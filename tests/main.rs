@@ -31,6 +31,9 @@ mod dataflow;
 // A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
 mod dedup;
 
+// Two crawls compared: what became of pages, sites and the avoid list.
+mod diff;
+
 // The documents and job files that are shipped say what is so.
 mod documents;
 

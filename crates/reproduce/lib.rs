@@ -5,6 +5,7 @@ use webtwin_dataflow::dataflow;
 use webtwin_dedup::dedup;
 use webtwin_engine::engine;
 use webtwin_pages::{pages, synth};
+use webtwin_recrawl::recrawl;
 use webtwin_results::{evaluate, results};
 use webtwin_stages::{clusters, hamming, minhash, overlap, signatures, study};
 use webtwin_storage::storage;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::error::{Error, Result};
-use crate::recrawl::{Settings, Summary, diff};
+use crate::recrawl::{RANGE_ROWS, Settings, Summary, diff};
 use crate::storage::location::Location;
 
 const EXAMPLES: &str = "\
@@ -63,6 +63,7 @@ impl Args {
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: self.spill.unwrap_or_else(std::env::temp_dir),
+            range_rows: RANGE_ROWS,
         })
     }
 }

@@ -1,9 +1,12 @@
-//! `webtwin explain RUN URL URL`.
+//! `webtwin explain RUN URL URL`, and `webtwin explain NEW URL --against OLD`.
+
+use serde::Serialize;
 
 use crate::console::print;
 use crate::error::Result;
-use crate::explain::tell;
+use crate::explain::{captures, tell};
 use crate::results::Run;
+use crate::results::captured::Captured;
 use crate::results::explained::Asked;
 
 #[derive(Debug, clap::Args)]
@@ -13,7 +16,11 @@ pub(super) struct Args {
     /// URL of a page of the run
     url_a: String,
     /// URL of another page of the run
-    url_b: String,
+    #[arg(required_unless_present = "against", conflicts_with = "against")]
+    url_b: Option<String>,
+    /// Result of an older crawl: shows how the page has changed since, instead of comparing two pages
+    #[arg(long, value_name = "OLD", conflicts_with = "read_crawl")]
+    against: Option<String>,
     /// Read all pages again, not only those of the two hosts, to know for certain which chunks count; not needed if the
     /// run has output.fprint_docid
     #[arg(long)]
@@ -28,13 +35,23 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let run = Run::open(&args.run)?;
-    let mut asked = Asked::read(&run, [&args.url_a, &args.url_b], args.read_crawl)?;
-    let said = asked.explain()?;
-    if args.json {
-        let object = serde_json::to_string(&said).expect("an explanation is plain values");
-        print(|out| writeln!(out, "{object}"))
-    } else {
-        let text = tell(&said, if args.limit == 0 { usize::MAX } else { args.limit });
-        print(|out| write!(out, "{text}"))
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    if let Some(old) = &args.against {
+        let captured = Captured::read(&Run::open(old)?, &run, &args.url_a)?;
+        let said = captured.captures();
+        return put(&args, &said, || captures::tell(&said, limit));
     }
+    let url_b = args.url_b.as_deref().expect("the command line asks for it");
+    let mut asked = Asked::read(&run, [&args.url_a, url_b], args.read_crawl)?;
+    let said = asked.explain()?;
+    put(&args, &said, || tell(&said, limit))
+}
+
+/// Prints what is said, as JSON or in words.
+fn put(args: &Args, said: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
+    let text = match args.json {
+        true => serde_json::to_string(said).expect("an explanation is plain values") + "\n",
+        false => words(),
+    };
+    print(|out| write!(out, "{text}"))
 }

@@ -1,8 +1,9 @@
 //! Why two pages are, or are not, in one trivial cluster.
 //!
 //! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, and [`diff`] shows how their
-//! texts differ. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
+//! texts differ, of two pages or, with [`captures`], of one page in two crawls. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
 
+pub mod captures;
 pub mod chain;
 pub mod diff;
 pub mod evidence;
@@ -139,14 +140,36 @@ pub struct SharedChunk {
 /// The addition for pages with so few chunks that the other cannot be similar to them.
 pub const TOO_FEW: &str = "and all of the smaller page's would not do";
 
+/// Passes on the difference of two texts, at most `limit` lines of it.
+fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in diff {
+        let mut add = |mark: char, text: &[&str]| lines.extend(text.iter().map(|text| format!("{mark} {text}")));
+        match piece {
+            Piece::Same(same) => add(' ', same),
+            Piece::Changed { left, right } => {
+                add('-', left);
+                add('+', right);
+            }
+            Piece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
+        }
+    }
+    lines.iter().take(limit).for_each(|text| line(text));
+    if lines.len() > limit {
+        line(&format!("  ... and {} more (--limit)", lines.len() - limit));
+    }
+}
+
+/// Adds a line to what people read: control characters of a page must not reach a terminal.
+fn printable(out: &mut String, text: &str) {
+    out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+    out.push('\n');
+}
+
 /// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
 pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let mut out = String::new();
-    let mut line = |text: &str| {
-        // Control characters of a page must not reach a terminal.
-        out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
-        out.push('\n');
-    };
+    let mut line = |text: &str| printable(&mut out, text);
     for (name, side) in ["A", "B"].into_iter().zip(&said.pages) {
         line(&format!("{name}  {}", side.url));
         let mut about = format!("   {} bytes of text", side.text_bytes);
@@ -198,28 +221,11 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
         let text: String = chunk.text.chars().take(100).collect();
         line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
     }
-    let more =
-        |all: usize| if all > limit { format!("  ... and {} more (--limit)", all - limit) } else { String::new() };
     if said.shared_chunks.len() > limit {
-        line(&more(said.shared_chunks.len()));
+        line(&format!("  ... and {} more (--limit)", said.shared_chunks.len() - limit));
     }
 
     line("DIFFERENCE, A - and B +:");
-    let mut lines: Vec<String> = Vec::new();
-    for piece in &said.diff {
-        let mut add = |mark: char, text: &[&str]| lines.extend(text.iter().map(|text| format!("{mark} {text}")));
-        match piece {
-            Piece::Same(same) => add(' ', same),
-            Piece::Changed { left, right } => {
-                add('-', left);
-                add('+', right);
-            }
-            Piece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
-        }
-    }
-    lines.iter().take(limit).for_each(|text| line(text));
-    if lines.len() > limit {
-        line(&more(lines.len()));
-    }
+    difference(&said.diff, limit, line);
     out
 }

@@ -5,15 +5,14 @@ use sha2::{Digest as _, Sha256};
 use super::settings::{Job, Measure};
 
 /// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
-pub const READING: &str = "reading-1";
+pub const READING: &str = "reading-2";
 
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of a job: covers every setting except those of effort, the place of the output, and `recrawl`, which no job
-    /// reads.
+    /// The digest of a job: covers every setting except those of effort, the place of the output, and those of `recrawl`.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");

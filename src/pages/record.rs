@@ -94,6 +94,18 @@ impl Refused {
     pub fn new(offset: u64, reason: Reason, detail: impl Into<String>) -> Refused {
         Refused { offset, reason, detail: detail.into(), means: None }
     }
+
+    /// The same, with the URL of the page that it would have been at the end of its details, unless they name it: so that who
+    /// misses the page finds out why it is not there.
+    pub fn naming(mut self, url: &str) -> Refused {
+        let url = url.trim_start_matches('<').trim_end_matches('>');
+        let is_page = !matches!(self.reason, Reason::NotAPageRecord | Reason::BadVersion | Reason::Revisit);
+        if is_page && ["http://", "https://"].iter().any(|web| url.starts_with(web)) && !self.detail.contains(url) {
+            let blank = if self.detail.is_empty() { "" } else { " " };
+            self.detail = format!("{}{blank}{url}", self.detail);
+        }
+        self
+    }
 }
 
 /// What a record that is no page says of pages.

@@ -57,8 +57,8 @@ use same_settings::{Comparable, comparable};
 pub use summary::Summary;
 use writer::Writer;
 
-/// Rows of both results in a range of doc ids, about.
-const RANGE_ROWS: u64 = 1 << 17;
+/// Rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
+pub const RANGE_ROWS: u64 = 1 << 17;
 
 /// The most ranges: what each thread holds open grows with them.
 const RANGES: u32 = 512;
@@ -80,6 +80,8 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Where the rest of it goes.
     pub spill: PathBuf,
+    /// Rows of both results that are merged at a time, about: [`RANGE_ROWS`].
+    pub range_rows: u64,
 }
 
 /// Two results that can be compared.
@@ -116,7 +118,7 @@ impl Comparison {
         let (old, new) = (Run::open(&settings.old)?, Run::open(&settings.new)?);
         let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
         let rows = [&old, &new].map(|run| run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>());
-        let ranges = Ranges::of(rows[0] + rows[1], RANGE_ROWS, RANGES);
+        let ranges = Ranges::of(rows[0] + rows[1], settings.range_rows, RANGES);
         let find = |run: &Run, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
         let pages = [&old, &new].map(|run| find(run, "pages"));
         let [pages_old, pages_new] = pages;

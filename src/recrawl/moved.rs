@@ -1,15 +1,15 @@
 //! Which of the pages that are gone stand at another URL now.
 //!
-//! First by site: a page of a site that moved stands under its path on the site where that is now, whatever its text. Then by
+//! First by site: a page stands under its path on a site that has got pages of its old one, with other text perhaps. Then by
 //! text: under the same path, on the same site, anywhere. Where several pages have one text, the smallest doc ids are paired,
 //! then the next ones; but a text on more than [`COMMON`] gone or new pages says nothing about where a page went: it is an error
 //! page or an empty form. All steps give the same pairs when old and new change places.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::sites::{SiteId, Votes};
+use super::sites::{SiteId, SiteMove, Votes};
 use crate::ids::DocId;
 
 /// Pages of one side beyond which a text or path that they have in common says nothing.
@@ -93,24 +93,60 @@ pub fn votes(
     }
 }
 
-/// Pairs the pages of sites that moved, among the candidates of some paths; `rest` receives the others.
+/// Pairs pages of sites between which pages moved, among the candidates of some paths, all of each path; `rest` receives the others.
+/// Where a page could be one of several, the best attested pair of sites decides. Unless the sites are one host, texts that differ in more
+/// than `most_bits` are no page that moved.
 pub fn by_site(
     candidates: &mut [Candidate],
-    moved: &BTreeMap<SiteId, SiteId>,
+    moves: &SiteMoves,
+    most_bits: u32,
     pairs: &mut Vec<Pair>,
     rest: &mut Vec<Candidate>,
 ) {
-    let target = |one: &Candidate| match one.is_new() {
-        true => one.site,
-        // No site has the id of its own name, so this keeps pages of sites that did not move apart.
-        false => moved.get(&one.site).copied().unwrap_or(!one.site),
-    };
-    candidates.sort_unstable_by_key(|one| (one.path, target(one), one.is_new(), one.doc_id));
-    for group in candidates.chunk_by(|x, y| x.path == y.path && target(x) == target(y)) {
-        match group {
-            [old, new] if !old.is_new() && new.is_new() => pairs.push([*old, *new]),
-            group => rest.extend(group),
+    candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.site, one.doc_id));
+    for of_path in candidates.chunk_by(|x, y| x.path == y.path) {
+        let (old, new) = sides(of_path);
+        let mut found: Vec<(usize, usize, usize)> = Vec::new();
+        for (i, page) in old.iter().enumerate() {
+            for &(rank, to, one_host) in moves.from(page.site) {
+                // A site has one page under a path.
+                let Ok(j) = new.binary_search_by_key(&to, |one| one.site) else { continue };
+                let alike = page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= most_bits);
+                if one_host || alike {
+                    found.push((rank, i, j));
+                }
+            }
         }
+        found.sort_unstable();
+        let (mut left_old, mut left_new) = (vec![true; old.len()], vec![true; new.len()]);
+        for (_, i, j) in found {
+            if left_old[i] && left_new[j] {
+                (left_old[i], left_new[j]) = (false, false);
+                pairs.push([old[i], new[j]]);
+            }
+        }
+        let left = old.iter().zip(left_old).chain(new.iter().zip(left_new)).filter(|one| one.1);
+        rest.extend(left.map(|one| *one.0));
+    }
+}
+
+/// Sites between which pages moved, by where they were.
+#[derive(Debug, Default)]
+pub struct SiteMoves(HashMap<SiteId, Vec<(usize, SiteId, bool)>>);
+
+impl SiteMoves {
+    /// Of pairs of which the best attested come first.
+    pub fn of(moves: &[SiteMove]) -> SiteMoves {
+        let mut from: HashMap<SiteId, Vec<_>> = HashMap::new();
+        for (rank, one) in moves.iter().enumerate() {
+            from.entry(one.from).or_default().push((rank, one.to, one.one_host));
+        }
+        SiteMoves(from)
+    }
+
+    /// Rank and id of the sites that have pages of this one, and whether both are one host.
+    fn from(&self, site: SiteId) -> &[(usize, SiteId, bool)] {
+        self.0.get(&site).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Which sites and pages moved, over all buckets of candidates ([`super::moved`] and [`super::sites`] decide).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::Comparison;
 use super::gather::{Gathered, Shared, bucket_of};
-use super::moved::{self, Candidate, Pair};
-use super::sites::{SiteId, Votes, moved_sites};
+use super::moved::{self, Candidate, Pair, SiteMoves};
+use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::storage::spill::Buckets;
@@ -46,8 +46,8 @@ impl Moved {
 
 /// Everything that moved.
 pub struct Moves {
-    /// Sites, and where they are now.
-    pub sites: BTreeMap<SiteId, SiteId>,
+    /// Sites that moved, and where they are now; the best attested moves come first.
+    pub sites: Vec<SiteMove>,
     /// Pages of the old and of the new crawl, by range of doc ids.
     pub pages: [Shared<Moved>; 2],
 }
@@ -87,8 +87,10 @@ pub fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let sum = all.entry(sites).or_default();
         *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
-    let sites = moved_sites(&gathered.sites, &all, &of.recrawl);
+    let ranked = between(&gathered.sites, &all, &of.recrawl);
     drop(all);
+    let sites = moved_sites(&gathered.sites, &ranked);
+    let by_source = SiteMoves::of(&ranked);
 
     let share = of.memory_bytes / of.workers as u64 / 8;
     let put = |pages: &mut [Buckets<Moved>; 2], pairs: &[Pair]| -> Result<()> {
@@ -102,7 +104,8 @@ pub fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let outcome = || (pages(), Buckets::new(count, 2 * share, &of.disk));
     let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
-        moved::by_site(&mut gathered.by_path.take(bucket)?, &sites, &mut pairs, &mut rest);
+        let mut candidates = gathered.by_path.take(bucket)?;
+        moved::by_site(&mut candidates, &by_source, of.recrawl.rewritten_bits, &mut pairs, &mut rest);
         rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
         put(pages, &pairs)
     })?;

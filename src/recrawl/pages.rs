@@ -153,9 +153,9 @@ mod tests {
         let old = content(1, 1, 0);
         assert_eq!(told(old, old, None), What::Same);
         assert_eq!(told(old, content(1, 2, 0), None), What::Bytes);
-        assert_eq!(told(old, content(2, 2, 0b111), None), What::Near);
-        assert_eq!(told(old, content(2, 2, 0b1111), None), What::Changed);
-        assert_eq!(told(old, content(2, 2, u64::MAX >> 47), None), What::Rewritten);
+        assert_eq!(told(old, content(2, 2, 0b11_1111), None), What::Near);
+        assert_eq!(told(old, content(2, 2, 0b111_1111), None), What::Changed);
+        assert_eq!(told(old, content(2, 2, u64::MAX >> 45), None), What::Rewritten);
         assert_eq!(told(old, Content { simhash: None, ..content(2, 2, 0) }, None), What::Changed);
     }
 

@@ -65,14 +65,12 @@ fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
     let defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
     let (old, new) = (leaves(old), leaves(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let differs =
-        names.into_iter().filter(|name| !MAY_DIFFER.iter().any(|may| name.starts_with(may))).find_map(|name| {
-            let value = |of: &BTreeMap<String, Value>| of.get(name).or(defaults.get(name)).cloned();
-            let (a, b) = (value(&old), value(&new));
-            let word = |value: Option<Value>| value.map_or("nothing".into(), |value| value.to_string());
-            (a != b).then(|| (name.clone(), [word(a), word(b)]))
-        });
-    differs
+    names.into_iter().filter(|name| !MAY_DIFFER.iter().any(|may| name.starts_with(may))).find_map(|name| {
+        let value = |of: &BTreeMap<String, Value>| of.get(name).or(defaults.get(name)).cloned();
+        let (a, b) = (value(&old), value(&new));
+        let word = |value: Option<Value>| value.map_or("nothing".into(), |value| value.to_string());
+        (a != b).then(|| (name.clone(), [word(a), word(b)]))
+    })
 }
 
 /// The values in a tree, by dotted name; lists are values.

@@ -4,7 +4,7 @@
 //! without `www.`, or under another name finds no page of it at its old URL. So sites that have moved are told before pages are.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -53,6 +53,16 @@ impl Site {
         self.pages[1] - self.both
     }
 
+    /// Whether hardly any of its old pages is at its URL still.
+    fn has_gone(&self) -> bool {
+        self.pages[0] > 0 && self.both * 10 <= self.pages[0]
+    }
+
+    /// Whether hardly any of its new pages was at its URL before.
+    fn has_come(&self) -> bool {
+        self.pages[1] > 0 && self.both * 10 <= self.pages[1]
+    }
+
     /// The name of its host without `www.`: sites that have it in common are one that is reached in several ways.
     fn bare(&self) -> &str {
         let host = host_of(&self.name);
@@ -99,73 +109,108 @@ pub struct Votes {
     pub texts: u64,
 }
 
-/// Which sites moved, and where to.
+/// Two sites of which pages may have moved from one to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiteMove {
+    /// Where they were.
+    pub from: SiteId,
+    /// Where they are.
+    pub to: SiteId,
+    /// Both are one host, under another scheme or with another `www.`, so that paths say enough.
+    pub one_host: bool,
+    /// The sites themselves may have moved, and not just some of their pages.
+    pub whole: bool,
+}
+
+/// Fewest texts that are the same or near under the same paths for two hosts to have anything to do with each other.
+const TEXTS: u64 = 3;
+
+/// Pairs of sites between which pages may have moved, the best attested first: one host before others, then more pages before fewer,
+/// then more texts before fewer.
 ///
-/// A site has moved to another if
+/// The sites may have moved as a whole if
 /// - of the pages that the one lost and the other gained, at least `site_moved` of the fewer and a tenth of the more stand under
 ///   the same path on both,
-/// - hardly any page (a tenth) of one of them is at its URL in both crawls,
-/// - they are one host under another scheme or with another `www.`, or a tenth of these pages have a text that is the same or near,
-/// - and each is the other's best choice: one host first, then most pages, then most texts, then the smaller id.
+/// - and hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come.
+///
+/// One host counts only if that is so; others only if of these pages at least [`TEXTS`] and a tenth have a text that is the same or
+/// near.
 ///
 /// The same when old and new change places.
-pub fn moved_sites(
-    sites: &Sites,
-    votes: &HashMap<(SiteId, SiteId), Votes>,
-    settings: &Recrawl,
-) -> BTreeMap<SiteId, SiteId> {
+pub fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, settings: &Recrawl) -> Vec<SiteMove> {
     let share = (settings.site_moved * 1e6).round() as u64;
-    let mut best: [HashMap<SiteId, _>; 2] = [HashMap::new(), HashMap::new()];
+    let mut found = Vec::new();
     for (&(from, to), votes) in votes {
         let (old, new) = (&sites.0[&from], &sites.0[&to]);
         let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
         let enough = votes.paths * 1_000_000 >= share * fewer && votes.paths * 10 >= more;
-        let left = old.both * 10 <= old.pages[0] || new.both * 10 <= new.pages[1];
-        let one_host = old.bare() == new.bare();
-        let texts = votes.texts > 0 && votes.texts * 10 >= votes.paths;
-        if from == to || !enough || !left || !(one_host || texts) {
-            continue;
-        }
-        for (side, site, other) in [(0, from, to), (1, to, from)] {
-            let choice = ((one_host, votes.paths, votes.texts, Reverse(other)), other);
-            let best = best[side].entry(site).or_insert(choice);
-            *best = (*best).max(choice);
+        let whole = enough && (old.has_gone() || new.has_come());
+        let one_host = old.bare() == new.bare() && whole;
+        let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
+        if from != to && (one_host || texts) {
+            // Ids as an unordered pair: the order is the same from both sides.
+            let order = (Reverse((one_host, votes.paths, votes.texts)), from.min(to), from.max(to));
+            found.push((order, SiteMove { from, to, one_host, whole }));
         }
     }
-    let [of_old, of_new] = best;
-    let mutual = of_old.iter().filter(|(from, (_, to))| of_new.get(to).is_some_and(|(_, back)| back == *from));
-    mutual.map(|(from, (_, to))| (*from, *to)).collect()
+    found.sort_unstable_by_key(|one| one.0);
+    found.into_iter().map(|one| one.1).collect()
+}
+
+/// Which sites moved as a whole, of pairs of which the best attested come first. A site that has gone has gone to one place, and one
+/// that has come has come from one place; sites that are still there may have lost or gained several.
+pub fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
+    let mut taken: [HashSet<SiteId>; 2] = Default::default();
+    let mut moves = Vec::new();
+    for one in between.iter().filter(|one| one.whole) {
+        let gone = sites.0[&one.from].has_gone();
+        let come = sites.0[&one.to].has_come();
+        if gone && taken[0].contains(&one.from) || come && taken[1].contains(&one.to) {
+            continue;
+        }
+        taken[0].insert(one.from);
+        taken[1].insert(one.to);
+        moves.push(*one);
+    }
+    moves
 }
 
 /// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
-pub fn table(sites: &Sites, moved: &BTreeMap<SiteId, SiteId>, all: bool) -> Table {
-    let came_from: BTreeMap<SiteId, SiteId> = moved.iter().map(|(from, to)| (*to, *from)).collect();
-    let mut rows: Vec<(SiteId, &Site, &'static str)> = Vec::new();
-    for (&id, site) in &sites.0 {
-        let what = match site {
-            _ if moved.contains_key(&id) => "moved_from",
-            _ if came_from.contains_key(&id) => "moved_to",
-            Site { pages: [0, _], .. } => "new",
-            Site { pages: [_, 0], .. } => "gone",
-            site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => "same",
-            _ => "changed",
+pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
+    // The best attested move of a site counts.
+    let best = |pairs: &mut dyn Iterator<Item = (SiteId, SiteId)>| {
+        let mut best: HashMap<SiteId, SiteId> = HashMap::new();
+        pairs.for_each(|(site, other)| _ = best.entry(site).or_insert(other));
+        best
+    };
+    let went_to = best(&mut moves.iter().map(|one| (one.from, one.to)));
+    let came_from = best(&mut moves.iter().map(|one| (one.to, one.from)));
+    let mut rows: Vec<(&Site, &'static str, Option<SiteId>)> = Vec::new();
+    for (id, site) in &sites.0 {
+        let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
+        let (what, other) = match site {
+            site if to.is_some() && site.has_gone() => ("moved_from", to),
+            site if from.is_some() && site.has_come() => ("moved_to", from),
+            Site { pages: [0, _], .. } => ("new", None),
+            Site { pages: [_, 0], .. } => ("gone", None),
+            site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
+            _ => ("changed", None),
         };
         if all || what != "same" {
-            rows.push((id, site, what));
+            rows.push((site, what, other));
         }
     }
-    let key = |site: &Site| (host_of(&site.name).to_string(), site.name.clone());
-    rows.sort_by_cached_key(|row| key(row.1));
-    let other = |id: &SiteId| moved.get(id).or(came_from.get(id)).map_or("", |other| &sites.0[other].name);
-    let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.1)).collect());
-    let texts =
-        |value: &dyn Fn(&(SiteId, &Site, &'static str)) -> String| Column::Text(rows.iter().map(value).collect());
+    rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
+    let texts = |value: &dyn Fn(&(&Site, &'static str, Option<SiteId>)) -> String| {
+        Column::Text(rows.iter().map(value).collect())
+    };
+    let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.0)).collect());
     let of = |what: What| counts(&move |site: &Site| site.what[what as usize]);
     Table::new([
-        ("host", texts(&|row| host_of(&row.1.name).to_string())),
-        ("site", texts(&|row| row.1.name.clone())),
-        ("what", texts(&|row| row.2.to_string())),
-        ("other_site", texts(&|row| other(&row.0).to_string())),
+        ("host", texts(&|row| host_of(&row.0.name).to_string())),
+        ("site", texts(&|row| row.0.name.clone())),
+        ("what", texts(&|row| row.1.to_string())),
+        ("other_site", texts(&|row| row.2.map_or(String::new(), |other| sites.0[&other].name.clone()))),
         ("pages_old", counts(&|site| site.pages[0])),
         ("pages_new", counts(&|site| site.pages[1])),
         ("same", of(What::Same)),
@@ -196,17 +241,17 @@ mod tests {
         let sites = sites(of);
         let there =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
-        let moved = moved_sites(&sites, &there, &Recrawl::default());
+        let moved = moved_sites(&sites, &between(&sites, &there, &Recrawl::default()));
         // Mirrored: old and new change places.
         let mirrored =
             sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
         let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
-        let back = moved_sites(&Sites(mirrored.collect()), &back, &Recrawl::default());
-        assert_eq!(back, moved.iter().map(|(a, b)| (*b, *a)).collect());
+        let mirrored = Sites(mirrored.collect());
+        let back = moved_sites(&mirrored, &between(&mirrored, &back, &Recrawl::default()));
+        let turned: Vec<SiteMove> = back.iter().map(|one| SiteMove { from: one.to, to: one.from, ..*one }).collect();
+        assert_eq!(turned, moved);
         let name = |id: &SiteId| sites.0[id].name.clone();
-        let mut told: Vec<_> = moved.iter().map(|(a, b)| (name(a), name(b))).collect();
-        told.sort();
-        told
+        moved.iter().map(|one| (name(&one.from), name(&one.to))).collect()
     }
 
     #[test]
@@ -221,8 +266,15 @@ mod tests {
     fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
         let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
         assert_eq!(told(&of, &[("http://a", "http://b", 9, 0)]), []);
-        let moved = told(&of, &[("http://a", "http://b", 8, 2), ("http://a", "http://c", 9, 1)]);
+        let moved = told(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
         assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
+    }
+
+    #[test]
+    fn a_site_that_is_still_there_may_lose_parts_to_several_that_have_come() {
+        let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        let moved = told(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
+        assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
     }
 
     #[test]

@@ -164,7 +164,7 @@ mod tests {
     use crate::storage::table::Column;
 
     fn ids(from: u64, to: u64) -> Table {
-        Table::new([("id", Column::Id((from..to).map(|id| id * 0x9e37_79b9_7f4a_7c15).collect()))])
+        Table::new([("id", Column::Id((from..to).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
     }
 
     fn manifest(attempt: &str) -> Manifest {

@@ -18,7 +18,7 @@ use crate::overlap::filter::Verdict;
 use crate::overlap::guard::Match;
 
 /// Unchanged lines shown around a change.
-const CONTEXT: usize = 2;
+pub(super) const CONTEXT: usize = 2;
 
 /// The tables of a run, as far as they concern two pages.
 pub struct Asked {
@@ -321,7 +321,7 @@ fn numbered(hosts: &[String]) -> Vec<HostId> {
 }
 
 /// The error for a URL that is not a page of the run.
-fn unknown(run: &Run, url: &str) -> Error {
+pub(super) fn unknown(run: &Run, url: &str) -> Error {
     let rejected = || -> Result<Option<String>> {
         let table = run.table("rejected")?;
         let rows = table

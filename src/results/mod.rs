@@ -1,5 +1,6 @@
 //! A finished run, read again: its job, its tables, what its pages said; and folders of fingerprints and of their indexes.
 
+pub mod captured;
 pub mod columns;
 pub mod compared;
 pub mod explained;

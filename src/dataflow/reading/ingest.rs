@@ -268,7 +268,7 @@ impl Reader {
         let extracted = match self.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
-                self.refuse(Refused::new(page.offset, reason, detail));
+                self.refuse(Refused::new(page.offset, reason, detail).naming(&page.url));
                 return Ok(());
             }
         };

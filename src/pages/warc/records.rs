@@ -362,7 +362,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             Err((reason, detail)) => {
                 let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
                 let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
-                self.out.hand_on(Refused { means: means.map(Box::new), ..Refused::new(offset, reason, detail) })
+                let refused = Refused::new(offset, reason, detail).naming(&head.uri);
+                self.out.hand_on(Refused { means: means.map(Box::new), ..refused })
             }
         }
     }
@@ -376,7 +377,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         detail: impl Into<String>,
     ) -> Result<()> {
         let (reason, detail) = page::no_page(head).unwrap_or_else(|| (reason, detail.into()));
-        self.refuse(start, reason, detail)
+        self.out.hand_on(Refused::new(self.window.source.offset(start), reason, detail).naming(&head.uri))
     }
 
     fn refuse(&mut self, start: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {

@@ -4,6 +4,7 @@
 //! pages, and scaled linearly for fewer.
 
 mod components;
+mod diff;
 mod growth;
 mod overlap;
 mod peer;
@@ -50,6 +51,7 @@ pub fn entries() -> Vec<Entry> {
             full: 58_750_324,
             run: peer::run,
         },
+        of_pages("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
         of_pages("bench-workers", "overlap, trivial clusters and growth: two workers against one", workers::run),
         of_pages(
             "bench-components",

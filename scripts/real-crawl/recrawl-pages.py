@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Holds the pages of `webtwin diff` against the truth about two crawls.
+
+    recrawl-pages.py DIFF truth-OLD.tsv truth-NEW.tsv
+
+A truth names the URLs of a crawl with the page of a manual that each shows (`target`, `page`), why it is there (`variant`) and the
+SHA-1 of its bytes. Printed, as tab-separated values: pages by `what`, ours beside the truth; and of pages that moved, how many
+of ours were planted (precision) and how many of the planted we found (recall). A page is planted as moved if its mirror moved
+(variant `moves`) and shows the page at both hosts. Of those that were not planted, it says how many show the same page of the same
+manual all the same: a mirror that ends while another begins looks the same as one that moves.
+"""
+import csv
+import json
+import subprocess
+import sys
+from collections import Counter
+
+diff, old_file, new_file = sys.argv[1:4]
+program = sys.argv[4] if len(sys.argv) > 4 else "webtwin"
+
+
+def truth(file):
+    with open(file, newline="") as lines:
+        return {row["url"]: row for row in csv.DictReader(lines, delimiter="\t")}
+
+
+old, new = truth(old_file), truth(new_file)
+shown = subprocess.run([program, "show", f"{diff}/pages_changed", "--limit", "0", "--json"], check=True, stdout=subprocess.PIPE)
+rows = [json.loads(row) for row in shown.stdout.splitlines()]
+
+moved_to = {(row["target"], row["page"]): url for url, row in new.items() if row["variant"] == "moves" and url not in old}
+planted = {
+    (url, moved_to[row["target"], row["page"]])
+    for url, row in old.items()
+    if row["variant"] == "moves" and url not in new and (row["target"], row["page"]) in moved_to
+}
+said = {(row["url"], row["other_url"]) for row in rows if row["what"] == "moved_from"}
+both = old.keys() & new.keys()
+ours = Counter(row["what"] for row in rows)
+ours["same"] = len(both) - sum(ours[what] for what in ("bytes", "near", "changed", "rewritten"))
+same = sum(old[url]["sha1"] == new[url]["sha1"] for url in both)
+true = {
+    "same": same,
+    "other bytes": len(both) - same,
+    "gone or moved_from": len(old.keys() - new.keys()),
+    "new or moved_to": len(new.keys() - old.keys()),
+}
+mine = {
+    "same": ours["same"],
+    "other bytes": sum(ours[what] for what in ("bytes", "near", "changed", "rewritten")),
+    "gone or moved_from": ours["gone"] + ours["moved_from"],
+    "new or moved_to": ours["new"] + ours["moved_to"],
+}
+print("what\tours\ttruth")
+for what, count in true.items():
+    print(f"{what}\t{mine[what]}\t{count}")
+for what in ("bytes", "near", "changed", "rewritten", "gone", "new", "moved_from"):
+    print(f"  {what}\t{ours[what]}\t")
+page = lambda row: (row["target"], row["page"])
+others = said - planted
+alike = sum(page(old[was]) == page(new[now]) for was, now in others if was in old and now in new)
+arrived = {now: was for was, now in said}
+told = sum(now in arrived and page(old[arrived[now]]) == page(new[now]) for _, now in planted)
+print(f"moved, planted\t{len(said & planted)}\t{len(planted)}")
+print(f"moved, not planted, the same page of the same manual\t{alike}\t")
+print(f"moved, not planted, another page\t{len(others) - alike}\t")
+if said and planted:
+    print(f"precision {len(said & planted) / len(said):.3f}, or {(len(said & planted) + alike) / len(said):.3f} with those alike")
+    print(f"recall {len(said & planted) / len(planted):.3f}, or {told / len(planted):.3f} with those alike")

@@ -1,0 +1,89 @@
+//! How a page has changed between two crawls.
+
+use serde::Serialize;
+
+use super::diff::Piece;
+use super::{difference, printable};
+
+/// A page in two crawls, the older one first.
+#[derive(Debug, Serialize)]
+pub struct Captures<'t> {
+    /// Canonical URL of the page.
+    pub url: String,
+    /// The page in each crawl.
+    pub captures: [Capture; 2],
+    /// Whether its bytes are the same.
+    pub same_bytes: bool,
+    /// Whether its text is the same.
+    pub same_text: bool,
+    /// Bits in which the simhashes differ, if both have one of the same recipe.
+    pub bits: Option<u32>,
+    /// Distinct chunks that both texts have.
+    pub shared_chunks: u32,
+    /// The difference of the texts, line by line.
+    pub diff: Vec<Piece<'t>>,
+}
+
+/// A page in one crawl.
+#[derive(Debug, Clone, Serialize)]
+pub struct Capture {
+    /// When it was fetched, in ISO 8601.
+    pub fetched: String,
+    /// Length of its visible text, in bytes.
+    pub text_bytes: u64,
+    /// Distinct chunks of it.
+    pub chunks: u32,
+    /// File with its record.
+    pub source: String,
+    /// Place of the record there.
+    pub offset: u64,
+}
+
+/// Returns the change for people: at most `limit` lines of difference.
+pub fn tell(said: &Captures<'_>, limit: usize) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| printable(&mut out, text);
+    line(&said.url);
+    for (mark, capture) in ["OLD -", "NEW +"].into_iter().zip(&said.captures) {
+        let Capture { fetched, text_bytes, source, offset, .. } = capture;
+        line(&format!("{mark}  {fetched}: {text_bytes} bytes of text; {source} at offset {offset}"));
+    }
+    line(match (said.same_bytes, said.same_text) {
+        (true, _) => "SAME: equal bytes",
+        (_, true) => "SAME TEXT, other bytes",
+        _ => "CHANGED:",
+    });
+    let of = said.captures[0].chunks.max(said.captures[1].chunks);
+    line(&format!("  {} chunks shared of {of}", said.shared_chunks));
+    line(&said.bits.map_or("  no two simhashes".into(), |bits| format!("  {bits} bits between the simhashes")));
+    if !said.same_text {
+        line("DIFFERENCE:");
+        difference(&said.diff, limit, line);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::diff::pieces;
+
+    #[test]
+    fn a_change_is_told_line_by_line_and_what_is_the_same_is_not_repeated() {
+        let capture = Capture { fetched: "then".into(), text_bytes: 3, chunks: 2, source: "f".into(), offset: 7 };
+        let mut said = Captures {
+            url: "http://a/".into(),
+            captures: [capture.clone(), capture],
+            same_bytes: false,
+            same_text: false,
+            bits: Some(4),
+            shared_chunks: 1,
+            diff: pieces("a\nb\u{1b}", "a\nc", 2),
+        };
+        let text = tell(&said, 2);
+        assert!(text.contains("CHANGED:\n  1 chunks shared of 2\n  4 bits"), "{text}");
+        assert!(text.ends_with("  a\n- b\u{fffd}\n  ... and 1 more (--limit)\n"), "{text}");
+        said.same_text = true;
+        assert!(tell(&said, 2).ends_with("4 bits between the simhashes\n"));
+    }
+}

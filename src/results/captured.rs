@@ -1,0 +1,82 @@
+//! A page as two finished results have it, its text read again from the input of each.
+
+use std::collections::HashSet;
+
+use super::Run;
+use super::compared::canonical;
+use super::explained::{CONTEXT, unknown};
+use super::pages::Pages;
+use crate::chunks::Recipe;
+use crate::error::Result;
+use crate::explain::captures::{Capture, Captures};
+use crate::explain::diff::pieces;
+use crate::ids::doc_id;
+
+/// A page of two results.
+pub struct Captured {
+    url: String,
+    captures: [Capture; 2],
+    bodies: [u64; 2],
+    exact: [u64; 2],
+    simhashes: [Option<u64>; 2],
+    shared_chunks: u32,
+    texts: [String; 2],
+}
+
+impl Captured {
+    /// Reads what both results say of a URL, and its texts. Both are cut into chunks as the new result does.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Input`] for a URL that is not a page of both; those of [`Pages::read`].
+    ///
+    /// # Cost
+    /// The tables `pages` of both results in memory, one after the other.
+    pub fn read(old: &Run, new: &Run, url: &str) -> Result<Captured> {
+        let url = canonical("of a page", url)?.as_str().to_string();
+        let chunks = new.job()?.chunks;
+        let recipes = [old, new].map(|run| run.manifest.recipes.get("simhash"));
+        let mut captures = Vec::with_capacity(2);
+        let (mut bodies, mut exact, mut simhashes) = ([0; 2], [0; 2], [None; 2]);
+        let mut texts = [String::new(), String::new()];
+        let mut fprints: [Vec<u64>; 2] = Default::default();
+        for (side, run) in [old, new].into_iter().enumerate() {
+            let pages = Pages::of(run)?;
+            let row = pages.row(doc_id(&url))?.ok_or_else(|| unknown(run, &url))?;
+            pages.read(&[row], &run.job()?.input, &mut |_, _, text| {
+                text.clone_into(&mut texts[side]);
+                Recipe::new(&chunks).fingerprint(text, &mut fprints[side]);
+                Ok(())
+            })?;
+            let one = pages.0.pick(&[row]);
+            (bodies[side], exact[side]) = (one.u64("body")?[0], one.u64("exact")?[0]);
+            simhashes[side] = one.u64_where("simhash", "has_simhash")?[0].filter(|_| recipes[0] == recipes[1]);
+            let time = one.columns.iter().find(|column| column.0 == "fetch_time").map(|column| column.1.json(0));
+            captures.push(Capture {
+                fetched: time.and_then(|time| time.as_str().map(String::from)).unwrap_or_default(),
+                text_bytes: one.u64("text_bytes")?[0],
+                chunks: fprints[side].len() as u32,
+                source: one.text("source")?[0].clone(),
+                offset: one.u64("offset")?[0],
+            });
+        }
+        let of_old: HashSet<u64> = fprints[0].iter().copied().collect();
+        let shared_chunks = fprints[1].iter().filter(|fprint| of_old.contains(fprint)).count() as u32;
+        let captures = captures.try_into().expect("two results have been read");
+        Ok(Captured { url, captures, bodies, exact, simhashes, shared_chunks, texts })
+    }
+
+    /// What has changed.
+    pub fn captures(&self) -> Captures<'_> {
+        let bits = self.simhashes[0].zip(self.simhashes[1]).map(|(old, new)| (old ^ new).count_ones());
+        let same_bytes = self.bodies[0] == self.bodies[1];
+        Captures {
+            url: self.url.clone(),
+            captures: self.captures.clone(),
+            same_bytes,
+            same_text: same_bytes || self.exact[0] != 0 && self.exact[0] == self.exact[1],
+            bits,
+            shared_chunks: self.shared_chunks,
+            diff: pieces(&self.texts[0], &self.texts[1], CONTEXT),
+        }
+    }
+}
