@@ -66,9 +66,9 @@ fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
     let step = u64::MAX / all;
     for from in (0..all).step_by(ROWS as usize) {
         let numbers: Vec<u64> = (from..all.min(from + ROWS)).filter(|n| n % 10 != not_here).collect();
-        let changed = |n: u64| is_new && splitmix64(n) % 3 == 0;
+        let changed = |n: u64| is_new && splitmix64(n).is_multiple_of(3);
         // What came shows the text of what went, one time of three.
-        let shown = |n: u64| if n % 10 == 5 && splitmix64(n) % 3 == 0 { n - 5 } else { n };
+        let shown = |n: u64| if n % 10 == 5 && splitmix64(n).is_multiple_of(3) { n - 5 } else { n };
         let text = |n: u64| splitmix64(shown(n) ^ if changed(n) { 1 << 60 } else { 0 });
         let url =
             |n: u64| format!("http://www.site{}.example/some/folder/page-{}.html", splitmix64(n) % (all / SITE + 1), n);
