@@ -30,6 +30,8 @@ pub use webtwin_results::archive;
 // A corpus of texts, the same without its duplicates.
 pub use webtwin_dedup::dedup;
 
+// Collections over many crawls, mirrors that lag, and what to visit again.
+pub use webtwin_history::history;
 // Two crawls compared.
 pub use webtwin_recrawl::recrawl;
 

@@ -43,6 +43,9 @@ mod hamming;
 // The Hamming distance problem by itself: plans, indexes, online queries.
 mod hamming_cli;
 
+// What becomes of mirrors from crawl to crawl, how far they are behind, and what to visit again.
+mod history;
+
 // Which of several copies stays, by rules of one's own.
 mod keep;
 

@@ -404,6 +404,9 @@ fn pages_of_all_sorts() -> Vec<u8> {
         page("refresh", "", b"<meta http-equiv=refresh content='0; url=/there'><p>gone there"),
         page("long", "", "<p>a word and another word, again and again</p>".repeat(400).as_bytes()),
         page("empty", "", b""),
+        gzip(&Record::with("missing", http_with("HTTP/1.1 404 Not Found", "", b"no such page")).bytes()),
+        gzip(&Record::with("moved", http_with("HTTP/1.1 301 Moved", "Location: /rich\r\n", b"")).bytes()),
+        gzip(&Record::with("image", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")).bytes()),
         segment(3),
         segment(4),
         b"no record at all".to_vec(),
@@ -422,7 +425,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-1", &["15/151f3b92d1358e699b406a8211245ae6.run".to_string()][..]),
+        ("reading-2", &["fe/fe3d1f9c911c4a88967d79791a5dee04.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }

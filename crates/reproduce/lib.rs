@@ -4,6 +4,7 @@ use webtwin_base::{build, error, huge, ids, job};
 use webtwin_dataflow::dataflow;
 use webtwin_dedup::dedup;
 use webtwin_engine::engine;
+use webtwin_history::history;
 use webtwin_pages::{pages, synth};
 use webtwin_recrawl::recrawl;
 use webtwin_results::{evaluate, results};

@@ -1,31 +1,44 @@
 //! `webtwin diff OLD NEW`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::error::{Error, Result};
-use crate::recrawl::{RANGE_ROWS, Settings, Summary, diff};
+use crate::history::compare::compare;
+use crate::history::saved::{self, Saved};
+use crate::recrawl::overlap::{self, Overlap};
+use crate::recrawl::same_settings::comparable;
+use crate::recrawl::writer::Writer;
+use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
+use crate::results::Run;
 use crate::storage::location::Location;
 
 const EXAMPLES: &str = "\
 Examples:
   webtwin diff may/ june/ --output may-june/
   webtwin show may-june/pages_changed --columns what,url,other_url
+  webtwin show may-june/mirrors_changed --columns what,prefix,size_old,size_new,lag_crawls,lag_days
   webtwin show may-june/hosts_changed --sort -gone --columns what,site,other_site,gone,new
+  webtwin diff june/ july/ --history may-june/ --output june-july/
+  webtwin diff may/ june/ july/ --output june-july/ --budget 5000
   webtwin diff s3://bucket/may s3://bucket/june --output s3://bucket/may-june --texts
   webtwin explain june/ http://a.example/page --against may/";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Result of the older crawl: path or URL
-    #[arg(value_name = "OLD")]
-    old: String,
-    /// Result of the newer crawl
-    #[arg(value_name = "NEW")]
-    new: String,
+    /// Results of crawls, oldest first: paths or URLs. The last two are compared; those before them are history
+    #[arg(value_name = "RESULT", required = true, num_args = 2..)]
+    results: Vec<String>,
+    /// The comparison whose newer result is the older one of this: what it knew of crawls before is taken up
+    #[arg(long, value_name = "URL")]
+    history: Option<String>,
+    /// Pages that may be fetched to probe mirrors on the avoid list [default: recrawl.budget]
+    #[arg(long, value_name = "PAGES")]
+    budget: Option<u64>,
     /// Folder for the comparison: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
@@ -47,7 +60,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    fn settings(self) -> Result<Settings> {
+    fn settings(&self) -> Result<Settings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
             let what =
                 "the other settings are those of the two results; diff has those of recrawl, as recrawl.KEY=VALUE";
@@ -55,14 +68,16 @@ impl Args {
         }
         let mut recrawl = crate::job::resolve("--set", "", &self.sets)?.recrawl;
         recrawl.texts |= self.texts;
+        recrawl.budget = self.budget.unwrap_or(recrawl.budget);
+        let [.., old, new] = &self.results[..] else { unreachable!("two are required") };
         Ok(Settings {
-            old: self.old,
-            new: self.new,
-            output: self.output,
+            old: old.clone(),
+            new: new.clone(),
+            output: self.output.clone(),
             recrawl,
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
-            spill: self.spill.unwrap_or_else(std::env::temp_dir),
+            spill: self.spill.clone().unwrap_or_else(std::env::temp_dir),
             range_rows: RANGE_ROWS,
         })
     }
@@ -72,9 +87,58 @@ pub(super) fn run(args: Args) -> Result<()> {
     let settings = args.settings()?;
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
-    let summary = diff(&settings, |_, _, _| Ok(())).map_err(|error| work.explain(error))?;
+    let summary = diff(&settings, |of, writer, summary| collections(&args, of, writer, summary))
+        .map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Adds what became of collections, if results of equal settings are compared: under other settings they are others.
+fn collections(args: &Args, of: &Comparison, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
+    if !of.comparable.settings {
+        return Ok(());
+    }
+    let earlier = &args.results[..args.results.len() - 2];
+    let earlier: Vec<Run> = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
+    for run in &earlier {
+        comparable(run, &of.new, false)?;
+    }
+    let recipes = &of.new.manifest.recipes;
+    let mut saved = None;
+    if let Some(url) = &args.history {
+        let (name, checksum, history) = history_of(url, recipes)?;
+        summary.beside.insert("history".into(), serde_json::json!({ "url": url, "xxh3": checksum }));
+        saved = Some((name, history));
+    }
+    let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
+    summary.beside.insert("earlier".into(), serde_json::json!(attempts));
+    let found = compare(&earlier, &of.old, &of.new, saved, &of.recrawl, of.workers)?;
+    for (name, table) in found.tables {
+        writer.add(name, table)?;
+    }
+    for (path, bytes) in found.files {
+        writer.file(&path, bytes)?;
+    }
+    let [old, new, both] = found.collections;
+    let collections = Overlap { old, new, both };
+    writer.add("crawl_overlap", overlap::table("old", "new", &[("collection", collections)]))?;
+    summary.overlap.insert("collection", collections);
+    summary.more.extend(found.summary);
+    Ok(())
+}
+
+/// What a comparison saved, with its name and checksum.
+fn history_of(url: &str, recipes: &BTreeMap<String, String>) -> Result<(String, String, Saved)> {
+    let comparison = Run::open(url)?;
+    let name = comparison.folder.join(saved::NAME)?.name().to_string();
+    let file = comparison.manifest.files.iter().find(|file| file.path == saved::NAME);
+    let file = file.ok_or_else(|| {
+        let what = "has no history: it is no comparison, or one across settings; name the results themselves";
+        Error::Usage(format!("--history {url}: {what}"))
+    })?;
+    let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
+    let saved = Saved::decode(&name, &bytes, recipes)?;
+    Ok((name, file.xxh3.clone(), saved))
 }
 
 /// Reports the totals on stderr.
@@ -89,6 +153,8 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         ("gone", list(&mut summary.gone.iter().map(|(why, n)| (why.clone(), *n)))),
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
         ("avoid list", list(&mut summary.avoid_changed.iter().map(|(what, n)| (what.to_string(), *n)))),
+        ("collections", list(&mut counts_of(summary, "mirrors"))),
+        ("mirrors by crawls behind", list(&mut counts_of(summary, "crawls_behind"))),
     ] {
         if !counts.is_empty() {
             tell(format_args!("{what}: {counts}"));
@@ -96,4 +162,10 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     }
     tell(format_args!("compared in {seconds:.1} s: {}", settings.output));
     tell(format_args!("next: webtwin show {} pages_changed --columns what,url,other_url", settings.output));
+}
+
+/// Counts by name from a part of the summary that another step has added.
+fn counts_of(summary: &Summary, name: &str) -> impl Iterator<Item = (String, u64)> {
+    let counts = summary.more.get(name).and_then(|counts| counts.as_object()).cloned().unwrap_or_default();
+    counts.into_iter().map(|(what, n)| (what, n.as_u64().unwrap_or(0)))
 }

@@ -319,10 +319,28 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         ("recrawl.near", job.recrawl.near),
         ("recrawl.rewritten", job.recrawl.rewritten),
         ("recrawl.site_moved", job.recrawl.site_moved),
+        ("recrawl.changed_share", job.recrawl.changed_share),
+        ("recrawl.drift", job.recrawl.drift),
     ] {
         if !(0.0..=1.0).contains(&part) {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
+    }
+    for (name, part) in
+        [("recrawl.confidence", job.recrawl.confidence), ("recrawl.probe_share", job.recrawl.probe_share)]
+    {
+        if !(part > 0.0 && part < 1.0) {
+            return refuse(name, part.to_string(), "above 0 and below 1");
+        }
+    }
+    if !(1..=16).contains(&job.recrawl.patience) {
+        return refuse("recrawl.patience", job.recrawl.patience.to_string(), "1 to 16");
+    }
+    if job.recrawl.versions < 2 {
+        return refuse("recrawl.versions", job.recrawl.versions.to_string(), "at least 2");
+    }
+    if !(job.recrawl.prior_intervals >= 0.0 && job.recrawl.prior_intervals.is_finite()) {
+        return refuse("recrawl.prior_intervals", job.recrawl.prior_intervals.to_string(), "at least 0");
     }
     if job.recrawl.near_bits > job.recrawl.rewritten_bits || job.recrawl.rewritten_bits > 64 {
         let (near, rewritten) = (job.recrawl.near_bits, job.recrawl.rewritten_bits);
@@ -420,6 +438,12 @@ mod tests {
             ("[recrawl]\nnear = 2", "between 0 and 1"),
             ("[recrawl]\nnear_bits = 20", "20 (recrawl.near_bits) to 64"),
             ("[recrawl]\nrewritten = 0.95", "at most recrawl.near"),
+            ("[recrawl]\ndrift = 2", "between 0 and 1"),
+            ("[recrawl]\nconfidence = 1.0", "above 0 and below 1"),
+            ("[recrawl]\nprobe_share = 0.0", "above 0 and below 1"),
+            ("[recrawl]\npatience = 0", "1 to 16"),
+            ("[recrawl]\nversions = 1", "at least 2"),
+            ("[recrawl]\nprior_intervals = -1.0", "at least 0"),
             ("kind = [", "line 1, column 9: no TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
             ("[overlap]\nguard = \"nono\"", "j.toml: overlap.guard is \"nono\", but must be one of `none`"),

@@ -82,6 +82,22 @@ pub struct Recrawl {
     pub all_pages: bool,
     /// Whether results of different settings are compared all the same, by their pages only.
     pub across_settings: bool,
+    /// Crawls in a row that must have nothing of a collection for it to have died; until then it is missing.
+    pub patience: u32,
+    /// Crawls whose pages a history keeps, the newest included: those that a mirror can be told to lag behind.
+    pub versions: u32,
+    /// Share of a collection's pages that must have another text for the collection to have changed, 0 to 1.
+    pub changed_share: f64,
+    /// Mean resemblance to the pages that are kept below which a mirror has drifted, 0 to 1.
+    pub drift: f64,
+    /// Confidence in the answer of the pages probed of a collection, above 0 and below 1.
+    pub confidence: f64,
+    /// Share of a collection's pages that must have changed to be noticed with that confidence, above 0 and below 1.
+    pub probe_share: f64,
+    /// Intervals between crawls that the pooled hazard counts for against a mirror's own.
+    pub prior_intervals: f64,
+    /// Pages that may be fetched to probe collections on the avoid list.
+    pub budget: u64,
 }
 
 impl Default for Recrawl {
@@ -101,6 +117,14 @@ impl Default for Recrawl {
             avoided: false,
             all_pages: false,
             across_settings: false,
+            patience: 2,
+            versions: 4,
+            changed_share: 0.1,
+            drift: 0.5,
+            confidence: 0.95,
+            probe_share: 0.1,
+            prior_intervals: 4.0,
+            budget: 1000,
         }
     }
 }

@@ -26,7 +26,7 @@ mod gather;
 mod merge;
 mod moved;
 mod moves;
-mod overlap;
+pub mod overlap;
 pub mod pages;
 mod refused;
 pub mod same_settings;
@@ -190,6 +190,7 @@ impl Comparison {
             "old": files(&self.old),
             "new": files(&self.new),
             "recrawl": &self.recrawl,
+            "beside": &summary.beside,
         });
         let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
         let of = |url: &str, run: &Run| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
@@ -198,6 +199,7 @@ impl Comparison {
             "old": of(&settings.old, &self.old),
             "new": of(&settings.new, &self.new),
             "recrawl": &self.recrawl,
+            "beside": &summary.beside,
         });
         let seconds = (self.began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let manifest = Manifest {

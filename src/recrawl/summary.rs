@@ -38,6 +38,9 @@ pub struct Summary {
     /// What other steps found, by their names.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
+    /// What the answer depends on beside the two results, by its name, for the manifest.
+    #[serde(skip)]
+    pub beside: BTreeMap<String, Value>,
 }
 
 /// Lines of an export.
@@ -74,6 +77,7 @@ impl Summary {
             exports: exports.into_iter().map(|(name, [added, removed])| (name, Lines { added, removed })).collect(),
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),
+            beside: BTreeMap::new(),
         }
     }
 }

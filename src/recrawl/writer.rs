@@ -83,9 +83,9 @@ impl Writer {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn file(&mut self, path: &str, text: &str) -> Result<()> {
-        self.attempt.put(path, text.as_bytes())?;
-        self.files.push(FileEntry::of(path, None, text.as_bytes()));
+    pub fn file(&mut self, path: &str, content: impl AsRef<[u8]>) -> Result<()> {
+        self.attempt.put(path, content.as_ref())?;
+        self.files.push(FileEntry::of(path, None, content.as_ref()));
         Ok(())
     }
 

@@ -6,8 +6,10 @@
 mod components;
 mod diff;
 mod growth;
+mod history;
 mod overlap;
 mod peer;
+mod revisit;
 mod workers;
 
 use super::measure::processor_seconds;
@@ -64,6 +66,22 @@ pub fn entries() -> Vec<Entry> {
             growth::run,
         ),
         of_pages("bench-tolerant-growth", "the same with growth under the tolerant condition", growth::tolerant),
+        Entry {
+            name: "bench-history",
+            about: "one more crawl on the history of 20 crawls of collections: 2 s, 1 GiB",
+            unit: "collections",
+            scale: 10_000,
+            full: 100_000,
+            run: history::run,
+        },
+        Entry {
+            name: "bench-revisit",
+            about: "share of wrong skips that visits by hazard catch over 50 crawls, against uniform and proportional ones",
+            unit: "mirrors",
+            scale: 5_000,
+            full: 50_000,
+            run: revisit::run,
+        },
     ]
 }
 

@@ -1,0 +1,427 @@
+//! Results of crawls, added to a history one after the other: what became of each collection, and what the history remembers of it.
+
+use std::collections::BTreeMap;
+
+use super::crawls::History;
+use super::fates::{Fate, Seen, fate};
+use super::lag::{Past, lags};
+use super::lives::{Fact, Version};
+use super::rates::Visits;
+use super::read::{self, MILLION};
+use super::revisit::{Kind, Policy, draw, probes};
+use super::saved::Saved;
+use super::worthwhile::policy;
+use super::{Collection, Crawl, Member, visits};
+use crate::error::{Error, Result};
+use crate::ids::DocId;
+use crate::job::Recrawl;
+use crate::results::Run;
+
+/// Intervals that are kept apart for the rates of a host or collection.
+const INTERVALS: usize = 16;
+
+/// What became of a collection with a crawl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// In a word.
+    pub fate: Fate,
+    /// Its version before; `None` if it was born.
+    pub old: Option<Version>,
+    /// Its version now; `None` if the crawl has nothing of it.
+    pub new: Option<Version>,
+    /// What the word follows from.
+    pub seen: Seen,
+    /// Pages that both have; of a move its texts or places.
+    pub shared: u32,
+    /// Of the pages that both have, those with equal text; of a move the texts that both have.
+    pub same_text: u32,
+    /// Pages that both have with another text.
+    pub changed: u32,
+    /// The first version of its line.
+    pub line: Version,
+}
+
+/// A history of results, and the notes beside it.
+pub struct Chronicle {
+    history: History,
+    /// The line of each collection, of the crawls whose pages are kept.
+    lines: BTreeMap<u32, Vec<Version>>,
+    /// The attempts that made the results.
+    results: BTreeMap<u32, String>,
+    hosts: BTreeMap<String, Vec<(u32, Visits)>>,
+    ended: BTreeMap<(u32, Kind), (u32, u32)>,
+    settings: Recrawl,
+}
+
+impl Chronicle {
+    /// One without crawls.
+    pub fn new(settings: &Recrawl) -> Chronicle {
+        Chronicle {
+            history: History::new(settings.patience as u8),
+            lines: BTreeMap::new(),
+            results: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            settings: settings.clone(),
+        }
+    }
+
+    /// Takes up what a comparison saved, `name` in messages, as it was when `result` was the newest crawl: later ones are retracted.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it does not have that result, or was made with another `recrawl.patience`.
+    pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
+        if u32::from(saved.patience) != settings.patience {
+            let (of, is) = (saved.patience, settings.patience);
+            return Err(Error::Usage(format!("{name}: made with recrawl.patience = {of}, not {is}; set it to {of}")));
+        }
+        let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
+        let newest = newest.ok_or_else(|| {
+            Error::Usage(format!(
+                "{name}: knows no crawl with the attempt {result}; is it the history of the older result?"
+            ))
+        })?;
+        saved.results.retain(|&crawl, _| crawl <= newest);
+        saved.crawls.retain(|&crawl, _| crawl <= newest);
+        saved.pairs.retain(|&(_, later), _| later <= newest);
+        saved.ended.retain(|&(crawl, _), _| crawl <= newest);
+        for visits in saved.hosts.values_mut() {
+            visits.retain(|&(crawl, _)| crawl <= newest);
+        }
+        saved.hosts.retain(|_, visits| !visits.is_empty());
+        let (history, facts) = History::of(saved.patience, saved.crawls, saved.pairs);
+        let (results, hosts, ended) = (saved.results, saved.hosts, saved.ended);
+        let mut chronicle =
+            Chronicle { history, lines: BTreeMap::new(), results, hosts, ended, settings: settings.clone() };
+        chronicle.note_lines(facts.iter().map(|change| &change.0));
+        Ok(chronicle)
+    }
+
+    /// What the next comparison has to know.
+    pub fn save(mut self) -> Saved {
+        // One more than the next comparison needs, so that this one can be made again.
+        let kept = self.settings.versions.max(self.settings.patience) as usize + 1;
+        self.history.forget_all_but(kept);
+        Saved {
+            patience: self.settings.patience as u8,
+            results: self.results,
+            crawls: self.history.crawls().clone(),
+            pairs: self.history.pairs().clone(),
+            hosts: self.hosts,
+            ended: self.ended,
+        }
+    }
+
+    /// Whether a result is in it.
+    pub fn has(&self, attempt: &str) -> bool {
+        self.results.values().any(|one| one == attempt)
+    }
+
+    /// The crawls, by number.
+    pub fn crawls(&self) -> &BTreeMap<u32, Crawl> {
+        self.history.crawls()
+    }
+
+    /// A collection of a crawl.
+    pub fn collection(&self, version: Version) -> &Collection {
+        &self.crawls()[&version.crawl].collections[version.collection as usize]
+    }
+
+    /// The line of a version of a crawl whose pages are kept.
+    pub fn line(&self, version: Version) -> Version {
+        self.lines[&version.crawl][version.collection as usize]
+    }
+
+    /// Visits to hosts.
+    pub fn hosts(&self) -> &BTreeMap<String, Vec<(u32, Visits)>> {
+        &self.hosts
+    }
+
+    /// Intervals and ends of mirrors that are no more, by kind.
+    pub fn ended(&self) -> BTreeMap<Kind, (u32, u32)> {
+        let mut all: BTreeMap<Kind, (u32, u32)> = BTreeMap::new();
+        for (&(_, kind), &(intervals, ends)) in &self.ended {
+            let sum = all.entry(kind).or_default();
+            (sum.0, sum.1) = (sum.0 + intervals, sum.1 + ends);
+        }
+        all
+    }
+
+    /// Adds a result; `before` is the one before it, if that can still be read, for what changed on the pages of hosts.
+    ///
+    /// Returns what became of each collection, what asks for attention first; of the first crawl all collections are born.
+    ///
+    /// # Errors
+    /// Those of the tables.
+    pub fn add(&mut self, run: &Run, before: Option<&Run>, workers: usize) -> Result<Vec<Told>> {
+        let mut crawl = read::crawl(run)?;
+        let last = self.crawls().last_key_value().map(|(number, _)| *number);
+        if let (true, Some(last)) = (self.settings.avoided, last) {
+            carry_over(&self.crawls()[&last], &mut crawl, run)?;
+            if let Some(before) = before {
+                note_probes(&self.crawls()[&last], &mut crawl, before, &policy(&self.settings))?;
+            }
+        }
+        // Crawls without times, or in another order than theirs, are no visits.
+        let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
+        let number = self.history.next();
+        self.results.insert(number, run.manifest.attempt.clone());
+        let changes = self.history.append(crawl)?;
+        let facts: Vec<Fact> = changes.into_iter().filter(|change| change.1 > 0).map(|change| change.0).collect();
+        self.note_lines(facts.iter());
+        self.note_lags(number);
+        let standing = self.standing(&facts, run)?;
+        let mut told: Vec<Told> = facts.iter().filter_map(|&fact| self.told(fact, number, &standing)).collect();
+        told.sort_unstable_by_key(|told| (told.fate, told.new, told.old));
+        self.remember(&told, number, interval);
+        if let Some(before) = before.filter(|_| interval > 0) {
+            for (host, seen) in visits::of_hosts(before, run, interval, workers)? {
+                visits::add(self.hosts.entry(host).or_default(), number, seen, INTERVALS);
+            }
+        }
+        Ok(told)
+    }
+
+    /// Notes the lines of all versions of the crawls whose pages are known.
+    fn note_lines<'a>(&mut self, facts: impl Iterator<Item = &'a Fact>) {
+        for fact in facts {
+            let &Fact::Line { of, line } = fact else { continue };
+            let count = self.history.crawls()[&of.crawl].collections.len();
+            // Of one that is forgotten nobody asks.
+            if count == 0 {
+                continue;
+            }
+            self.lines.entry(of.crawl).or_insert_with(|| vec![of; count])[of.collection as usize] = line;
+        }
+    }
+
+    /// Notes for each collection of the newest crawl whether it leads, and how far it is behind.
+    fn note_lags(&mut self, number: u32) {
+        let none = Vec::new();
+        let past = |(number, crawl)| Past { crawl, lines: self.lines.get(number).unwrap_or(&none) };
+        let kept = self.settings.versions as usize;
+        let newest: Vec<Past<'_>> = self.history.crawls().iter().rev().take(kept).map(past).collect();
+        let (lags, leads) = lags(newest[0], &newest[1..]);
+        let crawl = self.history.notes(number);
+        for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
+            (collection.lag, collection.leads) = (lag, leads);
+        }
+    }
+
+    /// Pages that the crawl has of each collection that is missing.
+    fn standing(&self, facts: &[Fact], run: &Run) -> Result<BTreeMap<Version, u32>> {
+        let mut wanted: Vec<(DocId, Version)> = Vec::new();
+        for fact in facts {
+            if let &Fact::Missing { old, .. } = fact {
+                let pages = self.crawls()[&old.crawl].members_of(old.collection);
+                wanted.extend(pages.iter().map(|page| (page.doc_id, old)));
+            }
+        }
+        wanted.sort_unstable();
+        let mut standing: BTreeMap<Version, u32> = BTreeMap::new();
+        if wanted.is_empty() {
+            return Ok(standing);
+        }
+        read::each_part(run, "pages", &["doc_id"], |part| {
+            for doc_id in part.u64("doc_id")? {
+                let start = wanted.partition_point(|row| row.0 < *doc_id);
+                for (_, old) in wanted[start..].iter().take_while(|row| row.0 == *doc_id) {
+                    *standing.entry(*old).or_default() += 1;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(standing)
+    }
+
+    fn told(&self, fact: Fact, number: u32, standing: &BTreeMap<Version, u32>) -> Option<Told> {
+        let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
+        let seen = |old: Option<Version>, new: Option<Version>| {
+            let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
+            Seen {
+                sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
+                standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
+                drifted: old_one.zip(new_one).is_some_and(|(old, new)| has_drifted(old, new, self.settings.drift)),
+                behind: (old_one.and_then(behind), new_one.and_then(behind)),
+            }
+        };
+        let (fate, old, new, seen) = fate(fact, number, seen)?;
+        let shared = match fact {
+            Fact::Lives { shared, .. } | Fact::Split { shared, .. } | Fact::Joined { shared, .. } => shared,
+            _ => seen.standing,
+        };
+        let pages = |version: Version| self.crawls()[&version.crawl].members_of(version.collection);
+        let (same_text, changed) = match (old, new) {
+            (Some(old), Some(new)) if fate == Fate::Moved => (equal_texts(pages(old), pages(new)), 0),
+            (Some(old), Some(new)) => compared(pages(old), pages(new)),
+            _ => (0, 0),
+        };
+        let line = self.line(match fact {
+            Fact::Joined { old, .. } => old,
+            _ => new.or(old).expect("a fact of a crawl has a version"),
+        });
+        Some(Told { fate, old, new, seen, shared, same_text, changed, line })
+    }
+
+    /// Hands what is remembered of each collection on to its version now, and of those that ended to the pool of their kind.
+    fn remember(&mut self, told: &[Told], number: u32, interval: i64) {
+        let crawls: Vec<u32> = self.crawls().keys().copied().collect();
+        let place = |crawl: u32| crawls.binary_search(&crawl).expect("it is a crawl of the history");
+        for told in told {
+            let Some(old) = told.old else { continue };
+            let before = self.collection(old).clone();
+            let apart = (place(number) - place(old.crawl)) as u32;
+            let first_missed = (crawls[place(old.crawl) + 1], before.kind);
+            let is_mirror = before.resemblance.is_some();
+            match told.new {
+                // Another collection goes on there, or none.
+                None | Some(_) if told.new.is_none() || told.fate == Fate::Joined => {
+                    if is_mirror && apart == 1 {
+                        let sum = self.ended.entry(first_missed).or_default();
+                        (sum.0, sum.1) = (sum.0 + before.seen.0 + 1, sum.1 + before.seen.1 + 1);
+                    }
+                }
+                Some(new) if told.fate != Fate::Split => {
+                    if is_mirror && apart > 1 {
+                        // It is back, and speaks for itself again.
+                        let sum = self.ended.entry(first_missed).or_default();
+                        (sum.0, sum.1) = (sum.0 - before.seen.0 - 1, sum.1 - before.seen.1 - 1);
+                    }
+                    let ended = u32::from(apart > 1 || told.fate.is_end());
+                    let changed_share = self.settings.changed_share;
+                    let one = &mut self.history.notes(number).collections[new.collection as usize];
+                    one.seen = (before.seen.0 + apart, before.seen.1 + ended);
+                    one.visits = before.visits;
+                    let pages = told.same_text + told.changed;
+                    if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
+                        let changed = f64::from(told.changed) > changed_share * f64::from(pages);
+                        let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
+                        visits::add(&mut one.visits, number, visit, INTERVALS);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a collection has gone its own way: less than `least` of its texts are, or were in a crawl kept, those of the one that
+/// leads, and before it was more. Of one that never had them, as it writes its name on each page, the resemblance to the pages kept
+/// says it in the same way.
+fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
+    let copied = |of: &Collection| of.lag.map_or(0.0, |lag| f64::from(lag.shared) / f64::from(lag.texts)) >= least;
+    let alike = |of: &Collection| of.resemblance.is_none_or(|parts| f64::from(parts) >= least * MILLION as f64);
+    match (copied(old), copied(new)) {
+        (_, true) => false,
+        (true, false) => true,
+        (false, false) => alike(old) && !alike(new),
+    }
+}
+
+/// Of the pages that both have, those with equal and with other text; both ascend by page.
+fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
+    let (mut same, mut changed) = (0, 0);
+    for page in new {
+        if let Ok(at) = old.binary_search_by_key(&page.doc_id, |page| page.doc_id) {
+            *(if old[at].text == page.text { &mut same } else { &mut changed }) += 1;
+        }
+    }
+    (same, changed)
+}
+
+/// Distinct texts that both have.
+fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
+    let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<std::collections::BTreeSet<u64>>();
+    texts(old).intersection(&texts(new)).count() as u32
+}
+
+/// Draws the pages that show what became of each collection that was not fetched for the first time, and notes their URLs, which only
+/// the result before this one has.
+fn note_probes(last: &Crawl, crawl: &mut Crawl, before: &Run, policy: &Policy) -> Result<()> {
+    let mut drawn: BTreeMap<DocId, usize> = BTreeMap::new();
+    for at in (0..crawl.collections.len()).filter(|&at| crawl.collections[at].unseen == 1) {
+        let pages: Vec<DocId> = crawl.members_of(at as u32).iter().map(|page| page.doc_id).collect();
+        let count = probes(policy, pages.len() as u32);
+        drawn.extend(draw(&pages, count, last.time as u64).into_iter().map(|page| (page, at)));
+    }
+    read::each_part(before, "pages", &["doc_id", "url"], |part| {
+        for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
+            if let Some(&at) = drawn.get(doc_id) {
+                crawl.collections[at].probes.push(url.clone());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Carries collections over that the crawl did not fetch because their pages were on the avoid list: they are as they were last seen.
+/// The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the texts they have now.
+fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
+    let mut text_now: BTreeMap<DocId, Option<u64>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
+    read::each_part(run, "pages", &["doc_id", "exact"], |part| {
+        for (doc_id, text) in part.u64("doc_id")?.iter().zip(part.u64("exact")?) {
+            if let Some(now) = text_now.get_mut(doc_id) {
+                *now = Some(*text);
+            }
+        }
+        Ok(())
+    })?;
+    let in_collections: std::collections::BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
+    let pages = |at: u32| last.members_of(at);
+    // Skipped: most of it could be, and nothing of it was fetched.
+    let is_skipped = |at: u32| {
+        2 * last.collections[at as usize].skipped > last.collections[at as usize].size
+            && pages(at).iter().all(|page| text_now[&page.doc_id].is_none())
+    };
+    for (_, cluster) in super::lag::clusters(last) {
+        if !cluster.iter().any(|&at| is_skipped(at)) {
+            continue;
+        }
+        for at in cluster {
+            let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
+            let there = |page: &&Member| skipped || text_now[&page.doc_id].is_some();
+            let fetched = |page: &Member| text_now[&page.doc_id].unwrap_or(page.text);
+            let of: Vec<Member> =
+                pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();
+            if of.is_empty() || of.iter().any(|page| in_collections.contains(&page.doc_id)) {
+                continue;
+            }
+            let number = crawl.collections.len() as u32;
+            crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
+            let unseen = if skipped { before.unseen + 1 } else { 0 };
+            crawl.collections.push(Collection {
+                size: of.len() as u32,
+                unseen,
+                lag: None,
+                leads: false,
+                seen: (0, 0),
+                visits: Vec::new(),
+                ..before.clone()
+            });
+        }
+    }
+    crawl.sort();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lag::Lag;
+    use super::*;
+
+    #[test]
+    fn who_goes_its_own_way_has_drifted_once_and_who_is_behind_has_not() {
+        let of = |shared, resemblance| Collection {
+            lag: Some(Lag { crawls: 2, shared, texts: 10 }),
+            resemblance: Some(resemblance),
+            ..Collection::default()
+        };
+        // An old version, which resembles the new one little.
+        assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
+        assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
+        assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
+        // Its name is on each page.
+        assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
+        assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
+    }
+}

@@ -1,0 +1,124 @@
+//! The newest crawl of a history against the one before: the tables, exports and counts that `webtwin diff` adds to those of pages.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::chronicle::{Chronicle, Told};
+use super::fates::Fate;
+use super::saved::{NAME, Saved};
+use super::tables;
+use super::worthwhile::{Visit, exports, visits_worthwhile};
+use crate::error::Result;
+use crate::job::Recrawl;
+use crate::results::Run;
+use crate::storage::table::Table;
+
+/// What a comparison of collections found.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// Tables by name, with their rows in order.
+    pub tables: Vec<(&'static str, Table)>,
+    /// Other files by path.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Counts for the summary, by name.
+    pub summary: BTreeMap<String, Value>,
+    /// Collections before, now, and those that both crawls have.
+    pub collections: [u64; 3],
+}
+
+/// Compares the collections of results: `earlier` ones, oldest first, then `old` and `new`. `saved` is what an earlier comparison saved,
+/// with its name for messages; results that it knows are not read again.
+///
+/// # Errors
+/// Those of the tables, and of [`Chronicle::take_up`].
+///
+/// # Cost
+/// Of each result that is not known the tables `pages`, `members` and `avoid`. In memory the pages of the collections of
+/// `recrawl.versions` crawls, 32 bytes each, and a row for each collection of every crawl.
+pub fn compare(
+    earlier: &[Run],
+    old: &Run,
+    new: &Run,
+    saved: Option<(String, Saved)>,
+    settings: &Recrawl,
+    workers: usize,
+) -> Result<Compared> {
+    let before: Vec<&Run> = earlier.iter().chain([old]).collect();
+    let mut chronicle = match saved {
+        None => Chronicle::new(settings),
+        Some((name, saved)) => {
+            let known = |run: &&&Run| saved.results.values().any(|attempt| *attempt == run.manifest.attempt);
+            let newest = before.iter().rev().find(known).unwrap_or(&old).manifest.attempt.clone();
+            Chronicle::take_up(&name, saved, &newest, settings)?
+        }
+    };
+    let mut last: Option<&Run> = None;
+    for run in before {
+        if !chronicle.has(&run.manifest.attempt) {
+            chronicle.add(run, last, workers)?;
+        }
+        last = Some(run);
+    }
+    let told = chronicle.add(new, last, workers)?;
+    let visits = visits_worthwhile(&chronicle, &told, new, settings)?;
+    let clusters = tables::similar_clusters(&chronicle, &told);
+    let mut compared = Compared {
+        tables: vec![
+            ("mirrors_changed", tables::mirrors_changed(&chronicle, &told)),
+            ("similar_clusters_changed", tables::similar_clusters_changed(&clusters)),
+            ("change_rates", tables::change_rates(&chronicle, new)?),
+            ("revisit", tables::revisit(&chronicle, &visits)),
+        ],
+        summary: summary(&chronicle, &told, &clusters, &visits),
+        collections: collections(&chronicle, &told),
+        files: exports(&chronicle, &visits, settings),
+    };
+    compared.files.push((NAME.into(), chronicle.save().encode(&new.manifest.recipes)));
+    Ok(compared)
+}
+
+/// Collections of the last crawl but one, of the last, and those that live on from the one to the other.
+fn collections(chronicle: &Chronicle, told: &[Told]) -> [u64; 3] {
+    let mut newest = chronicle.crawls().iter().rev();
+    let now = newest.next().map_or(0, |(_, crawl)| crawl.collections.len());
+    let (before, count) = newest.next().map_or((u32::MAX, 0), |(number, crawl)| (*number, crawl.collections.len()));
+    let lives = |told: &&Told| {
+        let went_on = !matches!(told.fate, Fate::Split | Fate::Joined);
+        went_on && told.new.is_some() && told.old.is_some_and(|old| old.crawl == before)
+    };
+    [count as u64, now as u64, told.iter().filter(lives).count() as u64]
+}
+
+fn summary(
+    chronicle: &Chronicle,
+    told: &[Told],
+    clusters: &[tables::ClusterChange],
+    visits: &[Visit],
+) -> BTreeMap<String, Value> {
+    let mut mirrors: BTreeMap<&str, u64> = Fate::ALL.iter().map(|fate| (fate.word(), 0)).collect();
+    told.iter().for_each(|told| *mirrors.entry(told.fate.word()).or_default() += 1);
+    let mut of_clusters: BTreeMap<&str, u64> = BTreeMap::new();
+    clusters.iter().for_each(|change| *of_clusters.entry(change.what).or_default() += 1);
+    let mut behind: BTreeMap<String, u64> = BTreeMap::new();
+    let newest = chronicle.crawls().last_key_value().map_or(&[][..], |(_, crawl)| &crawl.collections);
+    for collection in newest.iter().filter(|collection| !collection.leads) {
+        let crawls = collection.lag.map_or("unknown".into(), |lag| lag.crawls.to_string());
+        *behind.entry(crawls).or_default() += 1;
+    }
+    let chosen = || visits.iter().filter(|visit| visit.chosen);
+    BTreeMap::from([
+        ("crawls".into(), json!(chronicle.crawls().len())),
+        ("mirrors".into(), json!(mirrors)),
+        ("crawls_behind".into(), json!(behind)),
+        ("similar_clusters".into(), json!(of_clusters)),
+        (
+            "revisit".into(),
+            json!({
+                "collections": visits.len(),
+                "within_budget": chosen().count(),
+                "pages": chosen().map(|visit| visit.urls.len() as u64).sum::<u64>(),
+            }),
+        ),
+    ])
+}

@@ -1,0 +1,161 @@
+//! The collections on the avoid list that are worth a visit, with the pages to fetch, and lists of these for crawlers.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::chronicle::{Chronicle, Told};
+use super::fates::Fate;
+use super::lives::Version;
+use super::revisit::{Policy, Relation, Worth, draw, order, probes, within, worth};
+use super::{Collection, read};
+use crate::error::Result;
+use crate::ids::DocId;
+use crate::job::Recrawl;
+use crate::results::Run;
+
+/// A collection to visit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visit {
+    /// Its version in the newest crawl.
+    pub of: Version,
+    /// Why it comes up now.
+    pub why: &'static str,
+    /// What is known of it.
+    pub relation: Relation,
+    /// What a visit is worth.
+    pub worth: Worth,
+    /// Whether it is within the budget.
+    pub chosen: bool,
+    /// The pages to fetch.
+    pub urls: Vec<String>,
+}
+
+/// The policy that settings ask for.
+pub fn policy(settings: &Recrawl) -> Policy {
+    Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
+}
+
+/// All collections of the newest crawl that are not kept and of which pages are on the avoid list, the most valuable first.
+///
+/// # Errors
+/// Those of the tables.
+///
+/// # Cost
+/// The table `avoid` of the newest crawl twice; in memory the ids of its pages in collections.
+pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settings: &Recrawl) -> Result<Vec<Visit>> {
+    let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
+    let fates: BTreeMap<Version, Fate> =
+        told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
+    let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
+    let may_be_skipped = |of: &Version| chronicle.collection(*of).skipped > 0 && !chronicle.collection(*of).keep;
+    let skipped: Vec<Version> = all.filter(may_be_skipped).collect();
+    let relation = |of: &Version| {
+        let one = chronicle.collection(*of);
+        let (intervals, ends) = one.seen;
+        Relation { kind: one.kind, intervals, ends, skipped: one.skipped, age: one.unseen + 1 }
+    };
+    let relations: Vec<Relation> = skipped.iter().map(relation).collect();
+    let pools = chronicle.ended().into_iter();
+    let past: Vec<Relation> =
+        pools.map(|(kind, (intervals, ends))| Relation { kind, intervals, ends, skipped: 0, age: 1 }).collect();
+    let policy = policy(settings);
+    let worths = worth(&relations, &past, &policy);
+    let order = order(&worths);
+    let chosen = within(settings.budget, &worths, &order);
+    let leaders = changed_leaders(&crawl.collections, number);
+    let mut urls = urls(chronicle, &skipped, &policy, new)?;
+    let visit = |at: usize| {
+        let (of, one) = (skipped[at], chronicle.collection(skipped[at]));
+        let leader_changed = leaders.get(&one.similar_cluster) == Some(&true);
+        Visit {
+            of,
+            why: why(one, fates.get(&of).copied(), leader_changed),
+            relation: relations[at],
+            worth: worths[at],
+            chosen: chosen[at],
+            urls: std::mem::take(&mut urls[at]),
+        }
+    };
+    Ok(order.iter().copied().map(visit).collect())
+}
+
+/// Whether the collection that leads each similar cluster changed with a crawl.
+fn changed_leaders(collections: &[Collection], crawl: u32) -> BTreeMap<DocId, bool> {
+    let leaders = collections.iter().filter(|collection| collection.leads);
+    let changed = |one: &Collection| one.visits.last().is_some_and(|visit| visit.0 == crawl && visit.1.changed > 0);
+    leaders.map(|one| (one.similar_cluster, changed(one))).collect()
+}
+
+fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static str {
+    match fate {
+        _ if of.unseen > 0 => "unseen",
+        Some(Fate::Born | Fate::Split | Fate::Moved) => "new_mirror",
+        Some(Fate::Drifted) => "drifted",
+        _ if of.lag.is_some_and(|lag| lag.crawls > 0) => "stale",
+        Some(Fate::Grew) => "grew",
+        _ if leader_changed => "original_changed",
+        _ => "probe_due",
+    }
+}
+
+/// The pages to fetch of each collection. Of one that was not fetched those that were drawn when it was fetched last.
+fn urls(chronicle: &Chronicle, of: &[Version], policy: &Policy, new: &Run) -> Result<Vec<Vec<String>>> {
+    let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
+    for (at, version) in of.iter().enumerate().filter(|one| chronicle.collection(*one.1).unseen == 0) {
+        let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
+        place.extend(members.iter().map(|member| (member.doc_id, at)));
+    }
+    let mut skipped: Vec<Vec<DocId>> = vec![Vec::new(); of.len()];
+    read::each_part(new, "avoid", &["doc_id"], |part| {
+        for doc_id in part.u64("doc_id")? {
+            if let Some(at) = place.get(doc_id) {
+                skipped[*at].push(*doc_id);
+            }
+        }
+        Ok(())
+    })?;
+    drop(place);
+    let mut drawn: BTreeMap<DocId, usize> = BTreeMap::new();
+    for (at, pages) in skipped.iter().enumerate() {
+        let count = probes(policy, pages.len() as u32);
+        drawn.extend(draw(pages, count, u64::from(of[at].crawl)).into_iter().map(|page| (page, at)));
+    }
+    let mut urls: Vec<Vec<String>> = of.iter().map(|version| chronicle.collection(*version).probes.clone()).collect();
+    read::each_part(new, "avoid", &["doc_id", "url"], |part| {
+        for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
+            if let Some(at) = drawn.get(doc_id) {
+                urls[*at].push(url.clone());
+            }
+        }
+        Ok(())
+    })?;
+    urls.iter_mut().for_each(|urls| urls.sort_unstable());
+    Ok(urls)
+}
+
+/// Lists of the pages within the budget, as crawlers read them.
+pub fn exports(chronicle: &Chronicle, visits: &[Visit], settings: &Recrawl) -> Vec<(String, Vec<u8>)> {
+    let crawls: Vec<i64> = chronicle.crawls().values().rev().take(2).map(|crawl| crawl.time).collect();
+    // Of a single crawl, or of crawls without times, no interval is known; a week is as good as any.
+    let interval = match crawls[..] {
+        [now, before] if now > before => (now - before) as f64,
+        _ => 7.0 * 86_400.0,
+    };
+    let (mut plain, mut nutch, mut scrapy) = (String::new(), String::new(), String::new());
+    for visit in visits.iter().filter(|visit| visit.chosen) {
+        // Until the chance that the mirror has ended is as large as the share that probes notice.
+        let intervals = -(-settings.probe_share).ln_1p() / visit.worth.hazard;
+        let seconds = (interval * intervals.clamp(1.0, 1000.0)).round() as u64;
+        let score = visit.worth.priority;
+        for url in &visit.urls {
+            plain += &format!("{url}\n");
+            nutch += &format!("{url}\tnutch.score={score}\tnutch.fetchInterval={seconds}\n");
+            let priority = (score * 1000.0).round() as i64;
+            scrapy += &format!("{}\n", json!({ "url": url, "priority": priority }));
+        }
+    }
+    [("revisit.txt", plain), ("revisit-nutch.txt", nutch), ("revisit-scrapy.jsonl", scrapy)]
+        .map(|(name, text)| (format!("exports/{name}"), text.into_bytes()))
+        .into()
+}

@@ -1,0 +1,150 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::program::{fail, files, rows, succeed};
+
+/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page.
+type Shown<'a> = (&'a str, u32);
+
+/// A crawl of sites with the manual, and of one that links to site a; returns the run over it.
+fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
+    let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
+    let mut lines = String::new();
+    let mut page = |url: String, html: String| {
+        let line = serde_json::json!({ "url": url, "html": html, "fetch_time": time });
+        lines.push_str(&format!("{line}\n"));
+    };
+    for (site, version) in shown {
+        for number in 0..8 {
+            let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
+            let text: String = (0..12)
+                .map(|line| {
+                    format!("<p>Page {number} says {line} about {} since {}", number * 100 + line, changed_in(line))
+                })
+                .collect();
+            let link = format!("<p><a href='{}.html'>next</a>", (number + 1) % 8);
+            page(format!("http://{site}.example/manual/{number}.html"), format!("<html>{text}{link}"));
+        }
+    }
+    page("http://home.example/".into(), "<a href='http://a.example/manual/0.html'>the manual</a>".into());
+    let input = folder.join(format!("week-{week}.jsonl"));
+    std::fs::write(&input, lines).unwrap();
+    let output = folder.join(format!("run-{week}")).to_str().unwrap().to_string();
+    succeed(&["run", "--input", input.to_str().unwrap(), "--output", &output, "--workers", "1"]);
+    output
+}
+
+/// Four weeks: b follows at once, c a version behind until it catches up, d moves to g, e goes, f comes.
+fn weeks(folder: &Path) -> [String; 4] {
+    [
+        &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)][..],
+        &[("a", 2), ("b", 2), ("c", 1), ("d", 2), ("e", 2), ("f", 2)],
+        &[("a", 3), ("b", 3), ("c", 3), ("g", 3), ("f", 3)],
+        &[("a", 3), ("b", 3), ("c", 3), ("g", 3), ("f", 3)],
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(week, shown)| run(folder, week as u32, shown))
+    .collect::<Vec<_>>()
+    .try_into()
+    .unwrap()
+}
+
+/// What became of each site's manual, with the crawls it is behind.
+fn told(diff: &str) -> BTreeMap<String, (String, u64)> {
+    let site = |row: &Value| row["prefix"].as_str().unwrap()[7..8].to_string();
+    let word = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["lag_crawls"].as_u64().unwrap());
+    rows(diff, "mirrors_changed").iter().map(|row| (site(row), word(row))).collect()
+}
+
+fn expect(of: &[(&str, &str, u64)]) -> BTreeMap<String, (String, u64)> {
+    of.iter().map(|(site, what, lag)| (site.to_string(), (what.to_string(), *lag))).collect()
+}
+
+#[test]
+fn each_mirrors_fate_and_lag_are_told_week_by_week() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second, third, fourth] = &weeks(folder.path());
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (one, two, three) = (out("d1"), out("d2"), out("d3"));
+    succeed(&["diff", first, second, "--output", &one]);
+    let lives = |site| (site, "lives", 0);
+    assert_eq!(
+        told(&one),
+        expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
+    );
+    succeed(&["diff", second, third, "--history", &one, "--output", &two]);
+    let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("e", "missing", 0), lives("f")];
+    assert_eq!(told(&two), expect(&moved));
+    succeed(&["diff", third, fourth, "--history", &two, "--output", &three]);
+    let died = [lives("a"), lives("b"), lives("c"), lives("g"), ("e", "died", 0), lives("f")];
+    assert_eq!(told(&three), expect(&died));
+    let of_c = rows(&two, "mirrors_changed").into_iter().find(|row| row["what"] == "caught_up").unwrap();
+    assert_eq!((of_c["same_text"].as_u64(), of_c["changed"].as_u64()), (Some(0), Some(8)));
+    let lag = rows(&one, "mirrors_changed").into_iter().find(|row| row["lag_crawls"] == 1).unwrap();
+    assert_eq!((lag["lag_days"].as_f64(), lag["lag_share"].as_f64()), (Some(7.0), Some(1.0)));
+
+    // All results at once say the same, at any number of threads; and so does a history that knew more already.
+    for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
+        let output = out(name);
+        succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
+        for table in ["mirrors_changed", "similar_clusters_changed", "change_rates", "revisit"] {
+            assert_eq!(rows(&output, table), rows(&three, table), "{table} at {workers}");
+        }
+        assert_eq!(files(Path::new(&output))["history"], files(Path::new(&three))["history"]);
+    }
+    let again = out("again");
+    succeed(&["diff", second, third, "--history", &three, "--output", &again]);
+    assert_eq!(files(Path::new(&again))["history"], files(Path::new(&two))["history"]);
+    assert_eq!(rows(&again, "mirrors_changed"), rows(&two, "mirrors_changed"));
+
+    // A history of other crawls is refused, and so is none.
+    let message = fail(&["diff", third, fourth, "--history", &one, "--output", &out("x")], 2);
+    assert!(message.contains("is it the history of the older result?"), "{message}");
+    let message = fail(&["diff", third, fourth, "--history", first, "--output", &out("x")], 2);
+    assert!(message.contains("has no history"), "{message}");
+}
+
+#[test]
+fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_for_a_visit() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = run(folder.path(), 0, &[("a", 1), ("b", 1), ("c", 1)]);
+    // The crawler obeyed: one mirror stays, the others were not fetched.
+    let second = run(folder.path(), 1, &[("a", 2)]);
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["diff", &first, &second, "--output", &out("plain")]);
+    let plain = told(&out("plain"));
+    assert_eq!((plain["b"].0.as_str(), plain["c"].0.as_str()), ("missing", "missing"));
+    let avoided = ["--set", "recrawl.avoided=true"];
+    succeed(&[&["diff", &first, &second, "--output", &out("obeyed")][..], &avoided].concat());
+    let lives = |site: &'static str, lag| (site, "lives", lag);
+    assert_eq!(told(&out("obeyed")), expect(&[lives("a", 0), lives("b", 1), lives("c", 1)]));
+    let third = run(folder.path(), 2, &[("a", 2)]);
+    let history = ["--history", &out("obeyed")];
+    let output = out("again");
+    succeed(&[&["diff", &second, &third, "--output", &output][..], &avoided, &history].concat());
+    let revisit = rows(&output, "revisit");
+    assert_eq!(revisit.len(), 2);
+    for row in &revisit {
+        assert_eq!(
+            (row["why"].as_str(), row["age"].as_u64(), row["probes"].as_u64()),
+            (Some("unseen"), Some(3), Some(8))
+        );
+        let site = row["host"].as_str().unwrap();
+        let urls: Vec<&str> = row["probe_urls"].as_str().unwrap().split(' ').collect();
+        assert!(urls.iter().all(|url| url.starts_with(&format!("http://{site}/manual/"))), "{urls:?}");
+    }
+    // A budget for one of them.
+    let output = out("budget");
+    succeed(&[&["diff", &second, &third, "--output", &output, "--budget", "10"][..], &avoided, &history].concat());
+    let within = rows(&output, "revisit").iter().filter(|row| row["within_budget"] == true).count();
+    let lists = files(Path::new(&output));
+    let lines =
+        |name: &str| String::from_utf8(lists[name].clone()).unwrap().lines().map(String::from).collect::<Vec<_>>();
+    assert_eq!((within, lines("exports/revisit.txt").len()), (1, 8));
+    assert!(lines("exports/revisit-nutch.txt")[0].contains("\tnutch.score="));
+    let seed: Value = serde_json::from_str(&lines("exports/revisit-scrapy.jsonl")[0]).unwrap();
+    assert_eq!(seed["url"], lines("exports/revisit.txt")[0]);
+}
