@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Near-duplicates of a corpus of texts: webtwin dedup beside other programs, on the same file, against the truth.
 
-    pip install rensa datasketch gaoya text-dedup 'datatrove[processing]' spacy      (each may be missing)
+    pip install rensa datasketch gaoya text-dedup 'datatrove[processing]' spacy orjson      (each may be missing)
     dedup.py WEBTWIN FOLDER [TEXTS] [--only PROGRAM,...] [--duplodocus BINARY]
                                           (100,000 texts, about 148 MB; FOLDER keeps the corpus for the next time)
 
@@ -292,7 +292,7 @@ def main():
         subprocess.run([sys.executable, __file__, "--make", folder, texts], check=True)
     test = [sys.executable, "-c"]
     modules = {"rensa": "rensa", "datasketch": "datasketch", "gaoya": "gaoya", "text-dedup": "text_dedup.minhash",
-               "datatrove": "datatrove.pipeline.dedup, spacy"}
+               "datatrove": "datatrove.pipeline.dedup, spacy, orjson"}
     there = [name for name, module in modules.items()
              if subprocess.run(test + [f"import {module}"], capture_output=True).returncode == 0]
     programs = ["webtwin"] + there + ["duplodocus"] * ("--duplodocus" in options)
