@@ -14,6 +14,8 @@ pub mod ids;
 pub mod job;
 #[path = "../../src/leftovers.rs"]
 pub mod leftovers;
+#[path = "../../src/progress.rs"]
+pub mod progress;
 #[path = "../../src/read_at.rs"]
 pub mod read_at;
 #[path = "../../src/threads.rs"]

@@ -2,12 +2,13 @@
 
 use webtwin_base::{build, error, huge, ids, job};
 use webtwin_dataflow::dataflow;
+use webtwin_dedup::dedup;
 use webtwin_engine::engine;
 use webtwin_history::history;
 use webtwin_pages::{pages, synth};
 use webtwin_recrawl::recrawl;
 use webtwin_results::{evaluate, results};
-use webtwin_stages::{clusters, hamming, overlap, signatures, study};
+use webtwin_stages::{clusters, hamming, minhash, overlap, signatures, study};
 use webtwin_storage::storage;
 
 #[path = "../../src/reproduce/mod.rs"]

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Reads WARC, ARC and WACZ files with warcio and with webtwin, and tells where they differ.
+"""Reads WARC, ARC and WACZ files with warcio, FastWARC and webtwin, and tells where they differ.
 
-usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio pyarrow xxhash brotli)
+usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio fastwarc pyarrow xxhash brotli)
 
-Every record that warcio reads must be a page of webtwin or a row of `rejected`: both count the same records. A page that
+Every record that warcio reads must be a page of webtwin or a row of `rejected`: both count the same records. Of no record
+that FastWARC reads may webtwin know nothing: it counts no fewer, and has kept or rejected as many as it has read. What is
+rejected as damage (`garbage`, `bad_...`) although one of them reads it, by its offset, is told as LOST. A page that
 webtwin keeps must have the URL, the status and the decoded body of warcio's record at its offset; the body of a revisit is
 that of the record which the table `revisits` names. Each file is a run of its own into OUT; one line a file, and the exit
 code is 1 if any differs.
@@ -21,7 +23,9 @@ import urllib.parse
 import zipfile
 
 import pyarrow.parquet
+import brotli
 import xxhash
+from fastwarc.warc import ArchiveIterator as FastArchiveIterator
 from warcio.archiveiterator import ArchiveIterator
 
 
@@ -47,7 +51,11 @@ def read_by_warcio(file):
             kind = record.rec_type
             status = record.http_headers and record.http_headers.get_statuscode()
             try:
-                body = record.content_stream().read()
+                head = record.http_headers
+                if head and (head.get_header("Content-Encoding") or "").strip().lower() == "br" and not head.get_header("Transfer-Encoding"):
+                    body = brotli.decompress(record.raw_stream.read())  # warcio knows another library for it
+                else:
+                    body = record.content_stream().read()
             except Exception as error:  # what warcio cannot decode, it says by many classes
                 body = str(error).encode()
             url = record.rec_headers.get_header("WARC-Target-URI") or ""
@@ -55,6 +63,18 @@ def read_by_warcio(file):
             offset = iterator.get_record_offset()
             records[place, offset].append((kind, url.strip("<>"), status, xxhash.xxh3_64_intdigest(body) if body else 0))
     return records
+
+
+def read_by_fastwarc(file):
+    """The offsets of the records that FastWARC reads, by stream, and what ended the reading, if that is no end."""
+    offsets, broke = set(), ""
+    for place, stream in streams(file):
+        try:
+            for record in FastArchiveIterator(stream, parse_http=False):
+                offsets.add((place, record.stream_pos))
+        except Exception as error:
+            broke = f"; FastWARC ends with: {type(error).__name__}"
+    return offsets, broke
 
 
 def table(out, name):
@@ -75,13 +95,24 @@ def compare(webtwin, out, file):
     if done.returncode != 0:
         return f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1]}", True
     summary = json.loads((out / "summary.json").read_text())["records"]
-    theirs, broke = {}, ""
+    theirs, broke, lost = {}, "", []
     try:
         theirs = read_by_warcio(file)
     except Exception as error:
         broke = f"; warcio ends with: {type(error).__name__}: {error}"
     count = sum(map(len, theirs.values()))
     wrong = []
+    fast, fast_broke = read_by_fastwarc(file)
+    if len(fast) > summary["read"]:
+        wrong.append(f"FastWARC reads {len(fast)}")
+    if summary["read"] != summary["kept"] + sum(summary["rejected"].values()):
+        wrong.append("read is not kept and rejected")
+    damage = ("garbage", "truncated", "gzip_crc")
+    for row in table(out, "rejected"):
+        at = (row["source"].removeprefix(str(file)), row["offset"])
+        is_read = [name for name, offsets in (("warcio", theirs), ("FastWARC", fast)) if at in offsets]
+        if is_read and (row["reason"].startswith("bad_") or row["reason"] in damage):
+            lost.append(f"at {at[1]}: {row['reason']} ({row['detail'][:60]}), read by {' and '.join(is_read)}")
     if not broke and count != summary["read"]:
         wrong.append(f"warcio reads {count}")
     originals = {row["url"]: row for row in table(out, "revisits")} if (out / "revisits").exists() else {}
@@ -100,7 +131,8 @@ def compare(webtwin, out, file):
     reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(summary["rejected"].items()))
     mended = ", ".join(f"{n} {reason}" for reason, n in sorted(summary["mended"].items()))
     said = f"{summary['read']} records, {summary['kept']} pages ({len(originals)} revisits)"
-    said += f"; rejected: {reasons or 'none'}" + (f"; mended: {mended}" if mended else "") + broke
+    said += f"; rejected: {reasons or 'none'}" + (f"; mended: {mended}" if mended else "") + broke.split("\n")[0] + fast_broke
+    said += "".join(f"\n    LOST {what}" for what in lost[:10])
     return said + "".join(f"\n    DIFFERS {what}" for what in wrong[:10]), bool(wrong)
 
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Makes small crawls with the tools that people crawl with, and takes the samples in source packages.
 
-usage: make.py FOLDER      (needs: pip install warcio requests, wget; pip fetches the source package of pywb)
+usage: make.py FOLDER [REPOSITORY...]
+(needs: pip install warcio requests warcprox, wget; pip fetches the source package of pywb)
 
-A site of a few pages is served on loopback, with copies, a redirect, a 404 and an image, and crawled by wget in three ways
-and by warcio's recorder. The same crawls are packed as WACZ, xz and bzip2. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
+A site of a few pages is served on loopback, with copies, a redirect, a 404 and an image, and crawled by wget in three ways,
+by warcio's recorder, and twice through warcprox. Each REPOSITORY is a clone of git: all archives in it are taken, too. Used
+so far: iipc/jwarc, iipc/webarchive-commons, chatnoir-eu/chatnoir-resiliparse (FastWARC), chatnoir-eu/copycat,
+richardlehane/webarchive (with those of JWAT), webrecorder/warcio, webrecorder/warcio.js, webrecorder/py-wacz. The same crawls are packed as WACZ, xz and bzip2. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
 """
 
 import bz2
@@ -13,10 +16,16 @@ import http.server
 import io
 import lzma
 import pathlib
+import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tarfile
 import threading
+import time
+import urllib.error
+import urllib.request
 import zipfile
 
 SAMPLES = ["pywb"]
@@ -68,6 +77,53 @@ def recorder(folder, url):
     with capture_http(str(folder / "warcio-recorder.warc.gz")):
         for path in ["", "docs/0.html", "docs/1.html", "mirror/1.html", "moved", "gone", "docs/image.png"]:
             requests.get(url + path)
+
+
+def warcprox(folder, url):
+    """Two visits through the proxy, which writes revisits for the second; over one connection and over many."""
+    work = folder / "warcprox"
+    (work / "warcs").mkdir(parents=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # It refuses to fetch from loopback, but in its own tests.
+    start = "from warcprox import main, warcproxy; warcproxy.WarcProxyHandler.allow_localhost = True; main.main()"
+    command = [sys.executable, "-c", start, "-p", str(port), "-b", "127.0.0.1", "-d", str(work / "warcs"), "-z",
+               "-j", str(work / "dedup.db"), "--stats-db-file", str(work / "stats.db"), "-c", str(work / "ca.pem"),
+               "--certs-dir", str(work / "certs"), "-q"]
+    proxy = subprocess.Popen(command, cwd=work)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.1)
+    for _ in range(2):
+        for path in ["", "docs/0.html", "docs/1.html", "mirror/1.html", "moved", "gone", "docs/image.png"]:
+            try:
+                opener.open(url + path).read()
+            except urllib.error.HTTPError:
+                pass
+        # Its writer must have seen a payload before it is a copy.
+        time.sleep(2)
+    proxy.send_signal(signal.SIGTERM)
+    proxy.wait()
+    for number, written in enumerate(sorted((work / "warcs").glob("*.warc.gz*"))):
+        shutil.move(written, folder / f"warcprox-{number}.warc.gz")
+    shutil.rmtree(work)
+
+
+def of_repository(folder, repository):
+    """All archives in the newest commit of a clone."""
+    git = ["git", "-C", repository]
+    listed = subprocess.run([*git, "ls-tree", "-r", "-z", "--name-only", "HEAD"], capture_output=True, text=True, check=True)
+    name = pathlib.Path(repository.rstrip("/").removesuffix("/.git").removesuffix("/repo")).name
+    for path in listed.stdout.split("\0"):
+        if path.lower().endswith((*ENDINGS, ".wacz")):
+            blob = subprocess.run([*git, "show", f"HEAD:{path}"], capture_output=True)
+            if blob.returncode == 0:
+                (folder / f"{name}--{path.replace('/', '-')}").write_bytes(blob.stdout)
 
 
 def by_documentation(folder):
@@ -139,6 +195,8 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True)
     url = serve(folder / "site")
+    # Before warcio takes over the connections of this process.
+    warcprox(folder, url)
     recorder(folder, url)
     wget(folder, "wget", url)
     wget(folder, "wget-plain", url, "--no-warc-compression")
@@ -151,6 +209,8 @@ def main():
     by_documentation(folder)
     samples(folder)
     packed(folder)
+    for repository in sys.argv[2:]:
+        of_repository(folder, repository)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,31 @@
 #!/usr/bin/env python3
-"""Near-duplicates of a corpus of texts: webtwin dedup beside rensa and datasketch, on the same file, against the truth.
+"""Near-duplicates of a corpus of texts: webtwin dedup beside other programs, on the same file, against the truth.
 
-    pip install rensa datasketch          (either may be missing)
-    dedup.py WEBTWIN FOLDER [TEXTS]       (100,000 texts, about 148 MB; FOLDER keeps the corpus for the next time)
+    pip install rensa datasketch gaoya text-dedup 'datatrove[processing]' spacy orjson      (each may be missing)
+    dedup.py WEBTWIN FOLDER [TEXTS] [--only PROGRAM,...] [--duplodocus BINARY]
+                                          (100,000 texts, about 148 MB; FOLDER keeps the corpus for the next time)
 
 Makes a corpus (see `make`), runs each program on it at thresholds 0.7 and 0.8, and prints one JSON object a line: wall
 and CPU seconds and peak memory of the process; recall of planted pairs by their true resemblance (found: not both are
-kept); precision: the share of removed texts that truly resemble the text kept in their place by the threshold or more.
-Every program compares sets of five words, which white space separates. Kept lines are compared with the input, byte by
-byte.
+kept); precision: the share of removed texts that truly resemble, by the threshold or more, the text kept in their place,
+or any kept text where the program does not say in favour of which it removes. Every program compares sets of five words,
+with 128 permutations at most, cut into the same bands of rows: 32 x 4 at 0.7, 21 x 6 at 0.8 (rensa cuts them into 16,
+its own number; duplodocus and datatrove know no threshold but bands and rows). datasketch, gaoya and rensa sign and look
+up one text after another in one process and keep those without a similar one before them, as their documentation has
+it; they are timed with the reading of the file, but write none. The others read and write corpora.
 """
 
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
 
 WORDS = 200
+PERMUTATIONS = 128
+CUT = {0.7: (32, 4), 0.8: (21, 6)}
 BANDS = [(0.9, 1.01), (0.8, 0.9), (0.7, 0.8)]
 
 
@@ -84,7 +91,8 @@ def read(folder):
 
 
 def judge(folder, threshold, kept):
-    """Recall by band, and precision; stdin has the kept id of each removed one, and `kept` is the file that was written.
+    """Recall by band, and precision; stdin has the kept id of each removed one or null, and `kept` is the file that was
+    written.
 
     In a process of its own, for what this one holds would count as memory of the next program that it starts."""
     removed = {int(a): b for a, b in json.load(sys.stdin).items()}
@@ -99,8 +107,28 @@ def judge(folder, threshold, kept):
         of_band = [(int(a), int(b)) for a, b, j in pairs if max(low, threshold) <= float(j) < high]
         if of_band:
             recall[str(low)] = round(sum(a in removed or b in removed for a, b in of_band) / len(of_band), 5)
-    true = sum(resemblance(texts[a], texts[b]) >= threshold for a, b in removed.items())
+    true = sum(resemblance(texts[a], texts[b]) >= threshold for a, b in removed.items() if b is not None)
+    true += with_a_kept_one(texts, {a for a, b in removed.items() if b is None}, removed, threshold)
     print(json.dumps({**found, "recall": recall, "removed": len(removed), "precision": round(true / max(1, len(removed)), 5)}))
+
+
+def with_a_kept_one(texts, wanted, removed, threshold):
+    """How many of the wanted texts truly resemble a text that is not removed: all texts with a common shingle are tried."""
+    having = {}
+    for at in wanted:
+        for one in shingles(texts[at]):
+            having.setdefault(hash(one), []).append(at)
+    left = set(wanted)
+    for at, text in enumerate(texts):
+        if at not in removed and left:
+            shared = {}
+            for one in shingles(text):
+                for other in having.get(hash(one), ()):
+                    shared[other] = shared.get(other, 0) + 1
+            for other, count in shared.items():
+                if other in left and count > 2 and resemblance(texts[other], text) >= threshold:
+                    left.discard(other)
+    return len(wanted) - len(left)
 
 
 def run(command):
@@ -130,23 +158,106 @@ def peer(name, folder, threshold):
     return {int(a): b for a, b in json.loads(printed).items()}, took, None
 
 
+def corpus_peer(name, folder, threshold, duplodocus=None):
+    """A program that writes a corpus; what is not in it was removed."""
+    out = f"{folder}/{name}-{threshold}-{os.getpid()}"
+    bands, rows = CUT[threshold]
+    os.makedirs(f"{out}/in")
+    os.symlink(os.path.abspath(f"{folder}/docs.jsonl"), f"{out}/in/docs.jsonl")
+    if name == "duplodocus":
+        # It splits words as Unicode does, without punctuation, as the corpus has none.
+        command = [duplodocus, "minhash-memory", "--input-dir", f"{out}/in", "--storage-dir", f"{out}/work",
+                   "--output-dir", f"{out}/out", "--text-key", "text", "--num-buckets", str(bands), "--bucket-size",
+                   str(rows), "--ngram-size", "5", "--tokenizer", "uniseg", "--remove-duplicates", "true"]
+    elif name == "text-dedup":
+        command = [sys.executable, "-m", "text_dedup.minhash", "--path", "json", "--data_files", f"{out}/in/docs.jsonl",
+                   "--split", "train", "--cache_dir", f"{out}/cache", "--output", f"{out}/out", "--column", "text",
+                   "--ngram", "5", "--num_perm", str(bands * rows), "--b", str(bands), "--r", str(rows),
+                   "--hash_func", "xxh3", "--num_proc", str(os.cpu_count()), "--min_length", "1"]
+    else:
+        command = [sys.executable, __file__, "--datatrove", out, str(bands), str(rows)]
+    _, took = run(command)
+    told = subprocess.run([sys.executable, __file__, "--kept-ids", f"{out}/out"], capture_output=True, text=True, check=True)
+    kept = set(json.loads(told.stdout))
+    with open(f"{folder}/docs.jsonl") as lines:
+        count = sum(1 for _ in lines)
+    shutil.rmtree(out)
+    return {at: None for at in range(count) if at not in kept}, took, None
+
+
+def kept_ids(out):
+    """The ids in a folder of JSONL, compressed or not, or of a Hugging Face dataset."""
+    ids = []
+    if os.path.exists(f"{out}/dataset_info.json") or os.path.exists(f"{out}/state.json"):
+        import datasets
+        return print(json.dumps([int(one) for one in datasets.load_from_disk(out)["id"]]))
+    for at, _, names in os.walk(out):
+        for name in names:
+            path = f"{at}/{name}"
+            if ".jsonl" not in name:
+                continue
+            command = {".gz": ["gzip", "-dc", path], ".zst": ["zstd", "-dc", path]}.get(os.path.splitext(name)[1], ["cat", path])
+            lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
+            ids += [int(json.loads(line)["id"]) for line in lines]
+    print(json.dumps(ids))
+
+
+def as_datatrove(out, bands, rows):
+    """Its four steps, as its example has them, on as many tasks as there are cores."""
+    from datatrove.executor.local import LocalPipelineExecutor
+    from datatrove.pipeline.dedup import MinhashDedupSignature
+    from datatrove.pipeline.dedup.minhash import MinhashConfig, MinhashDedupBuckets, MinhashDedupCluster, MinhashDedupFilter
+    from datatrove.pipeline.readers import JsonlReader
+    from datatrove.pipeline.writers.jsonl import JsonlWriter
+    config = MinhashConfig(n_grams=5, num_buckets=bands, hashes_per_bucket=rows)
+    cores = os.cpu_count()
+    reader = JsonlReader(f"{out}/in", glob_pattern="*.jsonl")
+    steps = [
+        ([reader, MinhashDedupSignature(output_folder=f"{out}/signatures", config=config, language="en")], 1),
+        ([MinhashDedupBuckets(input_folder=f"{out}/signatures", output_folder=f"{out}/buckets", config=config)], bands),
+        ([MinhashDedupCluster(input_folder=f"{out}/buckets", output_folder=f"{out}/remove", config=config)], 1),
+        ([reader, MinhashDedupFilter(input_folder=f"{out}/remove"), JsonlWriter(f"{out}/out", compression=None)], 1),
+    ]
+    for number, (pipeline, tasks) in enumerate(steps):
+        LocalPipelineExecutor(pipeline=pipeline, tasks=tasks, workers=min(tasks, cores), logging_dir=f"{out}/log{number}").run()
+
+
+def as_gaoya(folder, threshold):
+    from gaoya.minhash import MinHashStringIndex
+    bands, rows = CUT[threshold]
+    index = MinHashStringIndex(hash_size=32, jaccard_threshold=threshold, num_bands=bands, band_size=rows,
+                               num_hashes=bands * rows, analyzer="word", lowercase=False, ngram_range=(5, 5))
+    texts = read(folder)
+    removed = {}
+    for at, text in enumerate(texts):
+        similar = index.query(text)
+        if similar:
+            removed[at] = min(similar)
+        else:
+            index.insert_document(at, text)
+    print(json.dumps(removed))
+
+
 def as_peer(name, folder, threshold):
     """Signs each text, looks it up, and removes it if a kept text is estimated similar."""
+    if name == "gaoya":
+        return as_gaoya(folder, threshold)
     removed, signatures = {}, {}
+    bands, rows = CUT[threshold]
     if name == "rensa":
         from rensa import RMinHash, RMinHashLSH
-        index = RMinHashLSH(threshold, 128, 16)
+        index = RMinHashLSH(threshold, PERMUTATIONS, 16)
     else:
         from datasketch import MinHash, MinHashLSH
-        index = MinHashLSH(threshold, 128)
+        index = MinHashLSH(num_perm=bands * rows, params=(bands, rows))
     for at, text in enumerate(read(folder)):
         words = text.split()
         runs = [" ".join(words[start:start + 5]) for start in range(max(1, len(words) - 4))]
         if name == "rensa":
-            signature = RMinHash(128, 42)
+            signature = RMinHash(PERMUTATIONS, 42)
             signature.update(runs)
         else:
-            signature = MinHash(128)
+            signature = MinHash(bands * rows)
             signature.update_batch([one.encode() for one in runs])
         similar = [kept for kept in index.query(signature) if signature.jaccard(signatures[kept]) >= threshold]
         if similar:
@@ -158,8 +269,18 @@ def as_peer(name, folder, threshold):
 
 
 def main():
+    options = {}
+    for option in ("--only", "--duplodocus"):
+        if option in sys.argv:
+            at = sys.argv.index(option)
+            options[option] = sys.argv[at + 1]
+            del sys.argv[at:at + 2]
     if sys.argv[1] == "--peer":
         return as_peer(sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    if sys.argv[1] == "--datatrove":
+        return as_datatrove(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    if sys.argv[1] == "--kept-ids":
+        return kept_ids(sys.argv[2])
     if sys.argv[1] == "--make":
         return make(sys.argv[2], int(sys.argv[3]))
     if sys.argv[1] == "--judge":
@@ -170,12 +291,21 @@ def main():
         texts = sys.argv[3] if len(sys.argv) > 3 else "100000"
         subprocess.run([sys.executable, __file__, "--make", folder, texts], check=True)
     test = [sys.executable, "-c"]
-    peers = [name for name in ("rensa", "datasketch")
-             if subprocess.run(test + [f"import {name}"], capture_output=True).returncode == 0]
+    modules = {"rensa": "rensa", "datasketch": "datasketch", "gaoya": "gaoya", "text-dedup": "text_dedup.minhash",
+               "datatrove": "datatrove.pipeline.dedup, spacy, orjson"}
+    there = [name for name, module in modules.items()
+             if subprocess.run(test + [f"import {module}"], capture_output=True).returncode == 0]
+    programs = ["webtwin"] + there + ["duplodocus"] * ("--duplodocus" in options)
+    if "--only" in options:
+        programs = [name for name in programs if name in options["--only"].split(",")]
     for threshold in (0.7, 0.8):
-        for name in ["webtwin"] + peers:
-            find = webtwin if name == "webtwin" else peer
-            removed, took, kept = find(program if name == "webtwin" else name, folder, threshold)
+        for name in programs:
+            if name == "webtwin":
+                removed, took, kept = webtwin(program, folder, threshold)
+            elif name in ("rensa", "datasketch", "gaoya"):
+                removed, took, kept = peer(name, folder, threshold)
+            else:
+                removed, took, kept = corpus_peer(name, folder, threshold, options.get("--duplodocus"))
             command = [sys.executable, __file__, "--judge", folder, str(threshold), kept or ""]
             told = subprocess.run(command, input=json.dumps(removed), capture_output=True, text=True, check=True)
             print(json.dumps({"program": name, "threshold": threshold, **took, **json.loads(told.stdout)}))

@@ -1,16 +1,16 @@
 //! The files of an archive: WARC files, each with the path that it keeps.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
 
 use super::report::SUMMARY;
 use crate::error::{Error, Result};
-use crate::pages::detect::{Kind, detect, is_html};
+use crate::pages::detect::{Kind, claims_archive, claims_wacz, detect, is_html};
 use crate::pages::warc::{Format, probe};
 use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::Location;
 use crate::storage::manifest;
 use crate::storage::open::{Stamp, open};
+use crate::storage::relative::{below_common_folder, segments};
 
 /// A WARC file.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
     for (location, is_named) in locations {
         match look(&location)? {
             Ok(stamp) => files.push(InputFile { location, stamp, path: String::new() }),
-            Err(reason) if is_named || claims_records(location.name()) => {
+            Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
                 return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
             }
             Err(reason) => passed_over.push((location, reason)),
@@ -80,20 +80,11 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
     }
 }
 
-/// Whether a name says that a file holds records that were crawled.
-fn claims_records(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let bare = [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    [".warc", ".arc", ".wacz"].iter().any(|ending| bare.ends_with(ending))
-}
-
 /// Gives each file its path.
 fn name(files: &mut [InputFile]) -> Result<()> {
     let names: Vec<Vec<String>> = files.iter().map(|file| segments(&file.location)).collect();
-    let folders = names.iter().map(|name| &name[..name.len() - 1]);
-    let common = folders.reduce(|x, y| &x[..x.iter().zip(y).take_while(|(x, y)| x == y).count()]).map_or(0, <[_]>::len);
-    for (file, name) in files.iter_mut().zip(names) {
-        file.path = name[common..].join("/");
+    for (file, path) in files.iter_mut().zip(below_common_folder(&names)) {
+        file.path = path;
         let is_ours = [manifest::NAME, SUMMARY].contains(&file.path.as_str()) || file.path.starts_with('_');
         if is_ours {
             let path = &file.path;
@@ -104,32 +95,6 @@ fn name(files: &mut [InputFile]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The parts of a name, on the local disk those of its absolute path.
-fn segments(location: &Location) -> Vec<String> {
-    let Some(path) = location.path() else {
-        return location.name().split('/').filter(|part| !part.is_empty()).map(String::from).collect();
-    };
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    plain(&absolute)
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-            _ => None,
-        })
-        .collect()
-}
-
-/// A path without `..`, by its text alone: links are not followed, for they are names, too.
-fn plain(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
-        match part {
-            Component::ParentDir => _ = plain.pop(),
-            part => plain.push(part),
-        }
-        plain
-    })
 }
 
 #[cfg(test)]
@@ -145,16 +110,6 @@ mod tests {
         let mut files: Vec<InputFile> = names.iter().map(file).collect();
         name(&mut files)?;
         Ok(files.into_iter().map(|file| file.path).collect())
-    }
-
-    #[test]
-    fn paths_are_those_below_the_deepest_common_folder() {
-        assert_eq!(paths(&["/a/b/x.warc"]).unwrap(), ["x.warc"]);
-        assert_eq!(paths(&["/a/b/x.warc", "/a/bc/x.warc"]).unwrap(), ["b/x.warc", "bc/x.warc"]);
-        assert_eq!(paths(&["/a/x.warc", "/a/b/x.warc"]).unwrap(), ["x.warc", "b/x.warc"]);
-        assert_eq!(paths(&["/a/b/../c/x.warc", "/a/c/./y.warc"]).unwrap(), ["x.warc", "y.warc"]);
-        assert_eq!(paths(&["x.warc", "../x.warc"]).unwrap().len(), 2);
-        assert!(paths(&["x.warc", "../x.warc"]).unwrap().iter().all(|path| !path.contains("..")));
     }
 
     #[test]

@@ -44,6 +44,7 @@ mod survey;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+use crate::progress::Laps;
 use crate::results::Run;
 use crate::storage::location::Location;
 use crate::storage::output;
@@ -97,7 +98,7 @@ impl Effort {
 pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Summary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
-    let mut laps = report::Laps::start();
+    let mut laps = Laps::start();
     let files = inputs::find(&settings.inputs, tell)?;
     let survey = survey::survey(&files, survey::Purpose::Archive, &settings.effort)?;
     laps.lap("survey");

@@ -1,8 +1,5 @@
 //! What came of an archive: totals, and what each file of it should become again.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -129,22 +126,4 @@ pub struct Restored {
     pub restored: u64,
     /// Bytes written.
     pub bytes: u64,
-}
-
-/// Seconds by step, in thousandths.
-pub(super) struct Laps {
-    pub seconds: BTreeMap<String, f64>,
-    start: Instant,
-}
-
-impl Laps {
-    pub fn start() -> Laps {
-        Laps { seconds: BTreeMap::new(), start: Instant::now() }
-    }
-
-    /// Ends a step.
-    pub fn lap(&mut self, step: &str) {
-        let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
-        self.seconds.insert(step.into(), (seconds * 1000.0).round() / 1000.0);
-    }
 }

@@ -1,12 +1,14 @@
 //! `webtwin dedup`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::progress::Watcher;
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
-use crate::dedup::{self, Summary};
+use crate::dedup::{Dedup, STAGES, Summary};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::minhash::bands::Bands;
@@ -147,7 +149,13 @@ pub(super) fn run(args: Args) -> Result<()> {
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
-    let summary = dedup::run(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
+    let run = || {
+        let found = Dedup::find(&settings, &|line| tell(line))?;
+        let _watcher = Watcher::start(Arc::clone(&found.progress), &STAGES);
+        found.run()
+    };
+    let summary = run().map_err(|error| work.explain(error))?;
+    summary.surprises(&settings).into_iter().for_each(tell);
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }

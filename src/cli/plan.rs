@@ -7,6 +7,7 @@ use super::JobArgs;
 use super::recrawl::Scheduled;
 use crate::build::available_memory_bytes;
 use crate::console::{print, tell};
+use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::reading::captures::host;
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::{Queue, read};
@@ -15,7 +16,7 @@ use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result, size};
 use crate::ids::{HostId, Number, Page};
-use crate::job::{Digest, Job, JobKind, Overlap};
+use crate::job::{Digest, Job, JobKind, Measure, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::planner::{Load, choose};
 use crate::overlap::prune::PageSet;
@@ -61,8 +62,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (items, inputs) = (work.items.len(), work.inputs.len());
     let Expected { held, heavy_thousandths, share } = expected(work, &job, SAMPLE_ITEMS)?;
     let allowed = job.effort.memory_bytes;
-    hold_against_bound(&held, workers, allowed)?;
-    let (least, most) = (held.least_bytes(workers), held.most_bytes(&job));
+    hold_against_bound(&held, &job, workers, 1)?;
+    let (least, keys) = least_bytes(&held, &job, workers, 1);
+    let most = held.most_bytes(&job) + keys;
     let memory = if allowed == 0 { most } else { most.min(allowed) };
     let load = Load {
         pairs: held.pairs,
@@ -75,7 +77,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (_, counting) = choose(&load);
     // Three exchanges of tuples, pairs and links carry nearly all the bytes.
     let exchanged = 12 * held.tuples + 8 * held.pairs + 8 * held.links;
-    let spilled = held.spilled_bytes(&job, workers, allowed);
+    let keys = if allowed == 0 { 0 } else { keys.saturating_sub(allowed.saturating_sub(least) / 4) };
+    let spilled = held.spilled_bytes(&job, workers, allowed) + keys;
     let tables = table_bytes(&held);
     let digest = Digest::of(&job);
     if args.json {
@@ -174,7 +177,7 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
         links: each(held.links),
         ..held
     };
-    hold_against_bound(&of_process, workers, job.effort.memory_bytes)?;
+    hold_against_bound(&of_process, job, workers, processes)?;
     if let Some(free) = output::free_bytes(output) {
         look_at_disk(table_bytes(&held), free, output.name())?;
     }
@@ -221,8 +224,22 @@ fn table_bytes(held: &MemoryEstimate) -> u64 {
     A_PAGE_OF_TABLES * held.pages + A_LINK_OF_TABLES * held.links
 }
 
-fn hold_against_bound(held: &MemoryEstimate, workers: usize, allowed_bytes: u64) -> Result<()> {
-    let needed_bytes = held.least_bytes(workers);
+/// Bytes without which there is no run, of one of some processes, and the bytes of keys of bands if pages are compared by
+/// these.
+fn least_bytes(held: &MemoryEstimate, job: &Job, workers: usize, processes: usize) -> (u64, u64) {
+    let least = held.least_bytes(workers);
+    match job.similar.by {
+        Measure::Minhash => {
+            let (of_keys, keys) = minhash_pairs::least_of_process(held, &job.minhash, workers, processes);
+            (least.max(of_keys), keys)
+        }
+        _ => (least, 0),
+    }
+}
+
+fn hold_against_bound(held: &MemoryEstimate, job: &Job, workers: usize, processes: usize) -> Result<()> {
+    let (needed_bytes, _) = least_bytes(held, job, workers, processes);
+    let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }

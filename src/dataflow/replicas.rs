@@ -6,7 +6,6 @@ use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
-use crate::dataflow::reading::progress::Laps;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
@@ -16,6 +15,7 @@ use crate::job::{Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
 use crate::pages::work_items::Work;
+use crate::progress::Laps;
 use crate::storage::location::Location;
 
 /// Runs the job; every worker returns the same summary once the result is committed.

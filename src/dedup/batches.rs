@@ -5,6 +5,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::data_type::ByteArray;
 
@@ -16,7 +17,8 @@ use crate::error::Result;
 use crate::job::Limits;
 use crate::pages::decoded::{Decoded, sort_out};
 use crate::pages::record::Reason;
-use crate::storage::open::open_pinned;
+use crate::read_at::ReadAt;
+use crate::storage::open::{OpenFile, open_pinned};
 
 /// Bytes of a batch, about.
 pub const BATCH_BYTES: usize = 1 << 20;
@@ -80,6 +82,14 @@ impl Batches {
         })
     }
 
+    /// Bytes of the file that have been read since this was asked last.
+    pub fn taken(&mut self) -> u64 {
+        match self {
+            Batches::Lines(lines) => lines.taken(),
+            Batches::Rows(rows) => rows.taken(),
+        }
+    }
+
     /// The next batch; `None` at the end.
     ///
     /// # Errors
@@ -100,6 +110,25 @@ pub struct LineBatches {
     offset: u64,
     /// The beginning of a line that has been read.
     held: Vec<u8>,
+    taken: Arc<AtomicU64>,
+}
+
+/// A file that counts the bytes that are read from it.
+struct Counted {
+    file: Arc<OpenFile>,
+    taken: Arc<AtomicU64>,
+}
+
+impl ReadAt for Counted {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let bytes = self.file.read_at(offset, length)?;
+        self.taken.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
 }
 
 enum Input {
@@ -117,14 +146,21 @@ impl LineBatches {
         let Format::Jsonl(compression) = file.format else {
             return Err(crate::error::Error::Invariant(format!("{} is not read as lines", file.name())));
         };
-        let bytes: Arc<dyn crate::read_at::ReadAt> = open_pinned(&file.location, &file.stamp)?;
-        Ok(LineBatches::of(Decoded::shared(bytes, compression, limits).map(|input| Box::new(input) as _), limits))
+        let taken = Arc::default();
+        let bytes = Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, taken: Arc::clone(&taken) });
+        let decoded = Decoded::shared(bytes, compression, limits).map(|input| Box::new(input) as _);
+        Ok(LineBatches { taken, ..LineBatches::of(decoded, limits) })
     }
 
     fn of(input: io::Result<Box<dyn Read + Send>>, limits: &Limits) -> LineBatches {
         let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
         let input = input.map_or_else(Input::Failed, Input::Open);
-        LineBatches { input, limit, offset: 0, held: Vec::new() }
+        LineBatches { input, limit, offset: 0, held: Vec::new(), taken: Arc::default() }
+    }
+
+    /// Bytes of the file that have been read since this was asked last.
+    pub fn taken(&self) -> u64 {
+        self.taken.swap(0, Ordering::Relaxed)
     }
 
     /// The next batch.

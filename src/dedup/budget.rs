@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use super::buckets::Bounds;
 use super::corpus::{BandRow, ExactRow, RECORD_BYTES};
-use super::inputs::{Format, Inputs};
+use super::inputs::Inputs;
+use super::sample::{Expected, expected};
 use super::settings::Settings;
 use crate::error::{Error, Result, size};
-use crate::pages::decoded::Compression;
 use crate::storage::spill::{BLOCK_BYTES, Disk, free_bytes};
 
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
@@ -17,6 +18,9 @@ const A_WORKER: u64 = 8 << 20;
 
 /// Bytes of a bucket that is sorted at once.
 const BUCKET_BYTES: u64 = 8 << 20;
+
+/// Bytes of a row of a bucket while it is worked on: as it was read, in the bucket, and with its record's place.
+const ROW_BYTES: u64 = 3 * size_of::<ExactRow>() as u64;
 
 /// Fewest bytes with which there is a run.
 const LEAST: u64 = 128 << 20;
@@ -35,6 +39,8 @@ pub struct Budget {
     pub candidates: u64,
     /// Buckets of keys, of hashes and of candidates.
     pub buckets: usize,
+    /// What the rows of a bucket may take.
+    pub bounds: Bounds,
     /// Where the rest goes.
     pub disk: Disk,
     /// What is going to be taken.
@@ -90,7 +96,8 @@ impl Budget {
     /// Divides the memory, and predicts what is needed.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] when there is too little for any run; [`Error::DiskFull`] when the disk has not room for
+    /// [`Error::MemoryLimit`] when there is too little for any run, or for half of the records that a sample lets expect;
+    /// [`Error::DiskFull`] when the disk has not room for
     /// half of what is predicted.
     pub fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
@@ -110,9 +117,17 @@ impl Budget {
             Some(_) => Shares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
             None => Shares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
         };
-        let decoded_bytes = inputs.files.iter().map(|file| decoded(file.format, file.stamp.bytes)).sum::<u64>();
-        // Texts of a thousand bytes are short for a corpus; shorter ones only make buckets larger.
-        let texts = decoded_bytes / 1000;
+        let Expected { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
+        let records = room / 2;
+        // A sample may be wrong by some; what reaches the limit by less than twice is seen while it is read.
+        if texts / 2 * RECORD_BYTES > records {
+            return Err(Error::MemoryLimit {
+                what: format!("dedup of about {texts} records, by a sample of its input"),
+                needed_bytes: fixed + 2 * texts * RECORD_BYTES,
+                allowed_bytes: settings.memory_bytes,
+                setting: "--memory".into(),
+            });
+        }
         let keys = settings.near.map_or(0, |near| u64::from(near.bands.bands) * size_of::<BandRow>() as u64 * texts);
         let sets = settings.near.map_or(0, |_| decoded_bytes / A_WORD * 4);
         let hashes = size_of::<ExactRow>() as u64 * texts;
@@ -139,24 +154,22 @@ impl Budget {
                 });
             }
         }
+        let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+        let bounds = Bounds {
+            row_bytes: ROW_BYTES,
+            of_thread: room / 16 / workers,
+            of_hash: room / 4,
+            memory_bytes: settings.memory_bytes,
+            disk: disk.clone(),
+        };
         Ok(Budget {
-            records: room / 2,
+            records,
             of_worker,
             candidates: room / 8 / workers,
             buckets: buckets as usize,
-            disk: Disk::new(&settings.spill, 0).set_by("--spill"),
+            bounds,
+            disk,
             predicted,
         })
-    }
-}
-
-/// Decoded bytes of a file, by what such files usually hold.
-fn decoded(format: Format, bytes: u64) -> u64 {
-    match format {
-        Format::Jsonl(Compression::None) => bytes,
-        Format::Jsonl(Compression::Gzip) => bytes * 3,
-        Format::Jsonl(Compression::Zstd | Compression::Bzip2) => bytes * 4,
-        Format::Jsonl(Compression::Xz) => bytes * 5,
-        Format::Parquet => bytes * 2,
     }
 }

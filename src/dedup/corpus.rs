@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::inputs::InputFile;
 use crate::error::Result;
 use crate::pages::record::Reason;
-use crate::storage::spill::Buckets;
+use crate::storage::spill::{Buckets, Disk};
 use crate::storage::spill_array::SpillArray;
 
 /// Bytes of memory of a record, from beginning to end.
@@ -174,6 +174,14 @@ impl Corpus {
         let batch = self.batch_of(number);
         let record = &batch.records[(number - batch.first) as usize];
         self.workers[batch.worker as usize].sets.get(record.set_at, record.set_size as usize, room)
+    }
+
+    /// Frees the memory and the disk of what decided about records: sets, keys and hashes.
+    pub fn keep_ids_only(&mut self, disk: &Disk) {
+        for worker in &mut self.workers {
+            worker.sets = SpillArray::new(0, disk);
+            (worker.exact, worker.bands) = (Buckets::new(0, 0, disk), Buckets::new(0, 0, disk));
+        }
     }
 
     /// The number of a record that a hash or key names.

@@ -1,15 +1,15 @@
 //! Which files there are, in which format, and where their records go.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
 
 use crate::error::{Error, Result};
 use crate::pages::decoded::Compression;
-use crate::pages::detect::{Kind, detect};
+use crate::pages::detect::{Kind, claims_rows, detect};
 use crate::storage::expand::expand;
 use crate::storage::location::Location;
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::open::{Stamp, open};
+use crate::storage::relative::{below_common_folder, segments};
 
 use super::settings::Settings;
 
@@ -80,8 +80,9 @@ pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
     let mut files = files(&settings.against, tell)?;
     let against = files.len();
     let mut new = self::files(&settings.inputs, tell)?;
-    let names: Vec<String> = new.iter().map(|file| whole_name(&file.location)).collect();
-    for (file, path) in new.iter_mut().zip(paths(&names)) {
+    let names: Vec<Vec<String>> = new.iter().map(|file| segments(&file.location)).collect();
+    let old_names: BTreeMap<Vec<String>, usize> = (0..against).map(|at| (segments(&files[at].location), at)).collect();
+    for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
         let first = path.split('/').next().unwrap_or_default();
         let is_taken = [manifest::NAME, SUMMARY].contains(&path.as_str()) || TABLES.contains(&first);
         if is_taken || first.starts_with('_') {
@@ -90,8 +91,8 @@ pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
                 file.name()
             )));
         }
-        if let Some(old) = files[..against].iter().find(|old| whole_name(&old.location) == whole_name(&file.location)) {
-            return Err(Error::Usage(format!("{} is both in the input and in --against", old.name())));
+        if let Some(&old) = old_names.get(name) {
+            return Err(Error::Usage(format!("{} is both in the input and in --against", files[old].name())));
         }
         file.path = Some(path);
     }
@@ -120,7 +121,7 @@ fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
         match look(&location) {
             Ok(Some(file)) => files.push(file),
             Ok(None) if !is_named => passed_over += 1,
-            Err(Error::Input { .. }) if !is_named && !claims_records(location.name()) => passed_over += 1,
+            Err(Error::Input { .. }) if !is_named && !claims_rows(location.name()) => passed_over += 1,
             Ok(None) => return Err(Error::input(location.name(), "neither JSONL nor Parquet, so no corpus of texts")),
             Err(error) => return Err(error),
         }
@@ -132,12 +133,6 @@ fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
         return Err(Error::input(inputs.join(", "), "holds neither JSONL nor Parquet"));
     }
     Ok(files)
-}
-
-/// Whether the name is that of a corpus, so that a file that cannot be read is no side file.
-fn claims_records(name: &str) -> bool {
-    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
-    [".jsonl", ".ndjson", ".parquet"].iter().any(|ending| bare.ends_with(ending))
 }
 
 /// The files of an earlier result, if a folder is one.
@@ -180,53 +175,29 @@ fn look(location: &Location) -> Result<Option<InputFile>> {
     Ok(Some(InputFile { location: location.clone(), stamp: file.stamp().clone(), format, path: None }))
 }
 
-/// A name by which a file is the same however it was given: absolute on the local disk, without `.` and `..`.
-fn whole_name(location: &Location) -> String {
-    let Some(path) = location.path() else { return location.name().replacen("://", "/", 1) };
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut parts: Vec<String> = Vec::new();
-    for part in Path::components(&absolute) {
-        match part {
-            Component::ParentDir => drop(parts.pop()),
-            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
-            _ => {}
-        }
-    }
-    parts.join("/")
-}
-
-/// The path of each file below the deepest folder that holds them all.
-fn paths(names: &[String]) -> Vec<String> {
-    let folder = |name: &String| name.rfind('/').map_or(0, |slash| slash + 1);
-    let mut common = names.first().map_or("", |first| &first[..folder(first)]);
-    for name in names {
-        while !name.starts_with(common) {
-            let shorter = common[..common.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
-            common = &common[..shorter];
-        }
-    }
-    names.iter().map(|name| name[common.len()..].to_string()).collect()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    #[test]
-    fn a_path_is_what_follows_the_deepest_common_folder() {
-        let of = |names: &[&str]| paths(&names.iter().map(|name| name.to_string()).collect::<Vec<_>>());
-        assert_eq!(of(&["a/b/x.jsonl"]), ["x.jsonl"]);
-        assert_eq!(of(&["a/b/x.jsonl", "a/b/y.jsonl"]), ["x.jsonl", "y.jsonl"]);
-        assert_eq!(of(&["a/b/x.jsonl", "a/c/x.jsonl"]), ["b/x.jsonl", "c/x.jsonl"]);
-        assert_eq!(of(&["a/bc/x", "a/bd/x"]), ["bc/x", "bd/x"]);
-        assert_eq!(of(&["x", "y/x"]), ["x", "y/x"]);
-        assert!(of(&[]).is_empty());
+    /// The files of a folder.
+    pub fn found(folder: &std::path::Path) -> Vec<InputFile> {
+        files(&[folder.to_str().unwrap().to_string()], &|_| ()).unwrap()
     }
 
     #[test]
-    fn a_local_name_is_absolute() {
-        let whole = |name: &str| whole_name(&Location::parse(name).unwrap());
-        assert_eq!(whole("/a/./b/../c.jsonl"), "a/c.jsonl");
-        assert!(whole("x.jsonl").ends_with("/x.jsonl"));
+    fn in_a_folder_what_claims_records_and_has_none_is_an_error_and_other_files_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let look = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.path().join("good.jsonl"), "{\"text\":\"x\"}\n").unwrap();
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+            let found = files(&[folder.path().to_str().unwrap().to_string()], &|_| ());
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+            found.map(|files| files.len())
+        };
+        for name in ["a.jsonl.xz", "a.NDJSON.Bz2", "A.PARQUET"] {
+            let refused = look(name, b"<html>not found</html>").unwrap_err();
+            assert!(refused.exit_code() == 3 && refused.to_string().contains(name), "{refused}");
+        }
+        assert_eq!(look("notes.bin", b"\x01\x02\x03").unwrap(), 1);
     }
 }

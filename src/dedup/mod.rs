@@ -18,8 +18,10 @@
 
 mod annotate;
 mod batches;
+mod buckets;
 mod budget;
 mod corpus;
+mod encode;
 mod exact;
 mod inputs;
 mod json_fields;
@@ -29,14 +31,16 @@ mod parquet_copy;
 mod parquet_texts;
 mod read;
 mod report;
+mod sample;
 pub mod settings;
 mod verdicts;
 mod write;
 
-use std::collections::BTreeMap;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::error::Result;
+use crate::progress::{Laps, Progress};
 use crate::storage::location::Location;
 use crate::storage::output;
 
@@ -44,45 +48,61 @@ pub use budget::Prediction;
 pub use report::Summary;
 use settings::Settings;
 
-/// Removes the duplicates of a corpus; `tell` is told what is going to be done, and each surprise.
-///
-/// # Errors
-/// Those of inputs, stores and limits; [`crate::error::Error::TooManyBad`] when a file has too many damaged records.
-pub fn run(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Summary> {
-    let folder = Location::parse(&settings.output)?;
-    output::prepare(&folder)?;
-    let mut laps = Laps::start();
-    let inputs = inputs::find(settings, tell)?;
-    let budget = budget::Budget::new(settings, &inputs)?;
-    tell(budget.predicted.to_string());
-    let mut corpus = read::read(settings, &inputs, &budget)?;
-    laps.lap("reading");
-    let order = order::Order::of(settings, &corpus)?;
-    let copies = exact::copies(&mut corpus, &order, settings.workers)?;
-    laps.lap("exact copies");
-    let near = near::left_out(settings, &mut corpus, &order, &copies, &budget)?;
-    laps.lap("near-duplicates");
-    let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
-    let summary = report::Summary::new(settings, &inputs, &corpus, &verdicts, near.compared);
-    write::write(settings, &folder, &inputs, &corpus, &verdicts, &summary, &mut laps)?;
-    summary.surprises(settings).into_iter().for_each(tell);
-    Ok(summary)
+/// The stages of a run, in order. The first and the last read the input.
+pub const STAGES: [&str; 4] = ["reading", "exact copies", "near-duplicates", "writing"];
+
+/// A corpus that has been found, and has room in memory by all that can be told before it is read.
+pub struct Dedup<'s> {
+    settings: &'s Settings,
+    folder: Location,
+    inputs: inputs::Inputs,
+    budget: budget::Budget,
+    /// How far the run is, by bytes of files.
+    pub progress: Arc<Progress>,
 }
 
-/// Seconds by step, in thousandths.
-struct Laps {
-    seconds: BTreeMap<String, f64>,
-    start: Instant,
-}
-
-impl Laps {
-    fn start() -> Laps {
-        Laps { seconds: BTreeMap::new(), start: Instant::now() }
+impl<'s> Dedup<'s> {
+    /// Finds the corpus; `tell` is told what is going to be done, and what is passed over.
+    ///
+    /// # Errors
+    /// Those of inputs, of a folder that cannot be written, and of limits.
+    pub fn find(settings: &'s Settings, tell: &dyn Fn(String)) -> Result<Dedup<'s>> {
+        let folder = Location::parse(&settings.output)?;
+        output::prepare(&folder)?;
+        let inputs = inputs::find(settings, tell)?;
+        let budget = budget::Budget::new(settings, &inputs)?;
+        tell(budget.predicted.to_string());
+        let progress = Arc::new(Progress::new(budget.predicted.file_bytes));
+        Ok(Dedup { settings, folder, inputs, budget, progress })
     }
 
-    fn lap(&mut self, step: &str) {
-        self.seconds.insert(step.into(), (self.start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0);
-        self.start = Instant::now();
+    /// Removes the duplicates, and writes the result.
+    ///
+    /// # Errors
+    /// Those of inputs, stores and limits; [`crate::error::Error::TooManyBad`] when a file has too many damaged records.
+    pub fn run(&self) -> Result<Summary> {
+        let Dedup { settings, inputs, budget, progress, .. } = self;
+        let [reading, exact_copies, near_duplicates, writing] = STAGES;
+        let mut laps = Laps::start();
+        let mut corpus = read::read(settings, inputs, budget, progress)?;
+        laps.lap(reading);
+        progress.enter(exact_copies);
+        let order = order::Order::of(settings, &corpus)?;
+        let copies = exact::copies(&mut corpus, &order, &budget.bounds, settings.workers)?;
+        laps.lap(exact_copies);
+        progress.enter(near_duplicates);
+        let near = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
+        laps.lap(near_duplicates);
+        progress.read_again(writing);
+        // The files of `against` are not read again.
+        let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
+        progress.done.store(against, Ordering::Relaxed);
+        // The output needs memory, to be compressed, and disk.
+        corpus.keep_ids_only(&budget.disk);
+        let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
+        let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared);
+        write::write(self, &corpus, &verdicts, &summary, &mut laps)?;
+        Ok(summary)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::buckets::each_bucket;
 use super::budget::Budget;
 use super::corpus::{BandRow, Corpus};
-use super::exact::{NONE, each_bucket};
+use super::exact::NONE;
 use super::order::Order;
 use super::settings::Settings;
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ pub fn left_out(
     let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
     let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
     let new = || (Buckets::new(budget.buckets, budget.candidates, &budget.disk), Vec::new());
-    let found = each_bucket(keys, settings.workers, new, |(found, texts), rows: &mut Vec<BandRow>| {
+    let found = each_bucket(keys, settings.workers, &budget.bounds, new, |(found, texts), rows: &mut Vec<BandRow>| {
         texts.clear();
         let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
         texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));

@@ -30,6 +30,8 @@ pub struct ParquetTexts {
     columns: [Option<Column>; 3],
     /// Rows of the group that are still to be read.
     left: usize,
+    /// Bytes of the groups that were begun since somebody asked.
+    taken: u64,
 }
 
 struct Column {
@@ -74,7 +76,12 @@ impl ParquetTexts {
             ));
         }
         let columns = [None, None, None];
-        Ok(ParquetTexts { file, name, leaves: [text, id, key], is_time, group: 0, columns, left: 0 })
+        Ok(ParquetTexts { file, name, leaves: [text, id, key], is_time, group: 0, columns, left: 0, taken: 0 })
+    }
+
+    /// Bytes of the file, groups as a whole, that have been read since this was asked last.
+    pub fn taken(&mut self) -> u64 {
+        std::mem::take(&mut self.taken)
     }
 
     /// The next rows; `None` at the end.
@@ -101,6 +108,7 @@ impl ParquetTexts {
 
     fn begin_group(&mut self) -> std::result::Result<(), Fault> {
         self.left = rows_of(&self.file, self.group);
+        self.taken += self.file.reader.metadata().row_group(self.group).compressed_size().unsigned_abs();
         for (column, leaf) in self.columns.iter_mut().zip(self.leaves) {
             let open = |leaf: usize| {
                 let descriptor = self.file.reader.metadata().file_metadata().schema_descr().column(leaf);

@@ -1,13 +1,14 @@
 //! The first pass: every record is read, and what decides about it is kept.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::annotate;
 use super::batches::{Batch, Batches, Row, bare, lines};
+use super::buckets::bucket;
 use super::budget::Budget;
 use super::corpus::{BandRow, BatchRecords, Corpus, ExactRow, NO_ID, RECORD_BYTES, Record, Rejection, Worker};
 use super::inputs::{InputFile, Inputs};
@@ -20,6 +21,7 @@ use crate::minhash::shingles::Shingles;
 use crate::minhash::signature::Permutations;
 use crate::pages::fetch_time;
 use crate::pages::record::Reason;
+use crate::progress::Progress;
 use crate::storage::spill::Buckets;
 use crate::storage::spill_array::SpillArray;
 
@@ -31,12 +33,12 @@ use crate::storage::spill_array::SpillArray;
 ///
 /// # Cost
 /// One pass over the input; see [`Budget`] for the memory.
-pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget) -> Result<Corpus> {
+pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget, progress: &Progress) -> Result<Corpus> {
     let shared = Shared {
         settings,
+        progress,
         wanted: wanted(settings),
         files: inputs.files.iter().map(|file| (file, Mutex::new(Reading::Ahead))).collect(),
-        records: AtomicU64::new(0),
         most_records: (budget.records / RECORD_BYTES).min(u64::from(candidates::MOST)),
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),
@@ -95,9 +97,9 @@ pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget) -> Result<Cor
 /// What all threads share.
 struct Shared<'s> {
     settings: &'s Settings,
+    progress: &'s Progress,
     wanted: Wanted,
     files: Vec<(&'s InputFile, Mutex<Reading>)>,
-    records: AtomicU64,
     most_records: u64,
     arrivals: AtomicU32,
     stop: AtomicBool,
@@ -224,7 +226,9 @@ impl Reader<'_> {
             *reading = Reading::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
         }
         let Reading::Open(batches, number) = &mut *reading else { return Ok(None) };
-        match batches.next()? {
+        let batch = batches.next()?;
+        self.shared.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
+        match batch {
             Some(batch) => {
                 *number += 1;
                 Ok(Some((*number - 1, batch)))
@@ -263,7 +267,10 @@ impl Reader<'_> {
             }
         }
         of_batch.records.shrink_to_fit();
-        let so_far = self.shared.records.fetch_add(of_batch.records.len() as u64, Ordering::Relaxed);
+        let progress = self.shared.progress;
+        let text_bytes: u64 = of_batch.records.iter().map(|record| u64::from(record.text_bytes)).sum();
+        progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
+        let so_far = progress.records.fetch_add(of_batch.records.len() as u64, Ordering::Relaxed);
         if so_far + of_batch.records.len() as u64 > self.shared.most_records {
             return Err(self.too_many(so_far));
         }
@@ -417,11 +424,6 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-/// The bucket of a hash: an equal share of all hashes.
-fn bucket(hash: u64, buckets: usize) -> usize {
-    ((u128::from(hash) * buckets as u128) >> 64) as usize
 }
 
 fn wanted(settings: &Settings) -> Wanted {

@@ -1,17 +1,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
 use super::budget::{Budget, Shares};
 use super::settings::{Keep, Near, Settings};
 use super::verdicts::{Verdicts, Why};
+use super::{Dedup, STAGES};
 use super::{exact, inputs, near, order, read};
 use crate::job::Limits;
 use crate::minhash::bands::Bands;
 use crate::minhash::resemblance::Threshold;
 use crate::minhash::shingles::{Shingles, Shingling};
 use crate::minhash::star_cover::by_definition;
+use crate::progress::Progress;
 
 /// A record of a made-up corpus.
 #[derive(Debug, Clone)]
@@ -81,11 +85,11 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
     let mut budget = Budget::new(&settings, &inputs).unwrap();
     if spills {
         budget.of_worker = Shares { sets: 0, bands: 0, exact: 0, ids: 0 };
-        (budget.candidates, budget.buckets) = (0, 4);
+        (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
     }
-    let mut corpus = read::read(&settings, &inputs, &budget).unwrap();
+    let mut corpus = read::read(&settings, &inputs, &budget, &Progress::new(1)).unwrap();
     let order = order::Order::of(&settings, &corpus).unwrap();
-    let copies = exact::copies(&mut corpus, &order, workers).unwrap();
+    let copies = exact::copies(&mut corpus, &order, &budget.bounds, workers).unwrap();
     let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;
     let verdicts = Verdicts::new(&corpus, order, copies, left_out);
     let removed = |record| {
@@ -181,4 +185,18 @@ proptest! {
         let settings = settings(folder.path(), keep.clone(), against);
         prop_assert_eq!(found(&settings, workers, spills), plain(&records, &keep, against));
     }
+}
+
+#[test]
+fn progress_ends_where_the_input_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
+    write(folder.path(), &[0, 0, 1, 2, 3, 3].map(made));
+    let settings = settings(folder.path(), Keep::First, 1);
+    let dedup = Dedup::find(&settings, &|_| ()).unwrap();
+    let (progress, all) = (Arc::clone(&dedup.progress), dedup.progress.all);
+    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[0], 0));
+    let summary = dedup.run().unwrap();
+    assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[3], all));
+    assert_eq!(progress.records.load(Ordering::Relaxed), summary.records.read + summary.against);
 }

@@ -2,25 +2,25 @@
 //! manifest.
 
 use std::io::{self, Write};
-
-use bzip2::write::BzEncoder;
-use flate2::write::GzEncoder;
-use liblzma::write::XzEncoder;
+use std::sync::atomic::Ordering;
 
 use super::annotate::{self, Note};
 use super::batches::{Batch, LineBatches, lines};
 use super::corpus::Corpus;
+use super::encode::{Coding, Encoder, HEAD};
 use super::inputs::{Format, InputFile, Inputs, SUMMARY};
 use super::parquet_copy;
 use super::report::Summary;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
-use super::{Laps, exact::NONE};
+use super::{Dedup, STAGES, exact::NONE};
 use crate::error::{Error, Result};
-use crate::pages::decoded::Compression;
-use crate::storage::location::{Location, working_folder};
+use crate::progress::{Laps, Progress};
+use crate::read_at::ReadAt;
+use crate::storage::location::working_folder;
 use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
+use crate::storage::open::open_pinned;
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{self, Column, Table};
 use crate::threads;
@@ -31,29 +31,22 @@ const GROUP_ROWS: usize = 1 << 17;
 /// Bytes of a file of a table on disk, about, before the next rows get another.
 const FILE_BYTES: usize = 64_000_000;
 
-/// Level of xz; its default takes 94 MiB.
-const XZ_LEVEL: u32 = 3;
-
-/// Level of zstd: its default, which tools use unless told otherwise.
-const ZSTD_LEVEL: i32 = 3;
-
 /// Writes the result and commits it.
 ///
 /// # Errors
 /// Those of inputs and stores; nothing is left behind then.
 pub fn write(
-    settings: &Settings,
-    folder: &Location,
-    inputs: &Inputs,
+    dedup: &Dedup<'_>,
     corpus: &Corpus,
     verdicts: &Verdicts,
     summary: &Summary,
     laps: &mut Laps,
 ) -> Result<()> {
+    let Dedup { settings, folder, inputs, progress, .. } = dedup;
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
     let staged = || -> Result<Vec<FileEntry>> {
-        let mut files = Output { settings, inputs, corpus, verdicts, attempt: &attempt }.corpus_files()?;
+        let mut files = Output { settings, inputs, corpus, verdicts, progress, attempt: &attempt }.corpus_files()?;
         files.extend(removed(&attempt, inputs, corpus, verdicts)?);
         files.extend(rejected(&attempt, inputs, corpus)?);
         let text = serde_json::to_string_pretty(summary).expect("a summary is plain values") + "\n";
@@ -63,7 +56,7 @@ pub fn write(
         Ok(files)
     };
     let files = staged().inspect_err(|_| attempt.discard())?;
-    laps.lap("writing");
+    laps.lap(STAGES[3]);
     // From here on the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
         temporary.release();
@@ -104,6 +97,7 @@ struct Output<'o> {
     inputs: &'o Inputs,
     corpus: &'o Corpus,
     verdicts: &'o Verdicts,
+    progress: &'o Progress,
     attempt: &'o Attempt,
 }
 
@@ -124,9 +118,16 @@ impl Output<'_> {
         let path = file.path.as_deref().ok_or_else(|| Error::Invariant(format!("{} has no path", file.name())))?;
         let out = self.attempt.create(path)?;
         let (out, rows) = match file.format {
-            Format::Jsonl(compression) => (self.lines(number, file, Encoder::new(out, compression)?)?, None),
+            Format::Jsonl(compression) => {
+                let head = open_pinned(&file.location, &file.stamp)?.read_at(0, HEAD)?;
+                // Where files are fewer than threads, each has several.
+                let threads = self.settings.workers / (self.inputs.files.len() - self.inputs.against).max(1);
+                let out = Encoder::new(out, Coding::like(compression, &head), threads)?;
+                (self.lines(number, file, out)?, None)
+            }
             Format::Parquet => {
                 let (out, rows) = self.rows(number, file, out)?;
+                self.progress.done.fetch_add(file.stamp.bytes, Ordering::Relaxed);
                 (out, Some(rows))
             }
         };
@@ -142,6 +143,7 @@ impl Output<'_> {
         let (mut row, mut noted) = (0, Vec::new());
         let failed = |cause: io::Error| write_failed(file.name(), cause);
         while let Some(batch) = batches.next()? {
+            self.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
             let bytes = match batch {
                 Batch::Lines { bytes, .. } => bytes,
                 Batch::TooLong { .. } => {
@@ -150,6 +152,7 @@ impl Output<'_> {
                 }
                 Batch::Damaged { .. } | Batch::Rows(_) => break,
             };
+            self.progress.page_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             for line in lines(&bytes) {
                 if let Some((_, record)) = next.filter(|(of_record, _)| *of_record == row) {
                     match &names {
@@ -205,57 +208,6 @@ fn write_failed(name: &str, cause: io::Error) -> Error {
     match cause.into_inner().map(|inner| inner.downcast::<Error>()) {
         Some(Ok(error)) => *error,
         _ => Error::storage(name, text),
-    }
-}
-
-/// A file that is compressed as its input is: in one member or frame, for some readers look no further.
-enum Encoder {
-    Plain(NewFile),
-    Gzip(GzEncoder<NewFile>),
-    Zstd(zstd::stream::write::Encoder<'static, NewFile>),
-    Xz(XzEncoder<NewFile>),
-    Bzip2(BzEncoder<NewFile>),
-}
-
-impl Encoder {
-    fn new(out: NewFile, compression: Compression) -> Result<Encoder> {
-        Ok(match compression {
-            Compression::None => Encoder::Plain(out),
-            Compression::Gzip => Encoder::Gzip(GzEncoder::new(out, flate2::Compression::default())),
-            Compression::Zstd => Encoder::Zstd(
-                zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)
-                    .and_then(|mut encoder| encoder.include_checksum(true).map(|()| encoder))
-                    .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
-            ),
-            Compression::Xz => Encoder::Xz(XzEncoder::new(out, XZ_LEVEL)),
-            Compression::Bzip2 => Encoder::Bzip2(BzEncoder::new(out, bzip2::Compression::default())),
-        })
-    }
-
-    fn finish(self) -> io::Result<NewFile> {
-        match self {
-            Encoder::Plain(out) => Ok(out),
-            Encoder::Gzip(encoder) => encoder.finish(),
-            Encoder::Zstd(encoder) => encoder.finish(),
-            Encoder::Xz(encoder) => encoder.finish(),
-            Encoder::Bzip2(encoder) => encoder.finish(),
-        }
-    }
-}
-
-impl Write for Encoder {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Encoder::Plain(out) => out.write(bytes),
-            Encoder::Gzip(encoder) => encoder.write(bytes),
-            Encoder::Zstd(encoder) => encoder.write(bytes),
-            Encoder::Xz(encoder) => encoder.write(bytes),
-            Encoder::Bzip2(encoder) => encoder.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -118,7 +118,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
         Compression::Xz | Compression::Bzip2 => Kind::WarcStream(compression),
     };
     let start = trim(head);
-    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
+    if start.starts_with(b"WARC/") || start.starts_with(b"warc/") || start.starts_with(b"filedesc:") {
         return Some(archive);
     }
     if start.starts_with(b"{") {
@@ -166,15 +166,17 @@ fn is_crawl_name(name: &str) -> bool {
 
 /// Whether the name is that of a format of which each file is a crawl, or a part of one.
 pub(super) fn claims_records(name: &str) -> bool {
-    claims_archive(name)
-        || ends_in(name, &[".wacz"])
-        || ends_in(uncompressed(name), &[".parquet"])
-        || claims_lines(name)
+    claims_archive(name) || claims_wacz(name) || claims_rows(name)
 }
 
 /// Whether the name is that of a WARC or ARC file.
-pub(super) fn claims_archive(name: &str) -> bool {
+pub fn claims_archive(name: &str) -> bool {
     ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc"])
+}
+
+/// Whether the name is that of a zip archive of WARC files.
+pub fn claims_wacz(name: &str) -> bool {
+    ends_in(name, &[".wacz"])
 }
 
 /// Whether the name is that of a zip archive.
@@ -182,17 +184,29 @@ pub(super) fn is_zip_name(name: &str) -> bool {
     ends_in(name, &[".wacz", ".zip"])
 }
 
+/// Whether the name is that of lines of JSON or a table, a record a row.
+pub fn claims_rows(name: &str) -> bool {
+    claims_lines(name) || ends_in(uncompressed(name), &[".parquet"])
+}
+
 /// Whether the name is that of lines of JSON.
 pub(super) fn claims_lines(name: &str) -> bool {
     ends_in(uncompressed(name), &[".jsonl", ".ndjson"])
 }
 
+/// A name without the ending of a compression.
 fn uncompressed(name: &str) -> &str {
-    [".gz", ".zst", ".xz", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+    let ending = [".gz", ".zst", ".xz", ".bz2"].into_iter().find(|ending| ends_in(name, &[ending]));
+    &name[..name.len() - ending.map_or(0, str::len)]
 }
 
+/// Whether a name ends in one of these, in whatever case its letters are.
 fn ends_in(name: &str, endings: &[&str]) -> bool {
-    endings.iter().any(|ending| name.ends_with(ending))
+    let has = |ending: &&str| {
+        let at = name.len().checked_sub(ending.len());
+        at.is_some_and(|at| name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))
+    };
+    endings.iter().any(has)
 }
 
 fn trim(head: &[u8]) -> &[u8] {
@@ -341,5 +355,17 @@ mod tests {
             assert_eq!(error.exit_code(), 3, "{what}");
             assert!(error.to_string().contains(words) && error.to_string().contains(name), "{what}: {error}");
         }
+    }
+
+    #[test]
+    fn a_name_claims_records_whatever_its_compression_and_the_case_of_its_letters() {
+        for name in ["a.jsonl", "a.ndjson.xz", "A.JSONL.BZ2", "a.Parquet", "a.jsonl.zst", "s3://b/A.WARC.GZ", "a.WACZ"]
+        {
+            assert!(claims_records(name), "{name}");
+        }
+        for name in ["jsonl", "a.jsonl.txt", "a.gz", "ö", "", "a.jsonl.gz.xz"] {
+            assert!(!claims_records(name), "{name}");
+        }
+        assert!(claims_rows("a.PARQUET") && !claims_rows("a.warc") && claims_archive("a.WET.gz"));
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod csg00;
 pub mod ddgmp03;
+pub mod dedup;
 pub mod draw;
 pub mod made;
 mod measure;
@@ -58,6 +59,7 @@ pub struct Entry {
 pub fn entries() -> Vec<Entry> {
     let mut all = mjs07::entries();
     all.extend(scale::entries());
+    all.extend(dedup::entries());
     all.extend(sgm98::entries());
     all.extend(csg00::entries());
     all.extend(ddgmp03::entries());

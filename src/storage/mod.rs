@@ -10,6 +10,7 @@ pub mod blocking;
 mod clouds;
 pub mod expand;
 pub mod location;
+pub mod relative;
 pub mod stores;
 
 // Reading, writing and listing whole files.

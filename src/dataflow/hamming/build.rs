@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use super::chunks::{self, Made};
 use crate::dataflow::reading::ingest::Queue;
-use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::Capture;
 use crate::dataflow::reading::{captures, idf};
@@ -18,6 +17,7 @@ use crate::error::Result;
 use crate::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
 use crate::hamming::rows::FingerprintRow;
 use crate::job::Job;
+use crate::progress::Progress;
 use crate::results::fingerprints::Sources;
 use crate::storage::location::Location;
 

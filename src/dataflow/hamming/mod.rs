@@ -24,7 +24,6 @@ use timely::dataflow::operators::vec::ToStream;
 
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
-use crate::dataflow::reading::progress::{Laps, Progress};
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use crate::engine::Net;
@@ -32,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::hamming::design::k_below;
 use crate::ids::splitmix64;
 use crate::job::Job;
+use crate::progress::{Laps, Progress};
 use crate::results::fingerprints::{FingerprintSet, Sources};
 use crate::storage::location::Location;
 use crate::storage::manifest::FileEntry;

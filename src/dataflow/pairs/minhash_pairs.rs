@@ -24,7 +24,7 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::bucket_bits;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, held_bytes, room_beside, too_little};
+use crate::dataflow::shuffle::memory_estimate::{AT_REST, MemoryEstimate, held_bytes, room_beside, too_little};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::Page;
@@ -44,6 +44,9 @@ const LEAST_BYTES: u64 = 8 << 20;
 
 /// Bytes of a page in a process: who holds its set and how large it is, and the row that says so.
 const A_PAGE: u64 = 20;
+
+/// Bytes of a key of a page in the bucket that is worked on, and of the page beside it.
+const A_KEY: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,7 +161,7 @@ pub fn similar_pairs(
     let held = Held { sets, slots };
     let [compared] = net.sum("pages compared", [held.slots.len() as u64])?;
 
-    let keys_bytes = compared * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64 / net.peers() as u64;
+    let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
     let on_shelf = MemoryEstimate::on(shelf);
     let on_shelf = MemoryEstimate { links: on_shelf.links + links.len() as u64, ..on_shelf };
     let held_bytes = held_bytes(net, on_shelf)? + A_PAGE * pages as u64;
@@ -173,6 +176,13 @@ pub fn similar_pairs(
     let holders = holders(net, &held, pages)?;
 
     let mut keys = keys(net, &held, settings, Buckets::new(buckets, share / 4, sets.disk()))?;
+    let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
+    let fits = net.reduce("whether keys fit", u64::from(largest <= share / 2), Ord::min)?;
+    let largest = net.reduce("the largest bucket of keys", largest, Ord::max)?;
+    if fits == 0 {
+        let needed = held_bytes + 2 * largest * net.workers_per_process() as u64;
+        return Err(too_little("pages that have the same key of a band".into(), needed, allowed));
+    }
     let empty = Buckets::new(buckets, share / 4, sets.disk());
     let (mut candidates, left_out) = candidates(net, &mut keys, &holders, settings, empty)?;
     drop(keys);
@@ -186,6 +196,19 @@ pub fn similar_pairs(
     // Values are resemblances already.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
+}
+
+/// Bytes of the keys of so many pages.
+fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
+    pages * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64
+}
+
+/// Bytes that a process needs at least which holds this when all is read, all its pages being compared; and the bytes of
+/// their keys, which go to disk beyond it. `pages` are those of all processes, the rest of `held` is of this one.
+pub fn least_of_process(held: &MemoryEstimate, settings: &Minhash, workers: usize, processes: usize) -> (u64, u64) {
+    let keys_bytes = keys_bytes(held.pages, settings) / processes as u64;
+    let of_worker = least_bytes(keys_bytes / workers as u64);
+    (AT_REST + held.shelf_bytes() + A_PAGE * held.pages + of_worker * workers as u64, keys_bytes)
 }
 
 /// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many
@@ -401,6 +424,21 @@ mod tests {
             let buckets = 1u64 << buckets_bits(keys_bytes, share);
             assert!(buckets * BLOCK_BYTES as u64 <= share / 8 && keys_bytes / buckets <= share / 4, "{keys_bytes}");
         }
+    }
+
+    #[test]
+    fn a_process_needs_more_for_more_pages_and_bands_and_its_part_of_the_keys() {
+        let of = |pages, bands, workers, processes| {
+            let held = MemoryEstimate { pages, ..MemoryEstimate::default() };
+            let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
+            least_of_process(&held, &settings, workers, processes)
+        };
+        let (least, keys) = of(10_000_000, 32, 2, 1);
+        assert_eq!(keys, 10_000_000 * 32 * 12);
+        // What the step itself asks for.
+        assert_eq!(least - of(0, 32, 2, 1).0, 380 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
+        assert!(of(10_000_000, 64, 2, 1).0 > least && of(10_000_000, 32, 2, 4).0 < least);
+        assert_eq!(of(10_000_000, 32, 2, 4).1, keys / 4);
     }
 
     #[test]

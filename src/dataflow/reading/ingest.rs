@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::{Recipe, bytes, instead_of_text};
-use crate::dataflow::reading::progress::Progress;
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
@@ -29,6 +28,7 @@ use crate::pages::html::{Extracted, Extractor};
 use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
+use crate::progress::Progress;
 use crate::signatures::random_projection;
 use crate::study::paragraphs::Paragraphs;
 

@@ -4,7 +4,6 @@ pub mod captures;
 pub mod first_look;
 pub mod idf;
 pub mod ingest;
-pub mod progress;
 pub mod resume;
 pub mod revisits;
 pub mod segments;

@@ -21,7 +21,7 @@ const A_PAGE: u64 = 360;
 const A_PAGE_OF_COUNTS: u64 = 12;
 
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
-const AT_REST: u64 = 36 << 20;
+pub const AT_REST: u64 = 36 << 20;
 
 /// Bytes of a shingle; in memory only where no bound is set, and beyond a block of them.
 const A_SHINGLE: u64 = 4;

@@ -89,10 +89,10 @@ fn fields(line: &[u8]) -> Option<Fields<'_>> {
     Some(Fields { uri, date: words[at], media: &line[media_at..media_at + joined(media_words)], length })
 }
 
-/// Whether a word looks like an address of version 4 or 6, or stands for none.
+/// Whether a word looks like an address of version 4 or 6, or stands for none: `0` in the description of the format.
 fn is_address(word: &[u8]) -> bool {
     let are_digits = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
-    word == b"-" || (word.iter().all(are_digits) && word.iter().any(|byte| matches!(byte, b'.' | b':')))
+    matches!(word, b"-" | b"0") || (word.iter().all(are_digits) && word.iter().any(|byte| matches!(byte, b'.' | b':')))
 }
 
 #[cfg(test)]
@@ -111,6 +111,10 @@ mod tests {
     #[test]
     fn both_versions_are_read_with_spaces_where_they_should_not_be() {
         for (line, head) in [
+            (
+                "filedesc://IA-001102.arc 0 19960923142103 text/plain 76\n",
+                of("filedesc://IA-001102.arc", "19960923142103", "text/plain", 76),
+            ),
             (
                 "http://www.dryswamp.edu:80/index.html 127.10.100.2 19961104142103 text/html 202\n",
                 of("http://www.dryswamp.edu:80/index.html", "19961104142103", "text/html", 202),

@@ -49,6 +49,14 @@ pub(super) fn decode<'m>(
     Ok((body, mended))
 }
 
+/// The first bytes of what is in gzip; as many as there are if it is damaged.
+pub(super) fn gunzipped_head(body: &[u8]) -> Vec<u8> {
+    let mut head = Vec::new();
+    // Damage is told when all is decoded.
+    _ = MultiGzDecoder::new(body).take(64).read_to_end(&mut head);
+    head
+}
+
 /// The decoded bytes, if any, and the damage found.
 type Decoded = (Option<Vec<u8>>, Option<Reason>);
 

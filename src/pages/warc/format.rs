@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 
 use super::arc_head;
 use super::record_head::{self, Head, HeadEnd, MAGIC};
@@ -36,7 +36,7 @@ impl Format {
     /// The first place in `bytes` where a record may start.
     pub(super) fn next_candidate(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Format::Warc => memmem::find(bytes, MAGIC),
+            Format::Warc => record_head::find_magic(bytes),
             Format::Arc => arc_head::next_candidate(bytes),
         }
     }
@@ -53,7 +53,7 @@ impl Format {
     /// the record in the words of its standard.
     pub(super) fn begins(self, first: &[u8]) -> bool {
         match self {
-            Format::Warc => first.starts_with(MAGIC),
+            Format::Warc => record_head::has_magic(first),
             Format::Arc => arc_head::begins(first.trim_ascii_start()),
         }
     }
@@ -61,7 +61,7 @@ impl Format {
     /// Whether a file that ends after these bytes of a member may have been cut within the start of a record.
     pub(super) fn may_begin(self, first: &[u8]) -> bool {
         match self {
-            Format::Warc => MAGIC.starts_with(first),
+            Format::Warc => record_head::may_have_magic(first),
             Format::Arc => first.trim_ascii_start().is_empty(),
         }
     }

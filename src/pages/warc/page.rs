@@ -17,11 +17,12 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
-    let mut page = if is_http(head) {
+    let mut page = if is_http(head) && !is_bare(head, payload) {
         from_http(payload, input)?
     } else {
-        let form = form(&head.media, payload, input)?;
-        raw(200, head.media.clone(), head.charset.clone(), Cow::Borrowed(payload), form, None)
+        let (body, broken) = unwrapped(&head.media, Cow::Borrowed(payload), &input.limits)?;
+        let form = form(&head.media, &body, input)?;
+        raw(200, head.media.clone(), head.charset.clone(), body, form, broken)
     };
     page.mended = mended.or(page.mended);
     page.url.clone_from(&head.uri);
@@ -98,6 +99,12 @@ pub(super) fn is_http(head: &Head) -> bool {
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
 }
 
+/// Whether the response of a web server is the page alone, under its own type and without an HTTP head, as some programs
+/// write it. By the standard its type would be that of the message.
+fn is_bare(head: &Head, payload: &[u8]) -> bool {
+    !payload.starts_with(b"HTTP/") && form_of_media(&head.media).is_some()
+}
+
 fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
     let limits = &input.limits;
     let response = http::parse(payload, limits)?;
@@ -109,8 +116,29 @@ fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
     // What no head calls a page is no loss.
     let decoded = decoded.map_err(|refusal| no_text_said(&response.media).unwrap_or(refusal));
     let (body, mended) = decoded?;
+    let (body, broken) = unwrapped(&response.media, body, limits)?;
+    let mended = mended.or(broken);
     let form = form(&response.media, &body, input)?;
     Ok(raw(response.status, response.media, response.charset, body, form, mended))
+}
+
+/// The document made for paper that a file in gzip holds, such as `paper.ps.gz`, and the damage found; the body as it is
+/// where it is none. Servers send such files with a content encoding, or as the document without one, or as gzip.
+fn unwrapped<'b>(
+    media: &str,
+    body: Cow<'b, [u8]>,
+    limits: &Limits,
+) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
+    if !body.starts_with(b"\x1f\x8b\x08") {
+        return Ok((body, None));
+    }
+    let is_document = match form_of_media(media) {
+        Some(Form::Pdf | Form::PostScript) => true,
+        // Before all of it is decoded: most such files are programs.
+        None if says_nothing(media) || is_gzip(media) => Form::printed(&encodings::gunzipped_head(&body)).is_some(),
+        _ => false,
+    };
+    if is_document { encodings::decode(&["gzip".to_owned()], body, limits) } else { Ok((body, None)) }
 }
 
 /// The body without transfer and content encodings, and what was mended in it.
@@ -153,7 +181,7 @@ fn form(media: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
     let refuse = |what: &str| Err((Reason::NotText, what.chars().take(80).collect()));
     let said = form_of_media(media);
     if let Some(form @ (Form::Pdf | Form::PostScript)) =
-        said.or_else(|| Form::printed(body).filter(|_| says_nothing(media)))
+        said.or_else(|| Form::printed(body).filter(|_| says_nothing(media) || is_gzip(media)))
     {
         return if form.is_wanted(input) {
             Ok(form)
@@ -175,7 +203,7 @@ fn form(media: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
 pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
     match form_of_media(media) {
         Some(form) if form.is_wanted(input) => None,
-        None if says_nothing(media) => None,
+        None if says_nothing(media) || is_gzip(media) => None,
         _ => Some((Reason::NotText, media.chars().take(80).collect())),
     }
 }
@@ -188,6 +216,11 @@ fn no_text_said(media: &str) -> Option<Refusal> {
 /// Whether a media type leaves it to the bytes what they are.
 fn says_nothing(media: &str) -> bool {
     matches!(media, "" | "application/octet-stream" | "binary/octet-stream")
+}
+
+/// Whether a media type is that of gzip, whatever is inside.
+fn is_gzip(media: &str) -> bool {
+    matches!(media, "application/gzip" | "application/x-gzip")
 }
 
 fn form_of_media(media: &str) -> Option<Form> {
@@ -266,6 +299,46 @@ mod tests {
     }
 
     #[test]
+    fn a_document_made_for_paper_is_one_in_a_gzip_file_too() {
+        let gzip = |text: &str| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{RESPONSE}\r\n").as_bytes());
+        let of = |fields: &str, body: &[u8]| {
+            let http = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
+            page(&head, &http, None, &Input::default()).map(|page| (page.form, page.body)).map_err(|refusal| refusal.0)
+        };
+        let (ps, pdf) = ("%!PS-Adobe-2.0\nshowpage", "%PDF-1.4 x");
+        let document = |form, text: &str| Ok((form, text.as_bytes().to_vec()));
+        for encoding in ["", "Content-Encoding: gzip\r\n", "Content-Encoding: x-gzip\r\n"] {
+            let typed = |media: &str| format!("Content-Type: {media}\r\n{encoding}");
+            assert_eq!(of(&typed("application/postscript"), &gzip(ps)), document(Form::PostScript, ps), "{encoding}");
+            assert_eq!(of(&typed("application/pdf"), &gzip(pdf)), document(Form::Pdf, pdf), "{encoding}");
+            for media in ["application/x-gzip", "application/gzip", "application/octet-stream"] {
+                assert_eq!(of(&typed(media), &gzip(ps)), document(Form::PostScript, ps), "{media} {encoding}");
+                assert_eq!(of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
+            }
+        }
+        // Twice: the server packs what is packed.
+        let twice = {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            std::io::Write::write_all(&mut encoder, &gzip(ps)).unwrap();
+            encoder.finish().unwrap()
+        };
+        let fields = "Content-Type: application/postscript\r\nContent-Encoding: gzip\r\n";
+        assert_eq!(of(fields, &twice), document(Form::PostScript, ps));
+        // What is torn is kept as far as it goes, as in any other encoding.
+        let torn = &gzip(&ps.repeat(50))[..40];
+        assert!(of("Content-Type: application/postscript\r\n", torn).is_ok_and(|(form, _)| form == Form::PostScript));
+        assert_eq!(of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
+        let resource = "WARC-Type: resource\r\nWARC-Target-URI: http://a/p.ps.gz\r\nContent-Type: application/x-gzip";
+        let resource = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{resource}\r\n\r\n").as_bytes());
+        assert_eq!(page(&resource, &gzip(ps), None, &Input::default()).unwrap().body, ps.as_bytes());
+    }
+
+    #[test]
     fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
         let input = Input { pdf: Printed::Skip, postscript: Printed::Skip, ..Input::default() };
         for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
@@ -289,6 +362,19 @@ mod tests {
         )
         .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+    }
+
+    #[test]
+    fn a_response_without_an_http_head_is_a_page_if_its_type_is_that_of_one() {
+        let of = |media: &str, payload: &str| {
+            let fields = format!("WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: {media}\r\n");
+            made(&fields, payload, None).map(|page| (page.form, page.body))
+        };
+        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((Form::Html, b"\n<p>x".to_vec())));
+        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, Form::Text);
+        assert_eq!(of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(of("", "<p>x"), Err(Reason::BadHttpStatus));
+        assert_eq!(of("image/png", "x"), Err(Reason::BadHttpStatus));
     }
 
     #[test]

@@ -7,8 +7,29 @@ use super::fields::{Line, is_blank, lines, media_type, next_line, text};
 /// Bytes after a place from which [`starts`] decides.
 pub(super) const LOOK_BYTES: usize = 512;
 
-/// The first bytes of every record, whatever its version.
+/// The first bytes of every record, whatever its version, as nearly all programs write them.
 pub(super) const MAGIC: &[u8] = b"WARC/";
+
+/// All forms of them: words of the standard's grammar are the same in either case. Mixed ones nobody writes.
+const MAGICS: [&[u8]; 2] = [MAGIC, b"warc/"];
+
+/// Whether bytes begin like a record.
+pub(super) fn has_magic(bytes: &[u8]) -> bool {
+    MAGICS.iter().any(|magic| bytes.starts_with(magic))
+}
+
+/// Whether bytes are the beginning of what a record begins with.
+pub(super) fn may_have_magic(bytes: &[u8]) -> bool {
+    MAGICS.iter().any(|magic| magic.starts_with(bytes))
+}
+
+/// The first place that looks like the beginning of a record.
+pub(super) fn find_magic(bytes: &[u8]) -> Option<usize> {
+    let [upper, lower] = MAGICS;
+    let first = memmem::find(bytes, upper);
+    // Not beyond it, or a file with few of one form would be searched again and again.
+    memmem::find(&bytes[..first.unwrap_or(bytes.len())], lower).or(first)
+}
 
 /// Whether a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and, within
 /// [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
@@ -37,7 +58,8 @@ pub(super) fn starts(bytes: &[u8]) -> bool {
 
 fn is_known_version(bytes: &[u8]) -> bool {
     let version = next_line(bytes).0.trim_ascii_end();
-    let minor = version.strip_prefix(b"WARC/0.").or(version.strip_prefix(b"WARC/1."));
+    let number = MAGICS.iter().find_map(|magic| version.strip_prefix(*magic)).unwrap_or_default();
+    let minor = number.strip_prefix(b"0.").or(number.strip_prefix(b"1."));
     minor.is_some_and(|minor| (1..=4).contains(&minor.len()) && minor.iter().all(u8::is_ascii_digit))
 }
 
@@ -63,11 +85,12 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
         if line > 0 && is_blank(&bytes[line..end]) {
             return HeadEnd::At(end + 1);
         }
-        let first = line.max(MAGIC.len());
-        for found in memmem::find_iter(&bytes[first.min(end)..end], MAGIC) {
-            if starts(&bytes[first + found..]) {
-                return HeadEnd::Another(first + found);
+        let mut from = line.max(MAGIC.len()).min(end);
+        while let Some(found) = find_magic(&bytes[from..end]) {
+            if starts(&bytes[from + found..]) {
+                return HeadEnd::Another(from + found);
             }
+            from += found + MAGIC.len();
         }
         line = end + 1;
     }
@@ -216,6 +239,8 @@ mod tests {
     fn a_record_starts_with_a_known_version_and_a_field_of_its_own() {
         assert!(starts(b"WARC/1.0\r\nWARC-Type: response\r\n"));
         assert!(starts(b"WARC/0.18\nX-Odd\ncontent-length: 5\n\n"));
+        assert!(starts(b"warc/1.0\r\nwarc-type: response\r\n"));
+        assert!(!starts(b"Warc/1.0\r\nwarc-type: response\r\n"));
         assert!(starts(b"WARC/1.1 \r\nX: y\r\nWARC-Type: response\r\n"));
         assert!(!starts(b"WARC/1.0 is the format\r\nWARC-Type: response\r\n"));
         assert!(!starts(b"WARC/1.0\r\n\r\nWARC-Type: response\r\n"));
@@ -231,6 +256,7 @@ mod tests {
         assert_eq!(head_end(b"WARC/1.0\r\r\nA: b\r\r\n\r\r\nbody"), HeadEnd::At(21));
         assert_eq!(head_end(b"WARC/1.0\nA: b\n"), HeadEnd::Unseen);
         assert_eq!(head_end(b"WARC/1.0\nA: xWARC/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
+        assert_eq!(head_end(b"WARC/1.0\nA: xwarc/1.0\nWARC-Type: x\n\n"), HeadEnd::Another(13));
         assert_eq!(head_end(b"WARC/1.0\nA: see WARC/1.0 there\n\n"), HeadEnd::At(32));
     }
 

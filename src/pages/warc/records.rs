@@ -168,8 +168,10 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             return Ok(Some(from));
         }
         let held = self.window.get(from, from + record_head::LOOK_BYTES as u64);
-        let about = match held.starts_with(MAGIC) {
-            true if held.starts_with(b"WARC/1.") || held.starts_with(b"WARC/0.") => Reason::BadHeader,
+        let about = match record_head::has_magic(held) {
+            true if held[MAGIC.len()..].starts_with(b"1.") || held[MAGIC.len()..].starts_with(b"0.") => {
+                Reason::BadHeader
+            }
             true => Reason::BadVersion,
             false => Reason::Garbage,
         };

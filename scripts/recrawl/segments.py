@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Cuts a crawl of gzip WARC files into segments, and makes the crawl after it.
+
+  segments.py CRAWL/*.warc.gz --out DIR --segments 100 [--pages 100000]
+    DIR/first/NNN.warc.gz    the records, dealt out in turn
+    DIR/one/NNN.warc.gz      the same (linked), but one segment: each of its pages says something else
+    DIR/revisits/NNN.warc.gz a whole crawl after the first: a page in five says something else, of the others there are
+                             revisit records, as Heritrix and Browsertrix write them
+    DIR/again/NNN.warc.gz    the same crawl without revisits: all payloads again
+"""
+import argparse, base64, glob, hashlib, os, re, zlib
+
+
+def records(path):
+    """(bytes of the gzip member, its content), one a record."""
+    data, at = open(path, 'rb').read(), 0
+    while at < len(data):
+        member = zlib.decompressobj(31)
+        content = member.decompress(data[at:])
+        end = len(data) - len(member.unused_data)
+        yield data[at:end], content
+        at = end
+
+
+def gzip(content):
+    member = zlib.compressobj(6, zlib.DEFLATED, 31)
+    return member.compress(content) + member.flush()
+
+
+def record(head, block):
+    head = re.sub(rb'Content-Length: \d+', b'Content-Length: %d' % len(block), head)
+    return gzip(head + b'\r\n\r\n' + block + b'\r\n\r\n')
+
+
+def later(head, kind=b'response'):
+    """The head of a record of the next year, with another id."""
+    year = lambda found: b'WARC-Date: %d' % (int(found[1]) + 20)
+    head = re.sub(rb'WARC-Date: (\d{4})', year, head)
+    head = re.sub(rb'WARC-Type: \w+', b'WARC-Type: ' + kind, head)
+    return re.sub(rb'urn:uuid:........', b'urn:uuid:ffffffff', head)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument('crawl', nargs='+')
+    options.add_argument('--out', required=True)
+    options.add_argument('--segments', type=int, default=100)
+    options.add_argument('--pages', type=int, default=1 << 60)
+    options = options.parse_args()
+    files = {}
+    for name in 'first', 'one', 'revisits', 'again':
+        os.makedirs(os.path.join(options.out, name))
+        files[name] = [open(os.path.join(options.out, name, '%03d.warc.gz' % n), 'wb') for n in range(options.segments)]
+    pages = 0
+    for path in sorted(options.crawl):
+        for member, content in records(path):
+            head, _, block = content.partition(b'\r\n\r\n')
+            if b'WARC-Type: response' not in head or pages >= options.pages:
+                continue
+            n, pages = pages % options.segments, pages + 1
+            block = block[:-4]
+            http, _, body = block.partition(b'\r\n\r\n')
+            changed = b'<p>This page of %d bytes says what it did not say before.</p>' % len(body) + body
+            changed = re.sub(rb'Content-Length: \d+', b'Content-Length: %d' % len(changed), http) + b'\r\n\r\n' + changed
+            digest = b'WARC-Payload-Digest: sha1:' + base64.b32encode(hashlib.sha1(body).digest())
+            files['first'][n].write(record(head + b'\r\n' + digest, block))
+            files['one'][n].write(record(later(head), changed) if n == options.segments // 2 else record(head + b'\r\n' + digest, block))
+            if pages % 5 == 0:
+                files['revisits'][n].write(record(later(head), changed))
+                files['again'][n].write(record(later(head), changed))
+            else:
+                url, date = (re.search(rb'%s: (\S+)' % name, head)[1] for name in (b'WARC-Target-URI', b'WARC-Date'))
+                refers = b'\r\n'.join([digest, b'WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
+                                       b'WARC-Refers-To-Target-URI: ' + url, b'WARC-Refers-To-Date: ' + date])
+                files['revisits'][n].write(record(later(head, b'revisit') + b'\r\n' + refers, http + b'\r\n\r\n'))
+                files['again'][n].write(record(later(head) + b'\r\n' + digest, block))
+    for written in files.values():
+        for file in written:
+            file.close()
+    # Segments that are the same are one file: then their names, lengths and times are, too.
+    for n in range(options.segments):
+        first, one = (os.path.join(options.out, name, '%03d.warc.gz' % n) for name in ('first', 'one'))
+        if open(first, 'rb').read() == open(one, 'rb').read():
+            os.remove(one)
+            os.link(first, one)
+    print(pages, 'pages')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,192 @@
+//! A file that is compressed as its input is: in the same format, in one member, frame or stream (for some readers look
+//! no further), and fast where the input was compressed fast.
+
+use std::io::{self, Write};
+
+use bzip2::write::BzEncoder;
+use flate2::write::GzEncoder;
+use liblzma::write::XzEncoder;
+use zstd::zstd_safe::CParameter;
+
+use crate::error::{Error, Result};
+use crate::pages::decoded::Compression;
+use crate::storage::new_file::NewFile;
+
+/// Level of xz; its default takes 94 MiB.
+const XZ_LEVEL: u32 = 3;
+
+/// Level of zstd for inputs that do not say otherwise: its default, which tools use unless told otherwise.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Bytes of text of a job of zstd. A frame is cut into such jobs, which several threads compress; where they are cut
+/// decides about its bytes, and how many threads there are does not. Shorter jobs cost compression and time, longer
+/// ones memory: six jobs a file.
+const ZSTD_JOB_BYTES: u32 = 4 << 20;
+
+/// First bytes of a file that [`Encoder::like`] looks at.
+pub const HEAD: usize = 16;
+
+/// The format and level that a file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coding {
+    compression: Compression,
+    level: i32,
+}
+
+impl Coding {
+    /// That of an input with these first bytes.
+    ///
+    /// Of the levels only fast ones can be told: gzip says whether it was the fastest, and zstd names a window, which is
+    /// smaller than that of its default on lower levels only. Another level is the default.
+    pub fn like(compression: Compression, head: &[u8]) -> Coding {
+        let level = match compression {
+            Compression::None => 0,
+            // XFL, RFC 1952 section 2.3.1: 4 stands for the fastest.
+            Compression::Gzip if head.get(8) == Some(&4) => 1,
+            Compression::Gzip => flate2::Compression::default().level() as i32,
+            Compression::Zstd => match zstd_window(head) {
+                Some(..=0x8_0000) => 1,
+                Some(..=0x10_0000) => 2,
+                _ => ZSTD_LEVEL,
+            },
+            Compression::Xz => XZ_LEVEL as i32,
+            Compression::Bzip2 => bzip2::Compression::default().level() as i32,
+        };
+        Coding { compression, level }
+    }
+}
+
+/// Bytes of the window of a zstd frame, if it names one; a frame of known length need not. RFC 8878 section 3.1.1.1.2.
+fn zstd_window(head: &[u8]) -> Option<u64> {
+    let &[0x28, 0xb5, 0x2f, 0xfd, descriptor, window, ..] = head else { return None };
+    let is_single_segment = descriptor & 1 << 5 != 0;
+    let base = 1u64 << (10 + (window >> 3));
+    (!is_single_segment).then_some(base + base / 8 * u64::from(window & 7))
+}
+
+/// Compresses what is written into it.
+pub enum Encoder {
+    /// Not at all.
+    Plain(NewFile),
+    /// As one member.
+    Gzip(GzEncoder<NewFile>),
+    /// As one frame with a checksum.
+    Zstd(zstd::stream::write::Encoder<'static, NewFile>),
+    /// As one stream.
+    Xz(XzEncoder<NewFile>),
+    /// As one stream.
+    Bzip2(BzEncoder<NewFile>),
+}
+
+impl Encoder {
+    /// Begins a file. Only zstd is compressed by several threads, `threads` beside the one that writes.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when zstd refuses its settings.
+    pub fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<Encoder> {
+        let unsigned = level.unsigned_abs();
+        Ok(match compression {
+            Compression::None => Encoder::Plain(out),
+            Compression::Gzip => Encoder::Gzip(GzEncoder::new(out, flate2::Compression::new(unsigned))),
+            Compression::Zstd => Encoder::Zstd(
+                zstd_encoder(out, level, threads)
+                    .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
+            ),
+            Compression::Xz => Encoder::Xz(XzEncoder::new(out, unsigned)),
+            Compression::Bzip2 => Encoder::Bzip2(BzEncoder::new(out, bzip2::Compression::new(unsigned))),
+        })
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn finish(self) -> io::Result<NewFile> {
+        match self {
+            Encoder::Plain(out) => Ok(out),
+            Encoder::Gzip(encoder) => encoder.finish(),
+            Encoder::Zstd(encoder) => encoder.finish(),
+            Encoder::Xz(encoder) => encoder.finish(),
+            Encoder::Bzip2(encoder) => encoder.finish(),
+        }
+    }
+}
+
+fn zstd_encoder<W: Write>(out: W, level: i32, threads: usize) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
+    let mut encoder = zstd::stream::write::Encoder::new(out, level)?;
+    encoder.include_checksum(true)?;
+    // With none, zstd would not cut the frame into jobs.
+    encoder.multithread(threads.max(1) as u32)?;
+    encoder.set_parameter(CParameter::JobSize(ZSTD_JOB_BYTES))?;
+    Ok(encoder)
+}
+
+impl Write for Encoder {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Encoder::Plain(out) => out.write(bytes),
+            Encoder::Gzip(encoder) => encoder.write(bytes),
+            Encoder::Zstd(encoder) => encoder.write(bytes),
+            Encoder::Xz(encoder) => encoder.write(bytes),
+            Encoder::Bzip2(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::*;
+
+    /// Bytes that compress, but not to nothing.
+    fn made(length: usize) -> Vec<u8> {
+        (0..length).map(|at| b'a' + (xxh3_64(&(at as u32 / 7 % 50_000).to_le_bytes()) % 26) as u8).collect()
+    }
+
+    fn gzip(level: u32) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(level));
+        encoder.write_all(b"text").unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_was_compressed_fast_is_compressed_fast_again_and_all_else_by_default() {
+        let level = |compression, bytes: &[u8]| Coding::like(compression, &bytes[..bytes.len().min(HEAD)]).level;
+        for (zstd_level, want) in [(-5, 1), (1, 1), (2, 2), (3, 3), (4, 3), (9, 3), (19, 3)] {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), zstd_level).unwrap();
+            encoder.write_all(&made(300_000)).unwrap();
+            assert_eq!(level(Compression::Zstd, &encoder.finish().unwrap()), want, "{zstd_level}");
+            // Of known length, so that it names no window.
+            assert_eq!(level(Compression::Zstd, &zstd::bulk::compress(&made(3000), zstd_level).unwrap()), 3);
+        }
+        assert_eq!(
+            (1..=9).map(|of| level(Compression::Gzip, &gzip(of))).collect::<Vec<_>>(),
+            [1, 6, 6, 6, 6, 6, 6, 6, 6]
+        );
+        for short in [&b""[..], b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18\0\0\0\0\0\0"] {
+            assert_eq!((level(Compression::Zstd, short), level(Compression::Gzip, short)), (3, 6));
+        }
+    }
+
+    #[test]
+    fn a_frame_has_the_same_bytes_at_any_number_of_threads_and_however_it_is_written() {
+        let bytes = made(3 * ZSTD_JOB_BYTES as usize + 12_345);
+        for level in [1, 3] {
+            let compressed = |threads: usize, step: usize| {
+                let mut encoder = zstd_encoder(Vec::new(), level, threads).unwrap();
+                bytes.chunks(step).for_each(|piece| encoder.write_all(piece).unwrap());
+                encoder.finish().unwrap()
+            };
+            let one = compressed(1, 1 << 20);
+            assert_eq!(zstd::bulk::decompress(&one, bytes.len()).unwrap(), bytes);
+            for (threads, step) in [(0, 1 << 20), (2, 1 << 20), (2, 77_777), (5, bytes.len())] {
+                assert!(compressed(threads, step) == one, "{threads} threads, {step} bytes at a time");
+            }
+        }
+    }
+}

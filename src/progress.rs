@@ -1,0 +1,94 @@
+//! How far a process is: counters that its threads raise, for people who watch; and what each stage took.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Counters of one process.
+#[derive(Debug)]
+pub struct Progress {
+    /// Weight of all that is to be read.
+    pub all: u64,
+    /// Weight of what this process has read, in this pass if there are several.
+    pub done: AtomicU64,
+    /// Records read.
+    pub records: AtomicU64,
+    /// Bytes of pages or texts, decoded, in this pass.
+    pub page_bytes: AtomicU64,
+    /// Pairs of documents that are known to be coming.
+    pub coming: AtomicU64,
+    stage: Mutex<Stage>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Stage {
+    name: &'static str,
+    /// When it began, if it reads the input.
+    pass: Option<Instant>,
+}
+
+impl Progress {
+    /// Nothing done of work that weighs `all`; the first stage reads it.
+    pub fn new(all: u64) -> Progress {
+        let zero = AtomicU64::default;
+        Progress {
+            all,
+            done: zero(),
+            records: zero(),
+            page_bytes: zero(),
+            coming: zero(),
+            stage: Mutex::new(Stage { name: "reading", pass: Some(Instant::now()) }),
+        }
+    }
+
+    /// Enters a stage that does not read the input.
+    pub fn enter(&self, stage: &'static str) {
+        self.set(Stage { name: stage, pass: None });
+    }
+
+    /// Enters a stage that reads the input once more.
+    pub fn read_again(&self, stage: &'static str) {
+        self.done.store(0, Ordering::Relaxed);
+        self.page_bytes.store(0, Ordering::Relaxed);
+        self.set(Stage { name: stage, pass: Some(Instant::now()) });
+    }
+
+    fn set(&self, stage: Stage) {
+        *self.stage.lock().expect("no holder of this lock can panic") = stage;
+    }
+
+    fn get(&self) -> Stage {
+        *self.stage.lock().expect("no holder of this lock can panic")
+    }
+
+    /// The stage that was entered last.
+    pub fn stage(&self) -> &'static str {
+        self.get().name
+    }
+
+    /// Seconds since the stage began, if it reads the input.
+    pub fn pass_seconds(&self) -> Option<f64> {
+        self.get().pass.map(|began| began.elapsed().as_secs_f64())
+    }
+}
+
+/// Seconds by stage, in thousandths, as manifests have them.
+pub struct Laps {
+    /// Of the stages that have ended.
+    pub seconds: BTreeMap<String, f64>,
+    start: Instant,
+}
+
+impl Laps {
+    /// The first stage begins.
+    pub fn start() -> Laps {
+        Laps { seconds: BTreeMap::new(), start: Instant::now() }
+    }
+
+    /// A stage ends, and the next begins.
+    pub fn lap(&mut self, stage: &str) {
+        let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
+        self.seconds.insert(stage.into(), (seconds * 1000.0).round() / 1000.0);
+    }
+}

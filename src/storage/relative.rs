@@ -1,0 +1,68 @@
+//! What a file is called beside others: its path below the deepest folder that holds them all.
+
+use std::path::Component;
+
+use super::location::Location;
+
+/// The parts of a name, of which the last is that of the file; the same however the file was given. On the local disk
+/// those of its absolute path without `.` and `..`, in a store the scheme, the bucket and the parts of the key.
+///
+/// Links are not followed, for they are names, too.
+pub fn segments(location: &Location) -> Vec<String> {
+    let Some(path) = location.path() else {
+        let name = location.name().replacen("://", "/", 1);
+        return name.split('/').filter(|part| !part.is_empty()).map(String::from).collect();
+    };
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut parts: Vec<String> = Vec::new();
+    for part in absolute.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// The path of each file below the deepest folder that holds them all, with `/` between its parts.
+pub fn below_common_folder(names: &[Vec<String>]) -> Vec<String> {
+    let folders = names.iter().map(|name| &name[..name.len().saturating_sub(1)]);
+    let common = folders.reduce(|x, y| &x[..x.iter().zip(y).take_while(|(x, y)| x == y).count()]).map_or(0, <[_]>::len);
+    names.iter().map(|name| name[common..].join("/")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn paths(names: &[&str]) -> Vec<String> {
+        let of = |name: &&str| segments(&Location::parse(name).unwrap());
+        below_common_folder(&names.iter().map(of).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_path_is_what_follows_the_deepest_common_folder() {
+        assert_eq!(paths(&["/a/b/x"]), ["x"]);
+        assert_eq!(paths(&["/a/b/x", "/a/b/y"]), ["x", "y"]);
+        assert_eq!(paths(&["/a/b/x", "/a/bc/x"]), ["b/x", "bc/x"]);
+        assert_eq!(paths(&["/a/x", "/a/b/x"]), ["x", "b/x"]);
+        assert_eq!(paths(&["/a/b/../c/x", "/a/c/./y"]), ["x", "y"]);
+        assert_eq!(paths(&["/x", "/y/x"]), ["x", "y/x"]);
+        assert!(paths(&["x", "../x"]).iter().all(|path| !path.contains("..")));
+        assert!(paths(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_name_is_the_same_however_the_file_was_given() {
+        let of = |name: &str| segments(&Location::parse(name).unwrap());
+        assert_eq!(of("/a/./b/../c"), ["a", "c"]);
+        assert_eq!(of("x"), of("y/../x"));
+        let stored = Location::of_store(Arc::new(InMemory::new()), "s3://bucket", "a/x").unwrap();
+        assert_eq!(segments(&stored), ["s3", "bucket", "a", "x"]);
+    }
+}
