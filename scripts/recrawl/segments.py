@@ -8,18 +8,22 @@
                              revisit records, as Heritrix and Browsertrix write them
     DIR/again/NNN.warc.gz    the same crawl without revisits: all payloads again
 """
-import argparse, base64, glob, hashlib, os, re, zlib
+import argparse, base64, hashlib, os, re, zlib
+
+PIECE = 1 << 16
 
 
 def records(path):
-    """(bytes of the gzip member, its content), one a record."""
-    data, at = open(path, 'rb').read(), 0
-    while at < len(data):
-        member = zlib.decompressobj(31)
-        content = member.decompress(data[at:])
-        end = len(data) - len(member.unused_data)
-        yield data[at:end], content
-        at = end
+    """The content of each gzip member, one a record."""
+    with open(path, 'rb') as file:
+        rest = file.read(PIECE)
+        while rest:
+            member, content = zlib.decompressobj(31), []
+            while not member.eof and rest:
+                content.append(member.decompress(rest))
+                rest = member.unused_data if member.eof else file.read(PIECE)
+            rest = rest or file.read(PIECE)
+            yield b''.join(content)
 
 
 def gzip(content):
@@ -53,7 +57,7 @@ def main():
         files[name] = [open(os.path.join(options.out, name, '%03d.warc.gz' % n), 'wb') for n in range(options.segments)]
     pages = 0
     for path in sorted(options.crawl):
-        for member, content in records(path):
+        for content in records(path):
             head, _, block = content.partition(b'\r\n\r\n')
             if b'WARC-Type: response' not in head or pages >= options.pages:
                 continue
