@@ -334,7 +334,7 @@ mod tests {
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
                 PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| drawn[page as usize].4.then_some(page % 2 == 0);
+            let placed = |page: Page| drawn[page as usize].4.then_some(page.is_multiple_of(2));
             let best = copies.iter().map(|copy| copy.preference).min().unwrap();
             let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
             if from.iter().any(|copy| copy.kept_before == 1) {

@@ -168,6 +168,7 @@ mod tests {
             seconds: BTreeMap::new(),
             peak_memory_bytes: 0,
             started_in: String::new(),
+            earlier: None,
             files,
         }
     }
