@@ -44,11 +44,14 @@ def main():
     by_new = [row for row in rows if row["has_new"] and row["what"] not in ("joined",)]
     by_old = [row for row in rows if not row["has_new"]]
 
-    def told_of(base, rows, size):
-        """The row of a mirror: the largest of those whose root page it has. A collection may have the home page of its host, too,
-        so its prefix is not always that of the mirror."""
-        return max((row for row in rows if row["root_url"].startswith(base)), key=lambda row: row[size], default=None)
-
+    def told_of(shown, rows, size):
+        """The row of a mirror: the largest of those whose root page it has. A collection may have the home page of its host, too: then
+        its prefix is that of the host; and if this is its root page, its size must be that of the mirror, nearly."""
+        base, _, pages = shown
+        home = "/".join(base.split("/")[:3]) + "/"
+        of_mirror = [row for row in rows if row["root_url"].startswith(base)]
+        of_host = [row for row in rows if row["root_url"] == home and 10 * abs(row[size] - pages) <= pages]
+        return max(of_mirror or of_host, key=lambda row: row[size], default=None)
 
     mirrors = collections.defaultdict(dict)  # (target, kind) -> crawl -> (base, version, pages)
     for row in table(f"{args.crawls}/mirrors.tsv"):
@@ -57,11 +60,13 @@ def main():
     times = collections.Counter((crawl, shown[0]) for history in mirrors.values() for crawl, shown in history.items())
     twice = {base for (_, base), count in times.items() if count > 1}
     originals = collections.defaultdict(dict)  # target -> crawl -> version
+    texts = collections.defaultdict(set)  # (target, version) -> the bytes of its pages
     for crawl in range(n + 1):
         pages = collections.Counter()
         for row in table(f"{args.crawls}/truth-{crawl}.tsv"):
             if row["variant"] == "original":
                 originals[row["target"]][crawl] = row["version"]
+                texts[row["target"], row["version"]].add((row["page"], row["sha1"]))
                 pages[row["target"]] += 1
         for target, count in pages.items():
             mirrors[target, "original"][crawl] = (f"http://www.{target}.example/", originals[target][crawl], count)
@@ -70,23 +75,29 @@ def main():
         """The crawls that have a mirror."""
         return [crawl for crawl in sorted(history) if crawl <= n]
 
-    # (target, crawl) in which a mirror begins, and in which one is no longer where it was
-    births, ends = set(), set()
+    # (target, crawl) in which a mirror begins, in which one begins or moves in, and in which one is no longer where it was
+    births, arrivals, ends = set(), set(), set()
     for (target, kind), history in mirrors.items():
         for crawl in range(1, n + 1):
             here, there = history.get(crawl), history.get(crawl - 1)
             if here and not any(crawl - back in history for back in range(1, PATIENCE + 1)):
                 births.add((target, crawl))
+                arrivals.add((target, crawl))
+            if here and there and here[0] != there[0]:
+                arrivals.add((target, crawl))
             if there and (not here or here[0] != there[0]):
                 ends.add((target, crawl))
 
     def end_beside_birth(target, history):
-        """Whether what is planted of a mirror in this crawl is, or follows from, an end beside a birth."""
+        """Whether what is planted of a mirror in this crawl is an end beside a birth, or follows from one or from one of several
+        ends beside a move."""
         earlier = [crawl for crawl in presence(history) if crawl < n]
         if n in history and not any(n - back in history for back in range(1, PATIENCE + 1)):
             return (target, n) in ends
-        return bool(earlier) and earlier[-1] < n and (n not in history or earlier[-1] < n - 1) and (
-            target, earlier[-1] + 1) in births
+        if not earlier or n in history and earlier[-1] == n - 1:
+            return False
+        ended = earlier[-1] + 1
+        return (target, ended) in (births if ended == n else arrivals)
 
     counts = collections.Counter()
 
@@ -101,8 +112,10 @@ def main():
         return next((crawl for crawl in range(n - 1, max(n - 1 - PATIENCE, -1), -1) if crawl in history), None)
 
     def lag(target, crawl, version):
-        """Crawls since the original had a version that a mirror shows in this crawl."""
-        return next((back for back in range(crawl + 1) if originals[target].get(crawl - back) == version), None)
+        """Crawls since the original had a version that a mirror shows in this crawl. Versions with the same bytes are one."""
+        shown = texts[target, version]
+        earlier = ((back, originals[target].get(crawl - back)) for back in range(crawl + 1))
+        return next((back for back, was in earlier if was == version or shown and texts[target, was] == shown), None)
 
     vanished = collections.defaultdict(list)  # target -> mirrors that stood elsewhere before, or nowhere now
     for (target, kind), history in mirrors.items():
@@ -130,7 +143,7 @@ def main():
             expected = {"caught_up"}
         else:
             expected = {changed_size(old[2], new[2])}
-        row = told_of(new[0], by_new, "size_new") if new else told_of(old[0], by_old, "size_old")
+        row = told_of(new, by_new, "size_new") if new else told_of(old, by_old, "size_old")
         told = row["what"] if row else "nothing"
         # Which of several that vanished has moved?
         others = [gone for gone in vanished[target] if gone[1] != old]
