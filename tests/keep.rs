@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
 
 /// Three sites with one manual of six pages that link in a chain; b is the newest, c has the longest pages, and a site of
 /// its own links to a.
@@ -76,6 +76,168 @@ fn pages_without_a_collection_stay_by_the_rule_too_and_the_list_says_by_what() {
     let avoid = rows(&output, "avoid");
     assert_eq!(avoid.len(), 12);
     assert!(avoid.iter().all(|row| site(&row["keep_url"]) == "b" && row["lost_by"] == "newest"), "{avoid:?}");
+}
+
+/// A file of a result that is JSON.
+fn json(output: &str, file: &str) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(Path::new(output).join(file)).unwrap()).unwrap()
+}
+
+/// What became of the pages that an earlier result kept.
+fn kept_before(output: &str) -> serde_json::Value {
+    json(output, "summary.json")["kept_before"].clone()
+}
+
+#[test]
+fn what_was_kept_stays_though_the_rule_now_says_another_unless_a_page_is_preferred() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = crawl(folder.path());
+    let run = |name: &str, sets: &[&str]| {
+        let output = folder.path().join(name).to_str().unwrap().to_string();
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+        let done = webtwin(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat()).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        (output, said(&done))
+    };
+    let (may, _) = run("may", &["keep.by=newest"]);
+    let sticky = format!("keep.sticky={may}");
+    let one = |site: &str| BTreeSet::from([site.to_string()]);
+
+    for by in ["keep.by=links", "keep.by=longest"] {
+        let (june, told) = run(by, &[by, &sticky]);
+        let (pages, collections, lost) = kept(&june);
+        assert_eq!((pages, collections), (one("b"), one("b")), "{by}");
+        assert!(lost.values().all(|words| words.iter().eq(["kept-before"])), "{lost:?}");
+        let before = kept_before(&june);
+        assert_eq!(
+            (before["pages"].as_u64(), before["kept"].as_u64(), before["flipped"].as_u64()),
+            (Some(6), Some(6), Some(0))
+        );
+        assert!(told.contains("of 6 pages kept by"), "{told}");
+        assert_eq!(json(&june, "manifest.json")["earlier"], json(&may, "manifest.json")["attempt"]);
+    }
+    let (july, told) = run("prefer", &["keep.prefer=[\"http://c.*\"]", &sticky]);
+    assert_eq!((kept(&july).0, kept(&july).1), (one("c"), one("c")));
+    assert_eq!(kept_before(&july)["flipped_by"], serde_json::json!({"prefer": 6}));
+    assert!(told.contains("6 flipped (6 by prefer)"), "{told}");
+
+    let (plain, told) = run("plain", &[]);
+    assert!(kept_before(&plain).is_null() && json(&plain, "manifest.json")["earlier"].is_null());
+    assert!(!told.contains("kept by"), "{told}");
+}
+
+#[test]
+fn pages_kept_before_that_have_no_copy_now_or_are_gone_are_told_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let may_crawl = crawl(folder.path());
+    let may = folder.path().join("may").to_str().unwrap().to_string();
+    succeed(&["run", "--input", &may_crawl, "--output", &may, "--set", "keep.by=newest"]);
+    // Of what b had, 0 to 2 are gone; of 3 there is no other copy; 4 and 5 are as they were.
+    let is_left = |line: &&str| {
+        let of = |site: &str, page: usize| line.contains(&format!("\"http://{site}.example/manual/{page}.html\""));
+        let leaves = (0..3).any(|page| of("b", page)) || of("a", 3) || of("c", 3);
+        // A line holds links, too, but only the URL with its host in quotes.
+        !leaves
+    };
+    let text = std::fs::read_to_string(&may_crawl).unwrap();
+    let june_crawl = folder.path().join("june.jsonl");
+    std::fs::write(&june_crawl, text.lines().filter(is_left).flat_map(|line| [line, "\n"]).collect::<String>())
+        .unwrap();
+    let june = folder.path().join("june").to_str().unwrap().to_string();
+    let sticky = format!("keep.sticky={may}");
+    succeed(&["run", "--input", june_crawl.to_str().unwrap(), "--output", &june, "--set", &sticky]);
+    let want = serde_json::json!({
+        "pages": 6, "kept": 2, "alone": 1, "visited": 0, "flipped": 0, "flipped_by": {}, "gone": 3
+    });
+    assert_eq!(kept_before(&june), want);
+    let compared = folder.path().join("diff").to_str().unwrap().to_string();
+    succeed(&["diff", &may, &june, "--output", &compared, "--set", "recrawl.across_settings=true"]);
+}
+
+#[test]
+fn under_another_rule_a_made_up_crawl_keeps_what_it_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = ["run", "--input", "synth://?pages=600&seed=5", "--set"];
+    succeed(&[&crawl[..], &["keep.by=smallest-id", "--output", &at("may")]].concat());
+    succeed(&[&crawl[..], &["keep.by=shortest-url", "--output", &at("plain")]].concat());
+    let sticky = format!("keep.sticky={}", at("may"));
+    let run = [&crawl[..], &["keep.by=shortest-url", "--set", &sticky]].concat();
+    let (june, _) = the_same_on_any_workers(folder.path(), "june", &run);
+
+    let ids = |output: &str, column: &str| -> BTreeSet<String> {
+        rows(output, "avoid").iter().map(|row| row[column].to_string()).collect()
+    };
+    // By the tables alone: in each cluster with pages that were kept, one of them is.
+    let were = ids(&at("may"), "keep_url");
+    let mut clusters: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
+    let names: BTreeMap<String, String> =
+        rows(&june, "pages").iter().map(|row| (row["doc_id"].to_string(), row["url"].to_string())).collect();
+    for row in rows(&june, "clusters") {
+        let page = names[&row["doc_id"].to_string()].clone();
+        clusters.entry(row["cluster"].to_string()).or_default().push((page, row["role"] == "keep"));
+    }
+    let remember = clusters.values().filter(|pages| pages.iter().any(|page| were.contains(&page.0)));
+    let mut remembered = 0;
+    for pages in remember {
+        remembered += 1;
+        assert!(pages.iter().any(|(page, keep)| *keep && were.contains(page)), "{pages:?}");
+    }
+    assert!(remembered > 20, "{remembered}");
+    assert!(were.is_disjoint(&ids(&june, "url")));
+    assert!(!were.is_disjoint(&ids(&at("plain"), "url")), "the rules agree, so the test shows nothing");
+    let before = kept_before(&june);
+    assert_eq!((before["flipped"].as_u64(), before["pages"].as_u64()), (Some(0), Some(were.len() as u64)));
+}
+
+#[test]
+fn an_earlier_result_that_is_none_is_refused_before_the_crawl_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, nothing) = (crawl(folder.path()), folder.path().join("nothing").to_str().unwrap().to_string());
+    let output = folder.path().join("out").to_str().unwrap().to_string();
+    let told = fail(&["run", "--input", &input, "--output", &output, "--set", &format!("keep.sticky={nothing}")], 3);
+    assert!(told.contains("no manifest.json"), "{told}");
+    let told = fail(&["run", "--input", &input, "--output", &output, "--sticky"], 2);
+    assert!(told.contains("keep.sticky"), "{told}");
+}
+
+#[test]
+fn a_scheduled_run_keeps_what_the_newest_generation_kept_if_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (input, state) = (crawl(folder.path()), at("state"));
+    // Sites that link to c, and so turn the rule over.
+    let fans = |sites: &[&str]| -> String {
+        let links: String = (0..6).map(|page| format!("<a href='http://c.example/manual/{page}.html'>c</a>")).collect();
+        let page = |site: &&str| {
+            let (url, html) = (format!("http://{site}.example/"), format!("<p>{site}{links}"));
+            serde_json::json!({"url": url, "html": html}).to_string() + "\n"
+        };
+        sites.iter().map(page).collect()
+    };
+    std::fs::write(at("fans.jsonl"), fans(&["d", "e", "f"])).unwrap();
+    std::fs::write(at("more.jsonl"), fans(&["g"])).unwrap();
+    let stays = |name: &str| kept(&at(name)).0.into_iter().collect::<String>();
+
+    succeed(&["run", "--state", &state, "--sticky", "--input", &input, "--output", &at("may")]);
+    assert!(kept_before(&at("may")).is_null());
+    assert_eq!(stays("may"), "a");
+    fail(&["run", "--state", &state, "--sticky", "--output", &at("none")], 10);
+    let june =
+        ["--state", &state, "--sticky", "--add", &at("fans.jsonl"), "--output", &at("june"), "--diff", &at("diff")];
+    succeed(&[&["run"], &june[..]].concat());
+    assert_eq!(stays("june"), "a");
+    assert_eq!(rows(&at("diff"), "avoid_changed").len(), 0);
+    fail(&["run", "--state", &state, "--sticky", "--output", &at("none")], 10);
+    // It is the run from scratch with that result.
+    let sticky = format!("keep.sticky={}", at("may"));
+    let inputs = ["--input", &input, "--input", &at("fans.jsonl")];
+    succeed(&[&["run", "--output", &at("scratch"), "--set", &sticky], &inputs[..]].concat());
+    assert!(files(&at("june")) == files(&at("scratch")));
+    // Unless it is asked to, it is the run from scratch without any.
+    succeed(&["run", "--state", &state, "--add", &at("more.jsonl"), "--output", &at("july")]);
+    assert_eq!(stays("july"), "c");
+    assert!(kept_before(&at("july")).is_null());
 }
 
 #[test]

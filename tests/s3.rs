@@ -106,6 +106,7 @@ fn manifest(attempt: &str) -> Manifest {
         seconds: Default::default(),
         peak_memory_bytes: 0,
         started_in: String::new(),
+        earlier: None,
         files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
     }
 }

@@ -7,13 +7,18 @@ CRAWLS has mirrors.tsv (target, kind, crawl, base, version, pages: what each mir
 truth-N.tsv (url, target, version, ...: every page); DIFF is the comparison of crawl N - 1 with crawl N, which knows of all crawls
 before. Prints what is wrong, then the counts as a table of tab-separated values.
 
+A mirror that is away for a crawl is `missing`, and goes on when it is back; one that is away for two in a row has `died`.
 Left out: mirrors of one target that were given the same host and path, and so are one. Of two mirrors of one target that vanish
 with equal pages when a third appears, content cannot say which one moved: either answer counts as right, and is told as `swapped`.
+Nor can it say that a mirror which ends while another of its target begins has not moved: such ends and births, and what follows
+from them, are wrong if they are told so, and `fate but for ends beside births` counts the others.
 """
 import argparse, collections, csv, json, subprocess, sys
 
 # What a kind of mirror plants beside its number of pages. `drifts` has paragraphs of its own on 0, 40, 80 % of its pages.
 DRIFTED_IN = 2
+# Crawls that a mirror may be away, as recrawl.patience.
+PATIENCE = 2
 
 
 def table(name):
@@ -36,8 +41,17 @@ def main():
 
     shown = [args.webtwin, "show", f"{args.diff}/mirrors_changed", "--json", "--limit", "0"]
     rows = [json.loads(line) for line in subprocess.run(shown, check=True, capture_output=True, text=True).stdout.splitlines()]
-    by_new = {row["prefix"]: row for row in rows if row["has_new"] and row["what"] not in ("joined",)}
-    by_old = {row["prefix"]: row for row in rows if not row["has_new"]}
+    by_new = [row for row in rows if row["has_new"] and row["what"] not in ("joined",)]
+    by_old = [row for row in rows if not row["has_new"]]
+
+    def told_of(shown, rows, size):
+        """The row of a mirror: the largest of those whose root page it has. A collection may have the home page of its host, too: then
+        its prefix is that of the host; and if this is its root page, its size must be that of the mirror, nearly."""
+        base, _, pages = shown
+        home = "/".join(base.split("/")[:3]) + "/"
+        of_mirror = [row for row in rows if row["root_url"].startswith(base)]
+        of_host = [row for row in rows if row["root_url"] == home and 10 * abs(row[size] - pages) <= pages]
+        return max(of_mirror or of_host, key=lambda row: row[size], default=None)
 
     mirrors = collections.defaultdict(dict)  # (target, kind) -> crawl -> (base, version, pages)
     for row in table(f"{args.crawls}/mirrors.tsv"):
@@ -46,14 +60,44 @@ def main():
     times = collections.Counter((crawl, shown[0]) for history in mirrors.values() for crawl, shown in history.items())
     twice = {base for (_, base), count in times.items() if count > 1}
     originals = collections.defaultdict(dict)  # target -> crawl -> version
+    texts = collections.defaultdict(set)  # (target, version) -> the bytes of its pages
     for crawl in range(n + 1):
         pages = collections.Counter()
         for row in table(f"{args.crawls}/truth-{crawl}.tsv"):
             if row["variant"] == "original":
                 originals[row["target"]][crawl] = row["version"]
+                texts[row["target"], row["version"]].add((row["page"], row["sha1"]))
                 pages[row["target"]] += 1
         for target, count in pages.items():
             mirrors[target, "original"][crawl] = (f"http://www.{target}.example/", originals[target][crawl], count)
+
+    def presence(history):
+        """The crawls that have a mirror."""
+        return [crawl for crawl in sorted(history) if crawl <= n]
+
+    # (target, crawl) in which a mirror begins, in which one begins or moves in, and in which one is no longer where it was
+    births, arrivals, ends = set(), set(), set()
+    for (target, kind), history in mirrors.items():
+        for crawl in range(1, n + 1):
+            here, there = history.get(crawl), history.get(crawl - 1)
+            if here and not any(crawl - back in history for back in range(1, PATIENCE + 1)):
+                births.add((target, crawl))
+                arrivals.add((target, crawl))
+            if here and there and here[0] != there[0]:
+                arrivals.add((target, crawl))
+            if there and (not here or here[0] != there[0]):
+                ends.add((target, crawl))
+
+    def end_beside_birth(target, history):
+        """Whether what is planted of a mirror in this crawl is an end beside a birth, or follows from one or from one of several
+        ends beside a move."""
+        earlier = [crawl for crawl in presence(history) if crawl < n]
+        if n in history and not any(n - back in history for back in range(1, PATIENCE + 1)):
+            return (target, n) in ends
+        if not earlier or n in history and earlier[-1] == n - 1:
+            return False
+        ended = earlier[-1] + 1
+        return (target, ended) in (births if ended == n else arrivals)
 
     counts = collections.Counter()
 
@@ -63,13 +107,24 @@ def main():
         if not right:
             print(f"wrong {what}: {message}")
 
+    def last_seen(history):
+        """The last crawl before this one that has a mirror and is not forgotten, or None."""
+        return next((crawl for crawl in range(n - 1, max(n - 1 - PATIENCE, -1), -1) if crawl in history), None)
+
+    def lag(target, crawl, version):
+        """Crawls since the original had a version that a mirror shows in this crawl. Versions with the same bytes are one."""
+        shown = texts[target, version]
+        earlier = ((back, originals[target].get(crawl - back)) for back in range(crawl + 1))
+        return next((back for back, was in earlier if was == version or shown and texts[target, was] == shown), None)
+
     vanished = collections.defaultdict(list)  # target -> mirrors that stood elsewhere before, or nowhere now
     for (target, kind), history in mirrors.items():
-        old, new = history.get(n - 1), history.get(n)
+        old, new = history.get(last_seen(history)), history.get(n)
         if old and (not new or new[0] != old[0]) and old[0] not in twice:
             vanished[target].append((kind, old))
     for (target, kind), history in sorted(mirrors.items()):
-        old, new = history.get(n - 1), history.get(n)
+        seen = last_seen(history)
+        old, new = history.get(seen), history.get(n)
         if any(shown and shown[0] in twice for shown in (old, new)):
             counts["left out"] += 1
             continue
@@ -77,38 +132,46 @@ def main():
         if not old and not new:
             continue
         if not new:
-            expected = {"missing", "died"}
+            expected = {"died" if n - seen == PATIENCE else "missing"}
         elif not old:
             expected = {"born"}
         elif old[0] != new[0]:
             expected = {"moved"}
         elif kind == "drifts" and n == DRIFTED_IN:
             expected = {"drifted"}
+        elif kind != "original" and lag(target, seen, old[1]) and lag(target, n, new[1]) == 0:
+            expected = {"caught_up"}
         else:
             expected = {changed_size(old[2], new[2])}
-        row = by_new.get(new[0]) if new else by_old.get(old[0])
+        row = told_of(new, by_new, "size_new") if new else told_of(old, by_old, "size_old")
         told = row["what"] if row else "nothing"
         # Which of several that vanished has moved?
         others = [gone for gone in vanished[target] if gone[1] != old]
         if not new and told == "nothing":
             movers = [row for row in rows if row["what"] == "moved" and f"http://{row['host_old']}/{target}/" == old[0]]
             if movers and others:
-                told = "missing"
+                told = min(expected)
                 counts["swapped"] += 1
+        if not new and told == "nothing":
+            elsewhere = [row["what"] for row in rows if row["what"] == "joined" and f"http://{row['host_old']}/" in old[0]]
+            told = (elsewhere or [told])[0]
         if expected == {"moved"} and told == "moved":
             from_host = f"http://{row['host_old']}/{target}/"
             if from_host != old[0] and from_host not in [gone[1][0] for gone in others]:
                 told = f"moved from {from_host}"
+        if not end_beside_birth(target, history):
+            counts["fate but for ends beside births"] += 1
+            counts["fate but for ends beside births right"] += told in expected
         judge("fate", told in expected, f"{name}: {told}, planted {' or '.join(sorted(expected))}")
         if expected == {"moved"}:
             judge("moved host", told == "moved", name)
         if new and kind != "original" and originals[target].get(n):
-            want = next((back for back in range(n + 1) if originals[target].get(n - back) == new[1]), None)
-            lag = int(row["lag_crawls"]) if row and row["has_lag"] else None
-            judge("lag", lag == want, f"{name} {new[1]}: {lag}, planted {want}")
+            want = lag(target, n, new[1])
+            told = int(row["lag_crawls"]) if row and row["has_lag"] else None
+            judge("lag", told == want, f"{name} {new[1]}: {told}, planted {want}")
 
     print("what\tright\tof\tshare")
-    for what in ("lag", "fate", "moved host"):
+    for what in ("lag", "fate", "fate but for ends beside births", "moved host"):
         of = counts[what]
         print(f"{what}\t{counts[what + ' right']}\t{of}\t{counts[what + ' right'] / of if of else 1:.4f}")
     print(f"swapped\t{counts['swapped']}\t\t")

@@ -39,28 +39,33 @@ def is_linked(seed, host):
     return kind_of(host) == 'primary' or draw(seed, 'island', host) % 10 > 0
 
 
-def record(kind, key, content_type, block, day=0, named='WARC-Target-URI'):
-    """A WARC record as one gzip member without time or name: its bytes depend on nothing but the arguments."""
-    head = ('WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %d-%02d-%02dT00:00:00Z\r\n'
+def date_of(day):
+    """The date that stands for a drawn number."""
+    return '%d-%02d-%02d' % (2010 + day % 16, 1 + day % 12, 1 + day % 28)
+
+
+def record(kind, key, content_type, block, date=date_of(0), named='WARC-Target-URI', crawl=''):
+    """A WARC record as one gzip member without time or name: its bytes depend on nothing but the arguments. Its id is that of
+    key, and of crawl where there are several."""
+    head = ('WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %sT00:00:00Z\r\n'
             '%s: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n'
-            % (kind, uuid.uuid5(uuid.NAMESPACE_URL, key), 2010 + day % 16, 1 + day % 12, 1 + day % 28,
-               named, key, content_type, len(block))).encode()
+            % (kind, uuid.uuid5(uuid.NAMESPACE_URL, crawl + key), date, named, key, content_type, len(block))).encode()
     gzip = zlib.compressobj(6, zlib.DEFLATED, 31)
     return gzip.compress(head + block + b'\r\n\r\n') + gzip.flush()
 
 
-def response(url, data, day=0):
+def response(url, data, date=date_of(0), crawl=''):
     http = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(data)
-    return record('response', url, 'application/http; msgtype=response', http + data, day)
+    return record('response', url, 'application/http; msgtype=response', http + data, date, crawl=crawl)
 
 
 def collection(seed, target, row, variant, base, pages, origin):
     """(host, title, [(record, row of truth.tsv)]). origin: page -> its name in the real version, where that differs."""
     linked, source = int(is_linked(seed, host_of(base))), ':'.join((row['kind'], row['suite'], row['package']))
-    day, records = draw(seed, target, row['version']), []
+    date, records = date_of(draw(seed, target, row['version'])), []
     for page in sorted(pages):
         truth = base + quote(page), target, row['version'], origin.get(page, page), variant, linked, source
-        records.append((response(truth[0], pages[page], day), truth))
+        records.append((response(truth[0], pages[page], date), truth))
     return host_of(base), '%s %s' % (target.split(':')[-1], row['version']), records
 
 
@@ -119,7 +124,7 @@ def build_single(job):
 
 
 def home_pages(seed, hosts):
-    """A page for every host: its own collections, up to 6 primary sites, a heavy-tailed number of other hosts, and the
+    """(host, HTML) of a page for every host: its own collections, up to 6 primary sites, a heavy-tailed number of other hosts, and the
     next linked host, a ring that makes each host called linked so."""
     linked = [x for x in sorted(hosts) if is_linked(seed, x)]
     primary = [x for x in linked if x.startswith('www.')]
@@ -131,9 +136,7 @@ def home_pages(seed, hosts):
         links = hosts[host] + [(x, 'http://%s/' % x) for x in dict.fromkeys(others) if x != host]
         items = ''.join('<li><a href="%s">%s</a></li>\n' % (html.escape(url), html.escape(text)) for text, url in links)
         page = '<html><head><title>%s</title></head><body><h1>Welcome to %s</h1>\n<ul>\n%s</ul></body></html>\n'
-        url = 'http://%s/' % host
-        yield response(url, (page % (host, host, items)).encode()), (
-            url, 'hub:' + host, '-', '', 'hub', int(is_linked(seed, host)), 'made')
+        yield host, (page % (host, host, items)).encode()
 
 
 class Crawl:
@@ -196,8 +199,9 @@ def build(o, targets, folder):
             for built in pool.imap(build_single, [(o.seed, x) for x in fetched]):
                 pages += crawl.add(built, o.singles - pages) if pages < o.singles else 0
         print('%-20s %6d pages  %4.0f s' % ('unrelated', pages, time.time() - start), flush=True)
-    for member, row in home_pages(o.seed, crawl.hosts):
-        crawl.write(member, row)
+    for host, page in home_pages(o.seed, crawl.hosts):
+        url = 'http://%s/' % host
+        crawl.write(response(url, page), (url, 'hub:' + host, '-', '', 'hub', int(is_linked(o.seed, host)), 'made'))
     crawl.close()
     return crawl
 

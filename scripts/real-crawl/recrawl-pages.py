@@ -6,8 +6,8 @@
 A truth names the URLs of a crawl with the page of a manual that each shows (`target`, `page`), why it is there (`variant`) and the
 SHA-1 of its bytes. Printed, as tab-separated values: pages by `what`, ours beside the truth; and of pages that moved, how many
 of ours were planted (precision) and how many of the planted we found (recall). A page is planted as moved if its mirror moved
-(variant `moves`) and shows the page at both hosts. Of those that were not planted, it says how many show the same page of the same
-manual all the same: a mirror that ends while another begins looks the same as one that moves.
+(variant `moves` or one that begins so) and shows the page at both hosts. Of those that were not planted, it says how many show the
+same page of the same manual all the same: a mirror that ends while another begins looks the same as one that moves.
 """
 import csv
 import json
@@ -28,11 +28,13 @@ old, new = truth(old_file), truth(new_file)
 shown = subprocess.run([program, "show", f"{diff}/pages_changed", "--limit", "0", "--json"], check=True, stdout=subprocess.PIPE)
 rows = [json.loads(row) for row in shown.stdout.splitlines()]
 
-moved_to = {(row["target"], row["page"]): url for url, row in new.items() if row["variant"] == "moves" and url not in old}
+moves = lambda row: row["variant"].startswith("moves")
+of_mirror = lambda row: (row["target"], row["variant"], row["page"])
+moved_to = {of_mirror(row): url for url, row in new.items() if moves(row) and url not in old}
 planted = {
-    (url, moved_to[row["target"], row["page"]])
+    (url, moved_to[of_mirror(row)])
     for url, row in old.items()
-    if row["variant"] == "moves" and url not in new and (row["target"], row["page"]) in moved_to
+    if moves(row) and url not in new and of_mirror(row) in moved_to
 }
 said = {(row["url"], row["other_url"]) for row in rows if row["what"] == "moved_from"}
 both = old.keys() & new.keys()

@@ -1,6 +1,7 @@
 //! Which page of a trivial cluster stays, and why the others may go.
 //!
-//! A page that a user prefers comes first. Then come whole collections: a crawler that skips a mirror wants all its pages
+//! A page that a user prefers comes first. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
+//! flips costs a crawler its copies. Then come whole collections: a crawler that skips a mirror wants all its pages
 //! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
 //! page stays. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
 //! other hosts, then to the page whose host is most linked, then to the one fewer links away from the root of its host
@@ -8,7 +9,8 @@
 //! then to the smaller doc id.
 //!
 //! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
-//! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself.
+//! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself. Votes for
+//! pages that were kept before count first, so that new clusters, which remember nothing, cannot turn a collection over.
 
 use std::cmp::Reverse;
 
@@ -42,7 +44,9 @@ pub struct PageCopy {
     /// Characters of its URL.
     pub url_length: u32,
     /// 1 for a page that a crawler must visit, 0 for any other.
-    pub must_visit: u32,
+    pub must_visit: u16,
+    /// 1 for a page that the earlier result kept, 0 for any other.
+    pub kept_before: u16,
 }
 
 /// The rule by which pages stay, ready to be applied.
@@ -50,16 +54,27 @@ pub struct PageCopy {
 pub struct Keeping {
     prefer: Vec<Pattern>,
     by: KeepBy,
+    sticky: bool,
 }
 
 impl Keeping {
     /// The rule of a job. Globs that do not parse match nothing; settings with any are refused before.
     pub fn new(keep: &Keep) -> Keeping {
-        Keeping { prefer: keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect(), by: keep.by }
+        let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty() }
     }
 
-    /// Whether the clusters vote for the collections that are kept.
-    pub fn votes(&self) -> bool {
+    /// Whether any cluster may vote for the collection that is kept.
+    pub fn has_votes(&self) -> bool {
+        self.sticky || self.all_vote()
+    }
+
+    /// Whether a cluster votes of which `winner` would stay by itself. By the default rule only those do that remember.
+    pub fn votes(&self, winner: &PageCopy) -> bool {
+        self.all_vote() || winner.kept_before == 1
+    }
+
+    fn all_vote(&self) -> bool {
         self.by != KeepBy::Links || !self.prefer.is_empty()
     }
 
@@ -88,6 +103,8 @@ impl Keeping {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
         if differs(|copy| i64::from(copy.preference)) {
             LostBy::Prefer
+        } else if differs(|copy| i64::from(copy.kept_before)) {
+            LostBy::KeptBefore
         } else if (placed(copy.page) == Some(true)) != (placed(keeper.page) == Some(true)) {
             LostBy::Collection
         } else if differs(|copy| copy.merit) {
@@ -111,6 +128,8 @@ impl Keeping {
 pub enum LostBy {
     /// The other matches a glob of `keep.prefer`, or an earlier one.
     Prefer,
+    /// The earlier result kept the other.
+    KeptBefore,
     /// The other is in the collection that is kept.
     Collection,
     /// The other is better by this rule.
@@ -126,6 +145,7 @@ impl LostBy {
     pub fn as_str(self) -> &'static str {
         match self {
             LostBy::Prefer => "prefer",
+            LostBy::KeptBefore => "kept-before",
             LostBy::Collection => "collection",
             LostBy::Rule(by) => by.name(),
             LostBy::HostLinks => "host-links",
@@ -192,16 +212,25 @@ impl Why {
     }
 }
 
-/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any; then the one
-/// most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
+/// Votes for a collection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Votes {
+    /// Of clusters whose page there was kept before.
+    pub remembered: u32,
+    /// Of all.
+    pub all: u32,
+}
+
+/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any, of which those that
+/// remember count first; then the one most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
 /// page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
-pub fn kept_collection(cluster: &SimilarCluster, votes: &[u32], links_to_host: &[u32]) -> usize {
+pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
         let to_host = links_to_host[collection.host];
-        let votes = votes.get(*at).copied().unwrap_or(0);
+        let votes = votes.get(*at).copied().unwrap_or_default();
         (votes, collection.links_from_elsewhere, to_host, collection.members.len(), Reverse(*at))
     };
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
@@ -216,7 +245,8 @@ pub fn keeper<'c>(
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
         let links = (copy.links_from_elsewhere, copy.links_to_host);
-        (Reverse(copy.preference), kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
+        let before = (Reverse(copy.preference), copy.kept_before);
+        (before, kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
     };
     copies.into_iter().max_by_key(rank)
 }
@@ -234,6 +264,8 @@ pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<b
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn copy(page: Page, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
@@ -273,6 +305,7 @@ mod tests {
         let keeping = Keeping::new(&Keep {
             prefer: vec!["http://*.a.example/*".into()],
             by: KeepBy::Newest,
+            sticky: String::new(),
             seeds: Vec::new(),
             min_resemblance: 0.0,
         });
@@ -283,6 +316,7 @@ mod tests {
         let lost = |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == 9)).as_str();
         let one = copy(1, 3, 10);
         assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { page: 9, ..one }), "collection");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
         assert_eq!(lost(copy(2, 2, 5), one), "links");
@@ -290,5 +324,43 @@ mod tests {
         assert_eq!(lost(PageCopy { depth: 1, ..copy(2, 3, 5) }, one), "depth");
         assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
         assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
+    }
+
+    proptest! {
+        /// Memory leaves the rule as it is: it only says which copies the rule chooses from.
+        #[test]
+        fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(
+            drawn in prop::collection::vec((0u32..3, 0u16..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
+        ) {
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
+                PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
+            let placed = |page: Page| drawn[page as usize].4.then_some(page.is_multiple_of(2));
+            let best = copies.iter().map(|copy| copy.preference).min().unwrap();
+            let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
+            if from.iter().any(|copy| copy.kept_before == 1) {
+                from.retain(|copy| copy.kept_before == 1);
+            }
+            from.iter_mut().for_each(|copy| copy.kept_before = 0);
+            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+        }
+    }
+
+    #[test]
+    fn collections_with_memory_are_not_outvoted_by_clusters_without_and_preference_votes_for_the_other() {
+        let keep = |sticky: &str, prefer: &[&str]| {
+            Keeping::new(&Keep {
+                prefer: prefer.iter().map(|glob| glob.to_string()).collect(),
+                by: KeepBy::Links,
+                sticky: sticky.into(),
+                seeds: Vec::new(),
+                min_resemblance: 0.0,
+            })
+        };
+        let (remembers, forgets) = (PageCopy { kept_before: 1, ..copy(1, 0, 9) }, copy(2, 9, 9));
+        assert!(!keep("", &[]).has_votes());
+        let sticky = keep("may", &[]);
+        assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
+        assert!(keep("may", &["*"]).votes(&forgets));
+        assert!(Votes { remembered: 1, all: 1 } > Votes { remembered: 0, all: 9 });
     }
 }

@@ -105,6 +105,7 @@ fn manifest(
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
+        earlier: None,
         files,
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::console::tell;
 use crate::dataflow::recrawl::Next;
 use crate::error::{Error, Result};
-use crate::job::{Digest, Job, JobKind};
+use crate::job::{Digest, Job, JobKind, Keep};
 use crate::pages::detect::is_html;
 use crate::pages::helper::ghostscript_version;
 use crate::pages::work_items::Work;
@@ -36,6 +36,10 @@ pub(super) struct RecrawlArgs {
     /// A live input to read again, though name, length and version are as they were; may be given again
     #[arg(long, value_name = "URL")]
     replace: Vec<String>,
+    /// Let copies stay that the result of the state's newest generation kept, if keep.prefer does not say otherwise. Same as
+    /// recrawl.sticky=true
+    #[arg(long)]
+    sticky: bool,
     /// Compare the result with the one before it, and write that into this folder (`webtwin diff --help`)
     #[arg(long, value_name = "URL")]
     diff: Option<String>,
@@ -53,6 +57,7 @@ impl RecrawlArgs {
             }
             (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
         }
+        job.recrawl.sticky |= self.sticky;
         for (given, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
             if let Some(given) = given {
                 *setting = given;
@@ -84,6 +89,8 @@ pub(super) struct Scheduled {
     before: Option<Generation>,
     /// Names of files that are read again.
     replaced: BTreeSet<String>,
+    /// Whether `keep.sticky` of the job is the result of `before`.
+    remembers: bool,
 }
 
 impl Scheduled {
@@ -146,7 +153,15 @@ impl Scheduled {
             job.input.originals = originals;
         }
         job.input.urls = inputs;
-        Ok((job, Scheduled { state, before, replaced }))
+        let mut remembers = false;
+        if job.recrawl.sticky
+            && job.keep.sticky.is_empty()
+            && let Some(before) = &before
+        {
+            job.keep.sticky = before.result.clone();
+            remembers = true;
+        }
+        Ok((job, Scheduled { state, before, replaced, remembers }))
     }
 
     /// What the result is to be compared with.
@@ -164,11 +179,14 @@ impl Scheduled {
     /// # Errors
     /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
-        let Scheduled { state, before, replaced } = self;
+        let Scheduled { state, before, replaced, remembers } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
-        let (reading, digest) = (Digest::of_reading(job).hex(), Digest::of(job).hex());
+        // Where nothing else has changed, the result before keeps what it kept.
+        let sticky = if remembers { String::new() } else { job.keep.sticky.clone() };
+        let asked = Job { keep: Keep { sticky, ..job.keep.clone() }, ..job.clone() };
+        let (reading, digest) = (Digest::of_reading(job).hex(), Digest::of(&asked).hex());
         let serves = |generation: &&Generation| {
             let same_ghostscript = |version: &String| version == ghostscript_version();
             generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)

@@ -13,6 +13,7 @@ use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::resume::Resume;
+use crate::dataflow::sinks::kept_before;
 use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
@@ -56,11 +57,13 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;
-    let Recrawl { state, add, retract, replace, .. } = &job.recrawl;
-    if job.kind != JobKind::Recrawl && !(state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty())
-    {
+    let Recrawl { state, add, retract, replace, sticky, .. } = &job.recrawl;
+    let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
+    if job.kind != JobKind::Recrawl && !plain {
         return Err(Error::Usage(
-            "--add, --retract and --replace go with --state, and settings of a state with kind = \"recrawl\"".into(),
+            "--add, --retract, --replace and --sticky go with --state, and settings of a state with kind = \"recrawl\"; an \
+             earlier result to keep to is keep.sticky"
+                .into(),
         ));
     }
     let records = records_folder(&job, &folder)?;
@@ -102,6 +105,7 @@ fn reads_crawl(job: &Job) -> bool {
 }
 
 fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+    kept_before::open(&job.keep)?;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let (queue, records) = queue(&job, &folder, process)?;
     let digest = Digest::of(&job).0;
@@ -137,6 +141,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     if !job.recrawl.diff.is_empty() {
         output::prepare(&Location::parse(&job.recrawl.diff)?)?;
     }
+    kept_before::open(&job.keep)?;
     let last = scheduled.last(&job);
     let workers = cluster.workers;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
@@ -425,6 +430,15 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     ));
+    if let Some(before) = &summary.kept_before {
+        let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+        tell(format_args!(
+            "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited beside another, {} have no copy now, \
+             {} are gone",
+            before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
+        ));
+    }
     // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)

@@ -10,7 +10,7 @@ use super::clusters::{giant_clusters, growth, links, servers, tolerant};
 use super::pairs::{exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, paper_tables, report, summary, tables};
+use super::sinks::{avoid, kept_before, paper_tables, report, summary, tables};
 
 use super::pairs::counts::OverlapCounts;
 use super::pairs::minhash_pairs::MinhashCounts;
@@ -64,6 +64,8 @@ pub struct ReplicaTables {
     pub lists: AvoidLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
+    /// Attempt that made the earlier result of `keep.sticky`, if there is one.
+    pub earlier: Option<String>,
     /// What was found, the same on every worker; `records` is filled in by the reader.
     pub summary: Summary,
 }
@@ -142,13 +144,15 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let mut through =
         WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
     let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
-    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, &keeping, &seeds)?;
+    let memory = kept_before::read(net, &crawl, &job.keep)?;
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, (&keeping, &memory.pages), &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
     avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
     shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
+    let kept_before = memory.outcome(net, &verdicts)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
@@ -178,12 +182,14 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         avoid,
         lists,
         more_tables,
+        earlier: memory.attempt,
         summary: Summary::default(),
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
     found.summary.giant_trivial_clusters = giants;
     found.summary.ways = ways;
+    found.summary.kept_before = kept_before;
     Ok(found)
 }
 

@@ -87,6 +87,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         seconds: laps.seconds.clone(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
+        earlier: None,
         files,
     }
 }

@@ -141,15 +141,20 @@ impl History {
             }
             stays
         });
-        // Of one crawl the nearest pair comes first, and takes collections that the next ones must not have.
-        for (&(earlier, later), &distance) in &wanted {
+        // Of one crawl the nearest pair comes first, and takes collections that the next ones must not have, of either crawl.
+        let mut nearest_first: Vec<(u8, (u32, u32))> =
+            wanted.iter().map(|(&pair, &distance)| (distance, pair)).collect();
+        nearest_first.sort_unstable();
+        for (distance, (earlier, later)) in nearest_first {
             if self.pairs.contains_key(&(earlier, later)) {
                 continue;
             }
             let nearer = self.pairs.range((earlier, 0)..(earlier, later));
             let taken: BTreeSet<u32> = nearer.flat_map(|(_, pair)| pair.candidates.iter().map(|one| one.old)).collect();
             let open = self.crawls[&earlier].only(|old| !taken.contains(&old));
-            let pair = Pair { distance, candidates: candidates(&open, &self.crawls[&later]) };
+            let between = (earlier + 1..later).filter_map(|one| self.pairs.get(&(one, later)));
+            let claimed = between.flat_map(|pair| pair.candidates.iter().map(|one| one.new)).collect();
+            let pair = Pair { distance, candidates: candidates(&open, &self.crawls[&later], &claimed) };
             offers(&mut edit, (earlier, later), &pair, 1);
             self.pairs.insert((earlier, later), pair);
         }

@@ -155,10 +155,13 @@ pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
     let mut open: BTreeSet<Version> = BTreeSet::new();
     for (at, &(number, crawl)) in crawls.iter().enumerate() {
         let mut bids: BTreeMap<Version, Vec<Bid>> = BTreeMap::new();
+        let mut claimed = BTreeSet::new();
         for (distance, &(before, older)) in (1..=patience).zip(crawls[..at].iter().rev()) {
             let is_open = |collection| open.contains(&Version { crawl: before, collection });
             let mut offers: BTreeMap<Version, Vec<Offer>> = BTreeMap::new();
-            for candidate in candidates(&older.only(is_open), crawl) {
+            let found = candidates(&older.only(is_open), crawl, &claimed);
+            claimed.extend(found.iter().map(|candidate| candidate.new));
+            for candidate in found {
                 let old = Version { crawl: before, collection: candidate.old };
                 offers.entry(old).or_default().push(Offer::of(candidate, distance, number));
             }

@@ -56,12 +56,13 @@ pub struct Candidate {
     pub shared: u32,
 }
 
-/// Finds the pairs of collections of two crawls that have enough in common, ascending.
-pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
+/// Finds the pairs of collections of two crawls that have enough in common, ascending. Collections of `new` that are `claimed`, by
+/// crawls between the two, are looked for by pages only: they go on something nearer, and are full of texts of mirrors that died.
+pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Candidate> {
     let mut found = Vec::new();
     let pages = [old, new].map(|crawl| rows(crawl, |_, page| page.doc_id, &[]));
     found.extend(sharing(Evidence::Pages, &pages[0], &pages[1], usize::MAX));
-    let rest = matched(old, new, &found);
+    let rest = matched(old, new, &found, claimed);
     let texts = [rows(old, |_, page| page.text, &rest[0]), rows(new, |_, page| page.text, &rest[1])];
     found.extend(one_to_one(sharing(Evidence::Texts, &texts[0], &texts[1], COMMON)));
 
@@ -69,7 +70,7 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
     let of_family = |c: &Candidate| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
     let successors = most_shared(found.iter().map(of_family).collect());
     let successor = |cluster: DocId| successors.get(&cluster).copied();
-    let rest = matched(old, new, &found);
+    let rest = matched(old, new, &found, claimed);
     let places = rows(old, |at, page| (cluster_of(old, at), page.place), &rest[0]).into_iter();
     let mut places: Vec<((DocId, u64), u32)> =
         places.filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at))).collect();
@@ -77,11 +78,11 @@ pub fn candidates(old: &Crawl, new: &Crawl) -> Vec<Candidate> {
     let new_places = rows(new, |at, page| (cluster_of(new, at), page.place), &rest[1]);
     found.extend(one_to_one(sharing(Evidence::Places, &places, &new_places, COMMON)));
 
-    let rest = matched(old, new, &found);
+    let rest = matched(old, new, &found, claimed);
     found.extend(sharing(Evidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
 
     let successors = most_shared(found.iter().map(of_family).collect());
-    let rest = matched(old, new, &found);
+    let rest = matched(old, new, &found, claimed);
     let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
         let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
         let there = at.filter(|&at| !crawl.members_of(at).is_empty());
@@ -131,9 +132,10 @@ fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
     sums.into_iter().map(|row| row.0).collect()
 }
 
-/// Which collections of each crawl are in a pair.
-fn matched(old: &Crawl, new: &Crawl, found: &[Candidate]) -> [Vec<bool>; 2] {
+/// Which collections of each crawl are in a pair, or claimed.
+fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32>) -> [Vec<bool>; 2] {
     let mut matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
+    claimed.iter().for_each(|&new| matched[1][new as usize] = true);
     for candidate in found {
         matched[0][candidate.old as usize] = true;
         matched[1][candidate.new as usize] = true;
@@ -188,6 +190,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::lives::{Fact, Version, lives};
     use super::super::{Collection, Member};
     use super::*;
 
@@ -210,7 +213,7 @@ mod tests {
     }
 
     fn pairs(old: &Crawl, new: &Crawl) -> Vec<(u32, u32, Evidence, u32)> {
-        candidates(old, new).iter().map(|pair| (pair.old, pair.new, pair.by, pair.shared)).collect()
+        candidates(old, new, &BTreeSet::new()).iter().map(|pair| (pair.old, pair.new, pair.by, pair.shared)).collect()
     }
 
     #[test]
@@ -249,6 +252,26 @@ mod tests {
         let old = crawl(&[(1, "a", &a), (1, "b", &b)]);
         let new = crawl(&[(2, "x", &x), (2, "y", &y)]);
         assert_eq!(pairs(&old, &new), [(0, 0, Evidence::Texts, 3), (1, 1, Evidence::Texts, 3)]);
+    }
+
+    #[test]
+    fn a_mirror_that_died_has_not_joined_another_though_all_its_texts_live_on_there() {
+        let pages = |from: u64, text: u64| [(from, text, 1), (from + 1, text + 1, 2), (from + 2, text + 2, 3)];
+        let (a, b, a_later) = (pages(10, 1), pages(20, 1), pages(10, 5));
+        let both = crawl(&[(1, "a", &a), (1, "b", &b)]);
+        for later in [crawl(&[(1, "a", &a)]), crawl(&[(1, "a", &a_later)])] {
+            let facts = lives(&[(0, &both), (1, &later), (2, &later)], 2);
+            let old = Version { crawl: 0, collection: 1 };
+            for (crawl, died) in [(1, false), (2, true)] {
+                assert!(facts.contains(&Fact::Missing { old, crawl, died }), "{facts:?}");
+            }
+            assert!(!facts.iter().any(|fact| matches!(fact, Fact::Joined { .. })), "{facts:?}");
+        }
+        // By pages it can: two that became one while one of them was away.
+        let one = crawl(&[(1, "a", &[a, b].concat())]);
+        let claimed = BTreeSet::from([0]);
+        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &one, &claimed).len(), 1);
+        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &crawl(&[(1, "a", &a)]), &claimed), []);
     }
 
     #[test]

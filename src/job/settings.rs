@@ -62,6 +62,8 @@ pub struct Recrawl {
     pub retract: Vec<String>,
     /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
     pub replace: Vec<String>,
+    /// Whether copies stay that the result of the state's newest generation kept, as if it were `keep.sticky`.
+    pub sticky: bool,
     /// Folder for the comparison with the result before; empty for none.
     pub diff: String,
     /// The result to compare with; empty for that of the state's newest generation.
@@ -111,6 +113,7 @@ impl Default for Recrawl {
             add: Vec::new(),
             retract: Vec::new(),
             replace: Vec::new(),
+            sticky: false,
             diff: String::new(),
             against: String::new(),
             keep_generations: 2,
@@ -411,6 +414,9 @@ pub struct Keep {
     pub prefer: Vec<String>,
     /// What decides among copies that are preferred alike.
     pub by: KeepBy,
+    /// Folder of an earlier result: copies that it kept stay before all others that are preferred alike. Empty for none.
+    #[serde(default)]
+    pub sticky: String,
     /// URLs that a crawler starts with: it visits them whatever copies they have.
     pub seeds: Vec<String>,
     /// Least resemblance of a page to the one that stays in its place, from 0 to 1; a page with less stays, too.
@@ -729,7 +735,13 @@ impl Default for Job {
                 min_hosts: 2,
                 attach: Attach::Nearby,
             },
-            keep: Keep { prefer: Vec::new(), by: KeepBy::Links, seeds: Vec::new(), min_resemblance: 0.0 },
+            keep: Keep {
+                prefer: Vec::new(),
+                by: KeepBy::Links,
+                sticky: String::new(),
+                seeds: Vec::new(),
+                min_resemblance: 0.0,
+            },
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             recrawl: Recrawl::default(),
             effort: Effort {

@@ -214,6 +214,7 @@ impl Comparison {
             seconds: BTreeMap::from([("diff".into(), seconds)]),
             peak_memory_bytes: crate::build::peak_memory_bytes(),
             started_in: working_folder(),
+            earlier: None,
             files: Vec::new(),
         };
         writer.commit(summary, manifest)

@@ -87,6 +87,7 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
         seconds: BTreeMap::new(),
         peak_memory_bytes: 0,
         started_in: String::new(),
+        earlier: None,
         files: Vec::new(),
     };
     writer.commit(&"made", manifest).unwrap();

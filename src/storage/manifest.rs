@@ -64,6 +64,9 @@ pub struct Manifest {
     /// Folder in which process 0 was started: where relative names of inputs begin. Empty where it is not known.
     #[serde(default)]
     pub started_in: String,
+    /// Attempt that made the earlier result from which this one knows what to keep, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<String>,
     /// Every other file of the result, by path.
     pub files: Vec<FileEntry>,
 }
@@ -165,6 +168,7 @@ mod tests {
             seconds: BTreeMap::new(),
             peak_memory_bytes: 0,
             started_in: String::new(),
+            earlier: None,
             files,
         }
     }

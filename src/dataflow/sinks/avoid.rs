@@ -14,7 +14,7 @@ use super::resemblance::{self, Resemblance};
 use super::ways::{Ways, WaysThrough};
 use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
-use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Why, keeper, kept_collection, why};
+use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Votes, Why, keeper, kept_collection, why};
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
@@ -41,6 +41,8 @@ pub struct Verdict {
     pub role: Role,
     /// What it has in common with the page that stays.
     pub resemblance: Resemblance,
+    /// Whether the earlier result kept it.
+    pub kept_before: bool,
 }
 
 impl Verdict {
@@ -142,13 +144,14 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
 }
 
 /// The pages of trivial clusters of two pages or more, ascending, with the owner of their cluster's smallest page.
+/// `kept_before` are this worker's pages that the earlier result kept, ascending.
 pub fn copies(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
     (from_elsewhere, depths): (&[u32], &[u32]),
     links_to_host: &[u32],
-    keeping: &Keeping,
+    (keeping, kept_before): (&Keeping, &[Page]),
     seeds: &HashSet<String>,
 ) -> Result<Vec<PageCopy>> {
     let of_pages = crawl.pages.iter().zip(from_elsewhere.iter().zip(depths));
@@ -164,7 +167,8 @@ pub fn copies(
             links_to_host: links_to_host[host],
             depth,
             url_length: capture.url.chars().count() as u32,
-            must_visit: u32::from(seeds.contains(&capture.url) || must_visit(capture)),
+            must_visit: u16::from(seeds.contains(&capture.url) || must_visit(capture)),
+            kept_before: u16::from(kept_before.binary_search(page).is_ok()),
         })
     });
     let mut copies = net.exchange_all("copies", rows, |copy| crawl.directory.owner(copy.cluster.smallest()))?;
@@ -186,19 +190,22 @@ pub fn judge<'f>(
     links_to_host: &[u32],
     keeping: &Keeping,
 ) -> Result<Judged<'f>> {
-    let mut votes: Vec<Vec<u32>> = vec![Vec::new(); similar_clusters.len()];
+    let mut votes: Vec<Vec<Votes>> = vec![Vec::new(); similar_clusters.len()];
     let mut judged = Judged { similar_clusters, kept: Vec::new() };
-    if keeping.votes() {
+    if keeping.has_votes() {
         let placed = judged.placed(net, crawl)?;
         let rows = copies.chunk_by(|x, y| x.cluster == y.cluster).filter_map(|copies| {
             let of_collections = copies.iter().filter(|copy| find(&placed, copy.page).is_some());
-            find(&placed, keeper(of_collections, |_| None)?.page)
+            let winner = keeper(of_collections, |_| None)?;
+            let row = find(&placed, winner.page)?;
+            let vote = [row.worker, row.similar, row.collection, u32::from(winner.kept_before)];
+            keeping.votes(winner).then_some(vote)
         });
-        let rows = rows.map(|row| [row.worker, row.similar, row.collection]);
-        for [_, similar, collection] in net.exchange_all("votes", rows, |row| row[0] as usize)? {
+        for [_, similar, collection, remembered] in net.exchange_all("votes", rows, |row| row[0] as usize)? {
             let votes = &mut votes[similar as usize];
-            votes.resize(similar_clusters[similar as usize].collections.len(), 0);
-            votes[collection as usize] += 1;
+            votes.resize(similar_clusters[similar as usize].collections.len(), Votes::default());
+            votes[collection as usize].remembered += remembered;
+            votes[collection as usize].all += 1;
         }
     }
     let kept =
@@ -240,6 +247,7 @@ pub fn verdicts(
             keep: keep.page,
             role: role(copy),
             resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
+            kept_before: copy.kept_before == 1,
         }));
     }
     Ok(verdicts)

@@ -2,6 +2,7 @@
 
 pub mod avoid;
 pub mod files;
+pub mod kept_before;
 pub mod paper_tables;
 pub mod report;
 pub mod resemblance;

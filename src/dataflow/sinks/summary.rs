@@ -12,6 +12,7 @@ use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
+use crate::dataflow::sinks::kept_before::KeptBefore;
 use crate::dataflow::sinks::report::Largest;
 use crate::dataflow::sinks::ways::Ways;
 
@@ -101,6 +102,9 @@ pub struct Summary {
     pub skip_share_of_bytes: f64,
     /// The same by reason.
     pub skip_by_reason: BTreeMap<Why, Saving>,
+    /// What became of the pages that the earlier result kept, with `keep.sticky`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_before: Option<KeptBefore>,
     /// What becomes of the ways of a crawler that obeys the list.
     #[serde(default)]
     pub ways: Ways,

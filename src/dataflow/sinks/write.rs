@@ -21,6 +21,8 @@ pub struct Staged {
     pub(crate) attempt: Attempt,
     /// By path.
     pub(crate) files: Vec<FileEntry>,
+    /// As [`Manifest::earlier`].
+    pub(crate) earlier: Option<String>,
 }
 
 /// Stages everything but the manifest; all workers learn of all files.
@@ -48,7 +50,7 @@ pub fn result(
         files.sort_unstable();
         Ok(files)
     })?;
-    Ok(Staged { attempt, files })
+    Ok(Staged { attempt, files, earlier: found.earlier.take() })
 }
 
 /// A new attempt to make `folder` a result, the same on all workers.
@@ -115,7 +117,7 @@ pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summar
         let mine = files::put_tables(net, &attempt, parts)?;
         put_summary(net, &attempt, mine, summary)
     })?;
-    Ok(Staged { attempt, files })
+    Ok(Staged { attempt, files, earlier: None })
 }
 
 /// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; all
@@ -153,9 +155,10 @@ pub fn commit(
     seconds: BTreeMap<String, f64>,
     staged: Staged,
 ) -> Result<()> {
-    let Staged { attempt, files } = staged;
+    let Staged { attempt, files, earlier } = staged;
     if net.index() == 0 {
-        manifest(net, job, counts, recipes, seconds, files, attempt.id()).commit(&attempt)?;
+        let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
+        Manifest { earlier, ..manifest }.commit(&attempt)?;
     }
     Ok(())
 }
@@ -181,6 +184,7 @@ fn manifest(
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
+        earlier: None,
         files,
     }
 }

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod costs;
+mod second_crawl;
 mod targets;
 
 use super::{Entry, Options, Row};
@@ -50,6 +51,14 @@ pub fn entries() -> Vec<Entry> {
             scale: 10_000,
             full: PAGES as u64,
             run: clusters::table_2,
+        },
+        Entry {
+            name: "csg00-second-crawl",
+            about: "similar pages of a crawl, and of a second one that avoids what the first one's list names (CSG00 section 5.1)",
+            unit: "pages of a made-up crawl, which the second one has seven fifths of to see",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: second_crawl::second_crawl,
         },
     ]
 }

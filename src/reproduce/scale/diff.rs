@@ -122,6 +122,7 @@ fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
         seconds: Default::default(),
         peak_memory_bytes: 0,
         started_in: String::new(),
+        earlier: None,
         files: Vec::new(),
     };
     writer.commit(&"made up", manifest)
