@@ -288,6 +288,13 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
         ["run", "--output", &at("scratch"), "--input", &at("third.warc.gz"), "--originals", &at("first.warc.gz")];
     succeed(&[&scratch[..], &["--originals", &at("second.warc.gz")]].concat());
     assert!(files(&at("scratch")) == files(&at("out-3")));
+    // The same files under another name are no other crawl, and so nothing has changed.
+    let relative = ["run", "--state", "state", "--output", "out-4", "--input", "third.warc.gz"];
+    let ended = webtwin(&relative).current_dir(folder.path()).output().unwrap();
+    assert!(said(&ended).contains("state: 2 of 3 work items are recorded"), "{}", said(&ended));
+    assert!(rows(&at("out-4"), "pages").len() == 2, "{}", said(&ended));
+    let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
+    assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
     // Without them the pages are missing, and what would help is said.
     let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
     assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));

@@ -145,7 +145,9 @@ impl Scheduled {
             if !job.input.urls.is_empty() {
                 originals.extend(named(before, &before.inputs));
             }
-            originals.retain(|original| !inputs.contains(original));
+            let folder = working_folder();
+            let live: BTreeSet<String> = inputs.iter().map(|input| seen_from_anywhere(input, &folder)).collect();
+            originals.retain(|original| !live.contains(&seen_from_anywhere(original, &folder)));
             originals.sort_unstable();
             originals.dedup();
             job.input.originals = originals;

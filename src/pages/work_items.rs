@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::job::Input;
 use crate::read_at::ReadAt;
 use crate::storage::expand::{Expanded, expand};
-use crate::storage::location::{Listed, Location};
+use crate::storage::location::{Listed, Location, seen_from_anywhere, working_folder};
 use crate::storage::open::{OpenFile, Stamp, open, open_pinned};
 use crate::synth::Synth;
 
@@ -97,11 +97,12 @@ impl Work {
 
     /// Adds the inputs of earlier crawls that are not among those of this one.
     fn add_originals(&mut self, other: Work) {
-        let known: BTreeSet<String> = self.inputs.iter().cloned().collect();
+        let folder = working_folder();
+        let known: BTreeSet<String> = self.inputs.iter().map(|name| seen_from_anywhere(name, &folder)).collect();
         self.first_original = self.inputs.len();
         let mut numbers = Vec::with_capacity(other.inputs.len());
         for (name, source) in other.inputs.into_iter().zip(other.sources) {
-            let is_new = !known.contains(&name);
+            let is_new = !known.contains(&seen_from_anywhere(&name, &folder));
             numbers.push(is_new.then_some(self.inputs.len() as u32));
             if is_new {
                 self.inputs.push(name);
