@@ -190,6 +190,23 @@ fn a_revisit_without_its_original_is_rejected_and_told() {
 }
 
 #[test]
+fn a_revisit_of_a_revisit_that_names_nothing_waits_for_what_that_one_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
+    let unchanged = page(3, "five", 3);
+    let id = format!("WARC-Refers-To: {}\r\n", unchanged.id());
+    let records = [
+        page(4, "four", 3).revisit(NOT_MODIFIED, &id),
+        unchanged.revisit(NOT_MODIFIED, ""),
+        page(2, "four", 6).response(),
+        page(1, "five", 3).response(),
+    ];
+    let (output, _) = run(folder.path(), &records);
+    let exact: BTreeSet<String> = rows(&output, "pages").iter().map(|row| row["exact"].to_string()).collect();
+    assert_eq!((rows(&output, "pages").len(), exact.len()), (2, 1), "both say what the first of them said");
+}
+
+#[test]
 fn what_a_revisit_keeps_of_the_response_may_say_that_it_is_no_page() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };

@@ -133,6 +133,40 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
 }
 
 #[test]
+fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
+    let Some(moto) = Moto::start() else { return };
+    moto.create_bucket("crawls");
+    let webtwin = |arguments: &[&str], code: i32| {
+        let output = moto.webtwin(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        said
+    };
+    let run = |output: &str, more: &[&str], code: i32| {
+        let output = format!("s3://crawls/{output}");
+        webtwin(&[&["run", "--input", "s3://crawls/in/", "--output", &output, "--workers", "2"], more].concat(), code)
+    };
+    let state = ["--state", "s3://crawls/state"];
+    webtwin(&["synth", "--pages", "300", "--seed", "1", "--output", "s3://crawls/in/1"], 0);
+    run("first", &state, 0);
+    webtwin(&["synth", "--pages", "200", "--seed", "2", "--output", "s3://crawls/in/2"], 0);
+    let told = run("second", &[&state[..], &["--diff", "s3://crawls/changes"]].concat(), 0);
+    assert!(told.contains("1 work items taken from records, 1 recorded"), "{told}");
+    run("third", &state, 10);
+    run("scratch", &[], 0);
+    let files = |name: &str| {
+        let folder = Location::parse_with(&format!("s3://crawls/{name}"), &moto.stores()).unwrap();
+        Manifest::read(&folder).unwrap().files
+    };
+    assert_eq!(files("second"), files("scratch"));
+    assert!(files("changes").iter().any(|file| file.path.starts_with("pages_changed/")));
+    let told = webtwin(&["state", "check", "s3://crawls/state"], 0);
+    assert!(told.contains("2 generations, 2 records"), "{told}");
+    webtwin(&["state", "prune", "s3://crawls/state", "--keep", "1"], 0);
+    assert!(webtwin(&["state", "show", "s3://crawls/state"], 0).contains("s3://crawls/second"));
+}
+
+#[test]
 fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_told() {
     let Some(moto) = Moto::start() else { return };
     moto.create_bucket("out");

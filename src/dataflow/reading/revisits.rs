@@ -79,6 +79,17 @@ impl Way {
     }
 }
 
+/// What revisits ask for in a round; they go on to the next only when nothing has been found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// The names that they give.
+    Names,
+    /// The capture before, if they give none: only when all names have been followed is it known what came before.
+    NamelessBefore,
+    /// The capture before, whatever they give: what a name stands for may have been found just now, so this comes last.
+    AnyBefore,
+}
+
 /// Content under one of its names. Rows order by name, then by place in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -162,10 +173,10 @@ fn search(
     found: &mut [Option<Holder>],
     floors: &[u64],
 ) -> Result<()> {
-    let mut by_names = true;
+    let mut asked = Asked::Names;
     for _ in 0..ROUNDS {
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, by_names);
-        let questions = questions(revisits, found, net.index() as u32, by_names);
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked == Asked::Names);
+        let questions = questions(revisits, found, net.index() as u32, asked);
         let answers = round(net, offers, questions)?;
         let mut news = 0;
         for [revisit, worker, slot] in answers {
@@ -173,13 +184,13 @@ fn search(
         }
         let left = found.iter().filter(|holder| holder.is_none()).count() as u64;
         let [news, left] = net.sum("originals found", [news, left])?;
-        match (news, by_names) {
+        asked = match (news, asked) {
             _ if left == 0 => break,
-            (0, false) => break,
-            // Only when all names have been followed is it known what came before.
-            (0, true) => by_names = false,
-            _ => by_names = true,
-        }
+            (0, Asked::Names) => Asked::NamelessBefore,
+            (0, Asked::NamelessBefore) => Asked::AnyBefore,
+            (0, Asked::AnyBefore) => break,
+            _ => Asked::Names,
+        };
     }
     Ok(())
 }
@@ -277,16 +288,17 @@ fn offers(
     offers
 }
 
-fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, by_names: bool) -> Vec<Question> {
+fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, asked: Asked) -> Vec<Question> {
     let mut questions = Vec::new();
     for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, holder))| holder.is_none()) {
         let mut ask = |way: Way, key, time| {
             let (payload, revisit) = (row.names.payload, number as u32);
             questions.push(Question { key, payload, time, asker: me, revisit, way: way as u64 });
         };
-        if !by_names {
+        if asked != Asked::Names {
+            let is_nameless = row.refers_to == 0 && row.original == 0;
             // The content of another payload may come before.
-            if row.names.payload == 0 {
+            if row.names.payload == 0 && (is_nameless || asked == Asked::AnyBefore) {
                 let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
                 let times = [row.original_time, row.fetch_time, i64::MAX];
                 ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
