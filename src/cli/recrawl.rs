@@ -8,7 +8,7 @@ use clap::Args;
 use crate::console::tell;
 use crate::dataflow::recrawl::Next;
 use crate::error::{Error, Result};
-use crate::job::{Digest, Job, JobKind, Keep};
+use crate::job::{Digest, Job, JobKind};
 use crate::pages::detect::is_html;
 use crate::pages::helper::ghostscript_version;
 use crate::pages::work_items::Work;
@@ -89,8 +89,8 @@ pub(super) struct Scheduled {
     before: Option<Generation>,
     /// Names of files that are read again.
     replaced: BTreeSet<String>,
-    /// Whether `keep.sticky` of the job is the result of `before`.
-    remembers: bool,
+    /// Digest of the job as it was asked for: without the result before, where it is that which `keep.sticky` goes by.
+    digest: String,
 }
 
 impl Scheduled {
@@ -153,15 +153,15 @@ impl Scheduled {
             job.input.originals = originals;
         }
         job.input.urls = inputs;
-        let mut remembers = false;
+        // Where nothing else has changed, the result before keeps what it kept.
+        let digest = Digest::of(&job).hex();
         if job.recrawl.sticky
             && job.keep.sticky.is_empty()
             && let Some(before) = &before
         {
             job.keep.sticky = before.result.clone();
-            remembers = true;
         }
-        Ok((job, Scheduled { state, before, replaced, remembers }))
+        Ok((job, Scheduled { state, before, replaced, digest }))
     }
 
     /// What the result is to be compared with.
@@ -179,14 +179,11 @@ impl Scheduled {
     /// # Errors
     /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
-        let Scheduled { state, before, replaced, remembers } = self;
+        let Scheduled { state, before, replaced, digest } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
-        // Where nothing else has changed, the result before keeps what it kept.
-        let sticky = if remembers { String::new() } else { job.keep.sticky.clone() };
-        let asked = Job { keep: Keep { sticky, ..job.keep.clone() }, ..job.clone() };
-        let (reading, digest) = (Digest::of_reading(job).hex(), Digest::of(&asked).hex());
+        let reading = Digest::of_reading(job).hex();
         let serves = |generation: &&Generation| {
             let same_ghostscript = |version: &String| version == ghostscript_version();
             generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)

@@ -46,9 +46,8 @@ pub fn run_and_tell_originals(
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
-    let places = found.crawl.pages.iter().filter_map(|(_, page)| page.original.as_ref());
-    let mine: BTreeSet<u32> = places.map(|place| place.source).filter(|&input| queue.work.is_original(input)).collect();
-    let originals = net.all_gather("inputs with originals", mine)?.into_iter().flatten().collect();
+    let originals =
+        if queue.work.has_originals() { originals(net, &found.crawl, &queue.work)? } else { BTreeSet::new() };
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
@@ -91,16 +90,24 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(Worker
     Ok((shelf, floors))
 }
 
+/// Numbers of the inputs of earlier crawls that pages of all workers have their content from.
+fn originals(net: &mut Net<'_>, crawl: &Crawl, work: &Work) -> Result<BTreeSet<u32>> {
+    let places = crawl.pages.iter().filter_map(|(_, page)| page.original.as_ref());
+    let mine: BTreeSet<u32> = places.map(|place| place.source).filter(|&input| work.is_original(input)).collect();
+    Ok(net.all_gather("inputs with originals", mine)?.into_iter().flatten().collect())
+}
+
 /// Takes the records of earlier crawls from the shelf: what revisits needed of them is on those by now.
 fn leave_originals(shelf: &mut WorkerPages, work: &Work) {
+    if !work.has_originals() {
+        return;
+    }
     let is_of_this_crawl = |input: u32| !work.is_original(input);
     shelf.captures.retain(|row| is_of_this_crawl(row.source));
     shelf.redirects.retain(|row| is_of_this_crawl(row.source));
     shelf.rejections.retain(|row| is_of_this_crawl(row.source));
     shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
-    if work.has_originals() {
-        shelf.drop_slots_without_captures();
-    }
+    shelf.drop_slots_without_captures();
 }
 
 /// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
