@@ -8,6 +8,18 @@ use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
+/// Settings under which few pages are many cases: work items of a few records, texts of a few lines, more links than are kept.
+const SMALL: [&str; 8] = [
+    "--set",
+    "effort.shard_bytes=65536",
+    "--set",
+    "chunks.min_text=0",
+    "--set",
+    "input.max_bad=1",
+    "--set",
+    "input.limits.links=3",
+];
+
 /// What happens to the inputs between two runs.
 #[derive(Debug, Clone)]
 enum Change {
@@ -56,7 +68,12 @@ fn segment(seed: u64) -> Vec<u8> {
         let links: String = (0..4).map(|to| format!("<a href='/p{}'>page</a>", (page + to) % 8)).collect();
         let body = format!("<html><body>{lines}{links}</body></html>");
         let uri = Some(format!("http://host{host}.example/p{page}"));
-        let lines = format!("WARC-Payload-Digest: xyz:{:x}\r\n", page * 100 + text);
+        // Of an unknown algorithm, or wrong.
+        let digest = match text {
+            5 => format!("sha1:{}", "A".repeat(32)),
+            _ => format!("xyz:{:x}", page * 100 + text),
+        };
+        let lines = format!("WARC-Payload-Digest: {digest}\r\n");
         let date = Box::leak(format!("2026-01-{:02}T00:00:{:02}Z", draw(28) + 1, number).into_boxed_str());
         let record = match draw(8) {
             0 => Record { kind: "revisit", uri, date, ..Record::with("", http_with("HTTP/1.1 200 OK", "", b"")) }
@@ -140,14 +157,13 @@ impl Schedule {
     fn run(&mut self, arguments: &[String], workers: usize) -> String {
         self.runs += 1;
         let (state, output) = (self.at("state"), self.at(&format!("out-{}", self.runs)));
-        let small = ["--set", "effort.shard_bytes=65536", "--set", "chunks.min_text=0", "--set", "input.max_bad=1"];
         let mut scratch = vec!["run".to_string(), "--output".into(), self.at(&format!("scratch-{}", self.runs))];
         for live in &self.live {
             scratch.extend(["--input".into(), self.segment(*live)]);
         }
         let common = ["run", "--state", &state, "--output", &output];
         let arguments: Vec<&str> =
-            common.into_iter().chain(small).chain(arguments.iter().map(String::as_str)).collect();
+            common.into_iter().chain(SMALL).chain(arguments.iter().map(String::as_str)).collect();
         let told = match workers {
             4 => self.in_two_processes(&arguments),
             _ => {
@@ -161,7 +177,7 @@ impl Schedule {
         for original in manifest["job"]["input"]["originals"].as_array().unwrap() {
             scratch.extend(["--originals".into(), original.as_str().unwrap().into()]);
         }
-        let scratch: Vec<&str> = scratch.iter().map(String::as_str).chain(small).collect();
+        let scratch: Vec<&str> = scratch.iter().map(String::as_str).chain(SMALL).collect();
         succeed(&scratch);
         let (ours, theirs) = (files(&output), files(scratch[2]));
         assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
@@ -328,6 +344,57 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
 }
 
+#[test]
+fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let page = |name: &str, media: &str, body: &str, date: &'static str| {
+        let head = format!("Content-Type: {media}\r\n");
+        let record = Record { date, ..Record::with(name, http_with("HTTP/1.1 200 OK", &head, body.as_bytes())) };
+        gzip(&record.bytes())
+    };
+    let links: String = (0..5).map(|to| format!("<a href='{to}'>to {to}</a>")).collect();
+    let text = |name: &str| format!("<p>What {name} says, caf\u{e9}</p>{links}");
+    let (may, june) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z");
+    let (utf8, latin, plain) =
+        ("text/html; charset=utf-8", "text/html; charset=iso-8859-1", "text/plain; charset=utf-8");
+    let write = |name: &str, records: &[Vec<u8>]| std::fs::write(at(name), records.concat()).unwrap();
+    let names = ["same", "too", "text", "charset", "form", "gone"];
+    write("may-0.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[..3]);
+    write("may-1.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[3..]);
+    // Two as they were in another order, and four that differ in one thing each: text, charset, form, URL.
+    write(
+        "june.warc.gz",
+        &[
+            page("too", utf8, &text("too"), june),
+            page("same", utf8, &text("same"), june),
+            page("text", utf8, &text("other"), june),
+            page("charset", latin, &text("charset"), june),
+            page("form", plain, &text("form"), june),
+            page("url", utf8, &text("gone"), june),
+        ],
+    );
+    let run = |output: &str, inputs: &[&str], more: &[&str]| {
+        let inputs: Vec<String> = inputs.iter().flat_map(|name| ["--input".to_string(), at(name)]).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let ended = webtwin(&[&["run", "--output", &at(output)][..], &SMALL, more, &inputs].concat()).output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        said(&ended)
+    };
+    let state = at("state");
+    let state = ["--state", &state[..]];
+    let told = run("may", &["may-0.warc.gz", "may-1.warc.gz"], &state);
+    assert!(!told.contains("not parsed again"), "{told}");
+    let told = run("june", &["june.warc.gz"], &state);
+    assert!(told.contains("0 work items taken from records, 1 recorded; 2 pages of these have the bytes"), "{told}");
+    run("scratch", &["june.warc.gz"], &["--originals", &at("may-0.warc.gz"), "--originals", &at("may-1.warc.gz")]);
+    assert!(files(&at("june")) == files(&at("scratch")));
+    // The new record says all by itself: the crawl before may go.
+    std::fs::remove_file(at("may-0.warc.gz")).unwrap();
+    let output = at("again");
+    succeed(&[&["run", "--output", &output][..], &SMALL, &state, &["--set", "overlap.min_resemblance=0.4"]].concat());
+}
+
 fn three_segments(workers: usize) -> Schedule {
     let mut schedule = Schedule::new();
     let arguments: Vec<String> =
@@ -344,8 +411,7 @@ fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done()
     assert!(told.contains("state: 2 of 3 work items are recorded, in generation 1, of which 1 are gone"), "{told}");
     assert!(told.contains("state: 2 work items taken from records, "), "{told}");
     let (state, output) = (schedule.at("state"), schedule.at("again"));
-    let small = ["--set", "effort.shard_bytes=65536", "--set", "chunks.min_text=0", "--set", "input.max_bad=1"];
-    let again = [&["run", "--state", &state, "--output", &output][..], &small].concat();
+    let again = [&["run", "--state", &state, "--output", &output][..], &SMALL].concat();
     let told = fail(&again, 10);
     assert!(told.contains("nothing to do") && told.contains("generation 2") && told.contains("out-2"), "{told}");
     assert!(!Path::new(&output).exists());
@@ -354,7 +420,7 @@ fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done()
     assert!(said(&told).contains("state: 3 work items taken from records, 0 recorded"), "{}", said(&told));
     // Other settings of reading are another record.
     let output = schedule.at("other");
-    let read = [&["run", "--state", &state, "--output", &output][..], &small, &["--set", "chunks.wrap=40"]].concat();
+    let read = [&["run", "--state", &state, "--output", &output][..], &SMALL, &["--set", "chunks.wrap=40"]].concat();
     let told = webtwin(&read).output().unwrap();
     assert!(
         said(&told).contains("0 of 3 work items are recorded, in generation 3, which was read in another way"),
@@ -466,7 +532,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-2", &["fe/fe3d1f9c911c4a88967d79791a5dee04.run".to_string()][..]),
+        ("reading-3", &["02/02c4711f18e53b279efdf640bc11ce9d.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }

@@ -163,7 +163,11 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
         0 => String::new(),
         n => format!("; {n} were damaged, and read again"),
     };
-    tell(format_args!("state: {taken_up} work items taken from records, {recorded} recorded{damaged}"));
+    let known = match resume.known.load(Ordering::Relaxed) {
+        0 => String::new(),
+        n => format!("; {n} pages of these have the bytes that they had, and were not parsed again"),
+    };
+    tell(format_args!("state: {taken_up} work items taken from records, {recorded} recorded{known}{damaged}"));
     let summaries = summaries?;
     tell_replicas(&job, process, &summaries, &folder)?;
     if process == 0 {

@@ -16,6 +16,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,11 +26,12 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
+use crate::storage::mapped::FileBytes;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 
 /// Format of the files, and of a shelf part within them.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// Ending of the names of whole files.
 const WHOLE: &str = "records";
@@ -56,6 +58,19 @@ pub trait RecordStore: std::fmt::Debug + Send + Sync {
 
     /// Counts a record that was whole, but is none.
     fn refuse(&self);
+
+    /// Whole records that no item takes up: those of other files than this run has, and of the items of which `is_taken_up` is
+    /// false. Files that must be read into memory are left out where memory has a bound.
+    fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver>;
+}
+
+/// Records in a file that no work item takes up.
+#[derive(Debug)]
+pub struct LeftOver {
+    /// The file.
+    pub file: FileBytes,
+    /// Where records are in it.
+    pub records: Vec<Range<usize>>,
 }
 
 impl RecordStore for Records {
@@ -77,6 +92,11 @@ impl RecordStore for Records {
 
     fn refuse(&self) {
         self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// None: the earlier run had the same inputs.
+    fn left_over(&self, _: &dyn Fn(usize) -> bool, _: bool) -> Vec<LeftOver> {
+        Vec::new()
     }
 }
 

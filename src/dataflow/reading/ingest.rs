@@ -11,6 +11,8 @@ use std::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::{Recipe, bytes, instead_of_text};
+use crate::dataflow::reading::item_record::PageRecord;
+use crate::dataflow::reading::known_pages::{KnownPages, content};
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
@@ -79,9 +81,13 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
             result = read_items(net, originals, job, &mut reader, &mut recorder);
         }
     }
+    if let Some(resume) = &queue.resume {
+        resume.known.fetch_add(reader.known_taken, Ordering::Relaxed);
+    }
     if let Some(recorder) = &mut recorder {
         recorder.write(&reader.shelf);
     }
+    reader.shelf.contents = Vec::new();
     result.map(|()| reader.shelf)
 }
 
@@ -98,7 +104,8 @@ fn read_items(
         if number >= range.end {
             return Ok(());
         }
-        let item = &queue.work.items[number];
+        let items = &queue.work.items;
+        let item = &items[number];
         net.check()?;
         reader.item = (number as u32, item.input);
         let begin = Part::from_here(&reader.shelf);
@@ -107,6 +114,12 @@ fn read_items(
             None => false,
         };
         if !taken_up {
+            if let Some(resume) = &queue.resume {
+                reader.records = true;
+                let is_taken_up = |item: usize| !queue.work.is_original(items[item].input);
+                let known = || resume.known_pages(is_taken_up, job.effort.memory_bytes > 0);
+                reader.known.get_or_insert_with(known);
+            }
             reader.read(net, queue, job)?;
         }
         if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
@@ -155,6 +168,12 @@ pub(super) struct Reader {
     /// `None` where no sets of shingles are asked for.
     shingles: Option<Shingles>,
     fprints: Vec<FPrint>,
+    /// Whether what is read will be recorded, with what pages were read from.
+    records: bool,
+    /// Pages that an earlier run has read, where there are any.
+    known: Option<Arc<KnownPages>>,
+    /// How many of them were taken.
+    known_taken: u64,
     worker: u32,
     /// Work item and input that are being read.
     pub(super) item: (u32, u32),
@@ -186,6 +205,9 @@ impl Reader {
                 .then(|| random_projection::Recipe::new(&job.signatures)),
             shingles: by_shingles.then(|| Shingles::new(job.minhash.shingle)),
             fprints: Vec::new(),
+            records: false,
+            known: None,
+            known_taken: 0,
             worker: net.index() as u32,
             item: (0, 0),
         }
@@ -265,6 +287,33 @@ impl Reader {
     }
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
+        let content = if self.records { content(&page, url) } else { 0 };
+        let known = self.known.as_ref().and_then(|known| known.find(content, url.as_str()));
+        if let Some(known) = known.filter(|known| known.fits(&self.shelf)) {
+            self.known_taken += 1;
+            return self.keep_as_known(page, known, content);
+        }
+        if self.records {
+            self.extract_and_keep(page, url)?;
+            self.shelf.contents.resize(self.shelf.exact.len(), content);
+            return Ok(());
+        }
+        self.extract_and_keep(page, url)
+    }
+
+    /// Puts a page on the shelf of which an earlier run has read what it says.
+    fn keep_as_known(&mut self, page: RawPage, mut known: PageRecord, content: u128) -> Result<()> {
+        let row = &mut known.capture;
+        row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
+        row.mended.splice(0..0, page.mended);
+        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, page.mime);
+        (row.offset, row.length) = (page.offset, page.length);
+        ((row.item, row.source), row.worker) = (self.item, self.worker);
+        known.names = page.names;
+        known.put(content, &mut self.shelf)
+    }
+
+    fn extract_and_keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
         let extracted = match self.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
@@ -327,10 +376,13 @@ impl Reader {
     }
 }
 
+/// What extracting text and links may mend, and reading its record does not.
+const MENDED_IN_TEXT: [Reason; 2] = [Reason::PdfDamaged, Reason::TooManyLinks];
+
 /// What extracting text and links has mended.
 fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
-    let damaged = extracted.is_partial.then_some(Reason::PdfDamaged);
-    damaged.into_iter().chain(extracted.too_many_links.then_some(Reason::TooManyLinks))
+    let mended = MENDED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
+    mended.filter_map(|(reason, is_so)| is_so.then_some(reason))
 }
 
 /// What was read of an input.

@@ -4,6 +4,8 @@ pub mod captures;
 pub mod first_look;
 pub mod idf;
 pub mod ingest;
+pub mod item_record;
+pub mod known_pages;
 pub mod resume;
 pub mod revisits;
 pub mod segments;

@@ -5,25 +5,19 @@
 //! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
-//! A record is serialised by serde and `bincode`; both stores frame it with its length and checksum. Records of a state are
+//! Both stores frame a record ([`crate::dataflow::reading::item_record`]) with its length and checksum. Records of a state are
 //! read by later builds, so a change of their fields, or of what reading makes of a page, needs another number in
 //! [`crate::job::READING`]; a test shows both.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use bincode::Options;
-use serde::{Deserialize, Serialize};
-
-use crate::dataflow::reading::revisits::Revisit;
-use crate::dataflow::reading::segments::Segment;
-use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
+use crate::dataflow::reading::item_record::{decode, encode};
+use crate::dataflow::reading::known_pages::KnownPages;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::error::Result;
-use crate::ids::{DocId, FPrint, doc_id};
-use crate::pages::record::Names;
 use crate::pages::warc::RangeEnd;
 use crate::storage::records::RecordStore;
 
@@ -42,14 +36,29 @@ pub struct Resume {
     pub taken_up: AtomicU64,
     /// Items whose records were written.
     pub recorded: AtomicU64,
+    /// Pages whose bytes an earlier run has read elsewhere, and which were not read again.
+    pub known: AtomicU64,
     /// Whether a record could not be written; then no more are.
     pub gave_up: AtomicBool,
+    known_pages: Mutex<Weak<KnownPages>>,
 }
 
 impl Resume {
     /// Takes up these records, and adds to them.
     pub fn new(store: Arc<dyn RecordStore>) -> Resume {
-        Resume { store, taken_up: AtomicU64::new(0), recorded: AtomicU64::new(0), gave_up: AtomicBool::new(false) }
+        let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
+        Resume { store, taken_up, recorded, known, gave_up, known_pages }
+    }
+
+    /// The pages in records of items of which `is_taken_up` is false and of files that this run does not have; they are looked
+    /// for when they are first asked for, and held as long as anybody holds them.
+    pub fn known_pages(&self, is_taken_up: impl Fn(usize) -> bool, memory_is_bounded: bool) -> Arc<KnownPages> {
+        let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
+        held.upgrade().unwrap_or_else(|| {
+            let known = Arc::new(KnownPages::of(self.store.left_over(&is_taken_up, memory_is_bounded)));
+            *held = Arc::downgrade(&known);
+            known
+        })
     }
 
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
@@ -171,267 +180,5 @@ impl Part {
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
         8 * (numbers + projected) as u64 + 10 * features as u64 + 4 * shingles + 200 * rows as u64
-    }
-}
-
-/// The record of an item, as it is written.
-#[derive(Serialize)]
-struct RecordOf<'a> {
-    captures: &'a [Capture],
-    names: &'a [Names],
-    rejections: &'a [Rejection],
-    /// Pages that lead on, counted from the first of the item.
-    leads: Vec<(u32, DocId)>,
-    redirects: &'a [Redirect],
-    revisits: &'a [Revisit],
-    segments: &'a [Segment],
-    fprints: Vec<&'a [FPrint]>,
-    links: Vec<&'a [DocId]>,
-    /// Hashes and weights of each page; `None` where pages have no lists of features, not even empty ones.
-    features: Option<Vec<(&'a [u64], &'a [u16])>>,
-    /// Sets of shingles, where pages are compared by these.
-    sets: Option<Vec<Vec<u32>>>,
-    end: RangeEnd,
-}
-
-/// The same, as it is read.
-#[derive(Deserialize)]
-struct Record {
-    captures: Vec<Capture>,
-    names: Vec<Names>,
-    rejections: Vec<Rejection>,
-    leads: Vec<(u32, DocId)>,
-    redirects: Vec<Redirect>,
-    revisits: Vec<Revisit>,
-    segments: Vec<Segment>,
-    fprints: Vec<Vec<FPrint>>,
-    links: Vec<Vec<DocId>>,
-    features: Option<Vec<(Vec<u64>, Vec<u16>)>>,
-    sets: Option<Vec<Vec<u32>>>,
-    end: RangeEnd,
-}
-
-/// Nothing may follow a record.
-fn codec() -> impl Options {
-    bincode::DefaultOptions::new().with_fixint_encoding()
-}
-
-/// Appends the record of an item; its captures must still be on the shelf.
-///
-/// # Errors
-/// Those of the disk that holds sets of shingles.
-fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
-    let slots = || part.slots.clone();
-    let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
-    let sets = shelf.sets.as_ref().map(|sets| slots().map(|slot| set(sets, slot)).collect::<Result<_>>());
-    let of = RecordOf {
-        captures: &shelf.captures[slots()],
-        names: &shelf.names[slots()],
-        rejections: &shelf.rejections[part.rejections.clone()],
-        leads: shelf.leads[part.leads.clone()].iter().map(|&(slot, to)| (slot - part.slots.start as u32, to)).collect(),
-        redirects: &shelf.redirects[part.redirects.clone()],
-        revisits: &shelf.revisits[part.revisits.clone()],
-        segments: &shelf.segments[part.segments.clone()],
-        fprints: slots().map(|slot| shelf.fprints.get(slot)).collect(),
-        links: slots().map(|slot| shelf.links.get(slot)).collect(),
-        features: (shelf.features.slots() > 0).then(|| slots().map(|slot| shelf.features.get(slot)).collect()),
-        sets: sets.transpose()?,
-        end: part.end,
-    };
-    codec().serialize_into(record, &of).expect("plain values go into memory");
-    Ok(())
-}
-
-/// Puts a record on the shelf as item `(number, input)`; false, and the shelf as it was, when it is no such record.
-///
-/// # Errors
-/// Those of the disk that takes sets of shingles.
-fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
-    let Ok(record) = codec().deserialize(record) else { return Ok(false) };
-    let Record {
-        captures,
-        names,
-        rejections,
-        leads,
-        redirects,
-        revisits,
-        segments,
-        fprints,
-        links,
-        features,
-        sets,
-        end,
-    } = record;
-    let pages = captures.len();
-    let features = features.unwrap_or_default();
-    let is_whole = fprints.len() == pages
-        && links.len() == pages
-        && names.len() == pages
-        && leads.iter().all(|&(slot, _)| (slot as usize) < pages)
-        && (features.is_empty() || features.len() == pages)
-        && features.iter().all(|(hashes, weights)| hashes.len() == weights.len())
-        && sets.is_some() == shelf.sets.is_some()
-        && sets.as_ref().is_none_or(|sets| sets.len() == pages)
-        && captures.iter().all(|page| page.doc_id == doc_id(&page.url));
-    if !is_whole {
-        return Ok(false);
-    }
-    if let (Some(of_pages), Some(sets)) = (sets, &mut shelf.sets) {
-        of_pages.iter().try_for_each(|set| sets.push(set))?;
-    }
-    let first = shelf.exact.len() as u32;
-    shelf.leads.extend(leads.into_iter().map(|(slot, to)| (first + slot, to)));
-    shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
-    for (slot, page) in (first..).zip(captures) {
-        shelf.exact.push(page.exact);
-        shelf.captures.push(Capture { source, item, worker, slot, ..page });
-    }
-    fprints.iter().for_each(|list| shelf.fprints.push(list));
-    links.iter().for_each(|list| shelf.links.push(list));
-    features.iter().for_each(|(hashes, weights)| shelf.features.push_as_kept(hashes, weights));
-    shelf.names.extend(names);
-    shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
-    shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
-    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
-    shelf.items.push((item, end));
-    Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::pages::record::Reason;
-    use crate::storage::spill::Disk;
-    use crate::text::Feature;
-
-    /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
-    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
-        let begin = Part::from_here(first);
-        for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
-            let url = format!("http://a.example/{text}");
-            let number = n as u64 + 1;
-            first.captures.push(Capture {
-                doc_id: doc_id(&url),
-                url,
-                fetch_time: -5 * number as i64,
-                status: 200 + n as u16,
-                mime: text.clone(),
-                body_bytes: number << 33,
-                body: !number,
-                text_bytes: number,
-                chunks: *fprints as u32 + 1,
-                exact: u64::MAX - number,
-                simhash: (n % 2 == 0).then_some(number << 60),
-                projected: vec![-7 * number as i64; n % 3],
-                source: 3,
-                item,
-                offset: number * 7,
-                length: number * 8,
-                mended: Reason::ALL[..n % 4].to_vec(),
-                worker: 1,
-                slot: first.exact.len() as u32,
-                original: None,
-                segments: vec![(number as u32, number); n % 2],
-            });
-            first.names.push(Names { id: number, payload: !number });
-            first.exact.push(u64::MAX - number);
-            first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
-            if let Some(sets) = &mut first.sets {
-                sets.push(&(0..*features as u32).collect::<Vec<_>>()).unwrap();
-            }
-            first.links.push(&(0..*links as u64).collect::<Vec<_>>());
-            if with_features {
-                let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
-                first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>());
-            }
-            if n % 2 == 1 {
-                first.leads.push((first.exact.len() as u32 - 1, number << 5));
-                let (from, fetch_time) = (number << 6, -(number as i64));
-                first.redirects.push(Redirect { from, to: number, fetch_time, source: 3, item, offset: number });
-            }
-            if n % 3 == 2 {
-                first.revisits.push(Revisit {
-                    url: text.clone(),
-                    fetch_time: -(number as i64),
-                    names: Names { id: number << 1, payload: 0 },
-                    refers_to: number << 2,
-                    original: number << 3,
-                    original_time: number as i64,
-                    source: 3,
-                    item,
-                    offset: number,
-                    length: number,
-                });
-            }
-            if n % 4 == 1 {
-                let (bytes, number) = (number << 9, n as u32);
-                let row = Segment { origin: bytes, number, total: bytes, bytes, source: 3, item, offset: bytes };
-                first.segments.push(row);
-            }
-            if n % 3 == 1 {
-                let reason = *Reason::ALL.last().unwrap();
-                first.rejections.push(Rejection { source: 3, offset: number, reason, detail: text.clone(), item });
-            }
-        }
-        let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };
-        first.items.push((item, end));
-        begin.to_here(first)
-    }
-
-    /// An empty shelf.
-    fn empty(with_sets: bool) -> WorkerPages {
-        let sets = || ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
-        WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
-    }
-
-    fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
-        prop::collection::vec((0usize..20, 0usize..20, 0usize..20, "[a-zü]{0,9}"), 0..9)
-    }
-
-    proptest! {
-        #[test]
-        fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
-            before in pages(), pages in pages(), with_features: bool, with_sets: bool
-        ) {
-            let mut from = empty(with_sets);
-            shelf(&before, with_features, 4, &mut from);
-            let part = shelf(&pages, with_features, 5, &mut from);
-            let mut record = Vec::new();
-            encode(&part, &from, &mut record).unwrap();
-
-            // The same two items with the same numbers, one of them out of its record, are the same shelf.
-            let mut to = empty(with_sets);
-            shelf(&before, with_features, 4, &mut to);
-            prop_assert!(decode(&record, (5, 3), 1, &mut to).unwrap());
-            prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
-
-            // Other numbers go into rows only.
-            let mut other = empty(with_sets);
-            prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
-            prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
-            prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
-            prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
-            prop_assert_eq!(other.items, [(8, part.end)]);
-        }
-
-        #[test]
-        fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
-            let mut from = empty(true);
-            let part = shelf(&pages, true, 5, &mut from);
-            let mut record = Vec::new();
-            encode(&part, &from, &mut record).unwrap();
-            let mut other = empty(true);
-            prop_assert!(!decode(&[], (5, 3), 1, &mut other).unwrap());
-            prop_assert!(!decode(&record[..cut % record.len()], (5, 3), 1, &mut other).unwrap());
-            prop_assert!(!decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).unwrap());
-            prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
-            let at = at % record.len();
-            record[at] = to;
-            if !decode(&record, (5, 3), 1, &mut other).unwrap() {
-                prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
-            }
-        }
     }
 }

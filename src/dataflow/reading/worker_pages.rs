@@ -264,6 +264,8 @@ pub struct WorkerPages {
     pub redirects: Vec<Redirect>,
     /// Names of the record of each slot, until revisits are resolved.
     pub names: Vec<Names>,
+    /// Hash of what each slot was read from ([`crate::dataflow::reading::known_pages`]), while records are written, else empty.
+    pub contents: Vec<u128>,
     /// Revisits, until they are resolved.
     pub revisits: Vec<Revisit>,
     /// Segments of records, until they are joined.

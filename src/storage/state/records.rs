@@ -1,6 +1,7 @@
 //! The records of a state as one run sees them: those of the generation before, and a place for more.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,8 +11,9 @@ use super::{Generation, RecordAt, RecordFile, State};
 use crate::error::Result;
 use crate::read_at::ReadAt;
 use crate::storage::location::Location;
+use crate::storage::mapped::{Residence, file_bytes};
 use crate::storage::open::{OpenFile, open};
-use crate::storage::records::RecordStore;
+use crate::storage::records::{LeftOver, RecordStore};
 
 /// Records of the work items of a run. Threads share them.
 #[derive(Debug)]
@@ -164,6 +166,25 @@ impl RecordStore for StateRecords {
     fn refuse(&self) {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver> {
+        let taken_up: HashSet<(usize, usize)> =
+            (0..self.places.len()).filter(|&item| is_taken_up(item)).filter_map(|item| self.places[item]).collect();
+        let left = |number: usize| {
+            let file = &self.files[number].0;
+            let records = file.records.iter().enumerate().filter(|(record, _)| !taken_up.contains(&(number, *record)));
+            let records: Vec<&RecordAt> = records.map(|(_, record)| record).collect();
+            let location = self.state.run_at(&file.name).ok().filter(|_| !records.is_empty())?;
+            if location.path().is_none() && memory_is_bounded {
+                return None;
+            }
+            let file = file_bytes(&location, Residence::Mapped).ok()?;
+            let places = records.into_iter().filter_map(|record| whole_in(file.as_ref(), record));
+            let records: Vec<Range<usize>> = places.collect();
+            Some(LeftOver { file, records })
+        };
+        (0..self.files.len()).filter_map(left).collect()
+    }
 }
 
 /// A record, if it is as it was written.
@@ -174,6 +195,13 @@ fn whole(file: &OpenFile, at: &RecordAt) -> Option<Vec<u8>> {
     }
     let record = file.read_at(at.offset, at.bytes as usize).ok()?;
     (format!("{:032x}", xxh3_128(&record)) == at.checksum).then_some(record)
+}
+
+/// Where a record is in the bytes of its file, if it is as it was written.
+fn whole_in(file: &[u8], at: &RecordAt) -> Option<Range<usize>> {
+    let (start, end) = (at.offset as usize, at.offset.checked_add(at.bytes)? as usize);
+    let record = file.get(start..end)?;
+    (format!("{:032x}", xxh3_128(record)) == at.checksum).then_some(start..end)
 }
 
 /// Whether any of these records is damaged or missing.

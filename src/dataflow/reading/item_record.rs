@@ -1,0 +1,364 @@
+//! The bytes of a record: what one work item left on a shelf.
+//!
+//! ```text
+//! length of the head: u64
+//! head                       what is no page; for each page, what it was read from, and how long its part is
+//! part                       one for each page, in the order of reading
+//! ```
+//!
+//! So a page can be taken from a record without the others ([`crate::dataflow::reading::known_pages`]). Head and parts are
+//! `bincode` of whole numbers of fixed width.
+
+use std::ops::Range;
+
+use bincode::Options;
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::reading::resume::Part;
+use crate::dataflow::reading::revisits::Revisit;
+use crate::dataflow::reading::segments::Segment;
+use crate::dataflow::reading::shingle_sets::ShingleSets;
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
+use crate::error::Result;
+use crate::ids::{DocId, FPrint, doc_id};
+use crate::pages::record::Names;
+use crate::pages::warc::RangeEnd;
+
+/// Bytes of the length of a head.
+const LENGTH_BYTES: usize = 8;
+
+/// What is no page, as it is written.
+#[derive(Serialize)]
+struct HeadOf<'a> {
+    rejections: &'a [Rejection],
+    redirects: &'a [Redirect],
+    revisits: &'a [Revisit],
+    segments: &'a [Segment],
+    end: RangeEnd,
+    pages: &'a [PageAt],
+}
+
+/// The same, as it is read.
+#[derive(Deserialize)]
+struct Head {
+    rejections: Vec<Rejection>,
+    redirects: Vec<Redirect>,
+    revisits: Vec<Revisit>,
+    segments: Vec<Segment>,
+    end: RangeEnd,
+    pages: Vec<PageAt>,
+}
+
+/// A page in the head of a record.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct PageAt {
+    /// Hash of what it was read from.
+    content: u128,
+    /// Length of its part.
+    bytes: u32,
+}
+
+/// A page, as it is written.
+#[derive(Serialize)]
+struct PageOf<'a> {
+    capture: &'a Capture,
+    names: Names,
+    fprints: &'a [FPrint],
+    links: &'a [DocId],
+    leads_to: Option<DocId>,
+    features: Option<(&'a [u64], &'a [u16])>,
+    set: Option<Vec<u32>>,
+}
+
+/// A page out of a record.
+#[derive(Debug, Deserialize)]
+pub struct PageRecord {
+    /// Its row, with the numbers of the run that read it.
+    pub capture: Capture,
+    /// By what revisits may refer to its record.
+    pub names: Names,
+    fprints: Vec<FPrint>,
+    links: Vec<DocId>,
+    leads_to: Option<DocId>,
+    /// Hashes and weights; `None` where pages have no lists of features, not even empty ones.
+    features: Option<(Vec<u64>, Vec<u16>)>,
+    /// Its set of shingles, where pages are compared by these.
+    set: Option<Vec<u32>>,
+}
+
+impl PageRecord {
+    /// Reads the part of a page; `None` when it is none.
+    pub fn decode(part: &[u8]) -> Option<PageRecord> {
+        let page: PageRecord = codec().deserialize(part).ok()?;
+        let is_whole = page.capture.doc_id == doc_id(&page.capture.url)
+            && page.features.as_ref().is_none_or(|(hashes, weights)| hashes.len() == weights.len());
+        is_whole.then_some(page)
+    }
+
+    /// Whether it says what pages on a shelf say.
+    pub fn fits(&self, shelf: &WorkerPages) -> bool {
+        self.set.is_some() == shelf.sets.is_some()
+    }
+
+    /// Puts the page on a shelf that it fits, in the next slot, which `content` was read from.
+    ///
+    /// # Errors
+    /// Those of the disk that takes sets of shingles.
+    pub fn put(self, content: u128, shelf: &mut WorkerPages) -> Result<()> {
+        let PageRecord { capture, names, fprints, links, leads_to, features, set } = self;
+        let slot = shelf.exact.len() as u32;
+        if let (Some(set), Some(sets)) = (set, &mut shelf.sets) {
+            sets.push(&set)?;
+        }
+        if let Some((hashes, weights)) = features {
+            shelf.features.push_as_kept(&hashes, &weights);
+        }
+        shelf.exact.push(capture.exact);
+        shelf.captures.push(Capture { slot, ..capture });
+        shelf.names.push(names);
+        shelf.contents.push(content);
+        shelf.fprints.push(&fprints);
+        shelf.links.push(&links);
+        shelf.leads.extend(leads_to.map(|to| (slot, to)));
+        Ok(())
+    }
+}
+
+/// Nothing may follow what is read.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new().with_fixint_encoding()
+}
+
+fn append(value: &impl Serialize, to: &mut Vec<u8>) {
+    codec().serialize_into(to, value).expect("plain values go into memory");
+}
+
+/// Appends the record of an item; its captures must still be on the shelf, and what its pages were read from.
+///
+/// # Errors
+/// Those of the disk that holds sets of shingles.
+pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
+    let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
+    let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
+    let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
+    for slot in part.slots.clone() {
+        let before = parts.len();
+        let page = PageOf {
+            capture: &shelf.captures[slot],
+            names: shelf.names[slot],
+            fprints: shelf.fprints.get(slot),
+            links: shelf.links.get(slot),
+            leads_to: leads.next_if(|lead| lead.0 as usize == slot).map(|lead| lead.1),
+            features: (shelf.features.slots() > 0).then(|| shelf.features.get(slot)),
+            set: shelf.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
+        };
+        append(&page, &mut parts);
+        pages.push(PageAt { content: shelf.contents[slot], bytes: (parts.len() - before) as u32 });
+    }
+    let head = HeadOf {
+        rejections: &shelf.rejections[part.rejections.clone()],
+        redirects: &shelf.redirects[part.redirects.clone()],
+        revisits: &shelf.revisits[part.revisits.clone()],
+        segments: &shelf.segments[part.segments.clone()],
+        end: part.end,
+        pages: &pages,
+    };
+    let start = record.len();
+    record.extend_from_slice(&[0; LENGTH_BYTES]);
+    append(&head, record);
+    let bytes = (record.len() - start - LENGTH_BYTES) as u64;
+    record[start..start + LENGTH_BYTES].copy_from_slice(&bytes.to_le_bytes());
+    record.extend_from_slice(&parts);
+    Ok(())
+}
+
+/// The head of a record and the parts behind it, if lengths are right.
+fn split(record: &[u8]) -> Option<(Head, &[u8])> {
+    let (length, rest) = record.split_first_chunk::<LENGTH_BYTES>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (head, parts) = rest.split_at_checked(length)?;
+    let head: Head = codec().deserialize(head).ok()?;
+    let bytes: u64 = head.pages.iter().map(|page| u64::from(page.bytes)).sum();
+    (bytes == parts.len() as u64).then_some((head, parts))
+}
+
+/// What the pages of a record were read from, and where in it their parts are; nothing when it is no record.
+pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
+    let Some((head, parts)) = split(record) else { return Vec::new() };
+    let mut at = record.len() - parts.len();
+    let place = |page: PageAt| {
+        let start = at;
+        at += page.bytes as usize;
+        (page.content, start..at)
+    };
+    head.pages.into_iter().map(place).collect()
+}
+
+/// Puts a record on the shelf as item `(number, input)`; false, and the shelf as it was, when it is no such record.
+///
+/// # Errors
+/// Those of the disk that takes sets of shingles.
+pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+    let Some((Head { rejections, redirects, revisits, segments, end, pages }, mut parts)) = split(record) else {
+        return Ok(false);
+    };
+    let mut of_pages = Vec::with_capacity(pages.len());
+    for PageAt { content, bytes } in pages {
+        let part;
+        (part, parts) = parts.split_at(bytes as usize);
+        match PageRecord::decode(part).filter(|page| page.fits(shelf)) {
+            Some(page) => of_pages.push((content, page)),
+            None => return Ok(false),
+        }
+    }
+    for (content, page) in of_pages {
+        let capture = Capture { source, item, worker, ..page.capture };
+        PageRecord { capture, ..page }.put(content, shelf)?;
+    }
+    shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
+    shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
+    shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
+    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
+    shelf.items.push((item, end));
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pages::record::Reason;
+    use crate::storage::spill::Disk;
+    use crate::text::Feature;
+
+    /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
+    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
+        let begin = Part::from_here(first);
+        for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
+            let url = format!("http://a.example/{text}");
+            let number = n as u64 + 1;
+            first.captures.push(Capture {
+                doc_id: doc_id(&url),
+                url,
+                fetch_time: -5 * number as i64,
+                status: 200 + n as u16,
+                mime: text.clone(),
+                body_bytes: number << 33,
+                body: !number,
+                text_bytes: number,
+                chunks: *fprints as u32 + 1,
+                exact: u64::MAX - number,
+                simhash: (n % 2 == 0).then_some(number << 60),
+                projected: vec![-7 * number as i64; n % 3],
+                source: 3,
+                item,
+                offset: number * 7,
+                length: number * 8,
+                mended: Reason::ALL[..n % 4].to_vec(),
+                worker: 1,
+                slot: first.exact.len() as u32,
+                original: None,
+                segments: vec![(number as u32, number); n % 2],
+            });
+            first.contents.push(u128::from(number) << 70);
+            first.names.push(Names { id: number, payload: !number });
+            first.exact.push(u64::MAX - number);
+            first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
+            if let Some(sets) = &mut first.sets {
+                sets.push(&(0..*features as u32).collect::<Vec<_>>()).unwrap();
+            }
+            first.links.push(&(0..*links as u64).collect::<Vec<_>>());
+            if with_features {
+                let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
+                first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>());
+            }
+            if n % 2 == 1 {
+                first.leads.push((first.exact.len() as u32 - 1, number << 5));
+                let (from, fetch_time) = (number << 6, -(number as i64));
+                first.redirects.push(Redirect { from, to: number, fetch_time, source: 3, item, offset: number });
+            }
+            if n % 3 == 2 {
+                first.revisits.push(Revisit {
+                    url: text.clone(),
+                    fetch_time: -(number as i64),
+                    names: Names { id: number << 1, payload: 0 },
+                    refers_to: number << 2,
+                    original: number << 3,
+                    original_time: number as i64,
+                    source: 3,
+                    item,
+                    offset: number,
+                    length: number,
+                });
+            }
+            if n % 4 == 1 {
+                let (bytes, number) = (number << 9, n as u32);
+                let row = Segment { origin: bytes, number, total: bytes, bytes, source: 3, item, offset: bytes };
+                first.segments.push(row);
+            }
+            if n % 3 == 1 {
+                let reason = *Reason::ALL.last().unwrap();
+                first.rejections.push(Rejection { source: 3, offset: number, reason, detail: text.clone(), item });
+            }
+        }
+        let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };
+        first.items.push((item, end));
+        begin.to_here(first)
+    }
+
+    /// An empty shelf.
+    fn empty(with_sets: bool) -> WorkerPages {
+        let sets = || ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
+        WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
+    }
+
+    fn pages() -> impl Strategy<Value = Vec<(usize, usize, usize, String)>> {
+        prop::collection::vec((0usize..20, 0usize..20, 0usize..20, "[a-zü]{0,9}"), 0..9)
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
+            before in pages(), pages in pages(), with_features: bool, with_sets: bool
+        ) {
+            let mut from = empty(with_sets);
+            shelf(&before, with_features, 4, &mut from);
+            let part = shelf(&pages, with_features, 5, &mut from);
+            let mut record = Vec::new();
+            encode(&part, &from, &mut record).unwrap();
+
+            // The same two items with the same numbers, one of them out of its record, are the same shelf.
+            let mut to = empty(with_sets);
+            shelf(&before, with_features, 4, &mut to);
+            prop_assert!(decode(&record, (5, 3), 1, &mut to).unwrap());
+            prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
+
+            // Other numbers go into rows only.
+            let mut other = empty(with_sets);
+            prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
+            prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
+            prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert_eq!(other.items, [(8, part.end)]);
+        }
+
+        #[test]
+        fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
+            let mut from = empty(true);
+            let part = shelf(&pages, true, 5, &mut from);
+            let mut record = Vec::new();
+            encode(&part, &from, &mut record).unwrap();
+            let mut other = empty(true);
+            prop_assert!(!decode(&[], (5, 3), 1, &mut other).unwrap());
+            prop_assert!(!decode(&record[..cut % record.len()], (5, 3), 1, &mut other).unwrap());
+            prop_assert!(!decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).unwrap());
+            prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
+            let at = at % record.len();
+            record[at] = to;
+            if !decode(&record, (5, 3), 1, &mut other).unwrap() {
+                prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
+            }
+        }
+    }
+}
