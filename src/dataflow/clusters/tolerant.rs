@@ -20,6 +20,7 @@ use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified
 use crate::clusters::union_find::sizes;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
@@ -114,14 +115,17 @@ impl Web<'_> {
         let rows = links.filter(|&link| self.on_one_host(link)).map(<[Page; 2]>::from);
         let key = |row: &[Page; 2]| hosts[row[0] as usize];
         let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
-        let (mut some, mut links, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut some, mut by_source, mut gather) = (Vec::new(), Vec::new(), Gather::default());
+        let (mut links, mut made) = (Vec::new(), Vec::new());
         for share in 0..shares.count() {
             net.check()?;
             shares.take(share, &mut some)?;
-            some.sort_unstable_by_key(|&[src, dst]| (hosts[src as usize], src, dst));
-            for of_host in some.chunk_by(|x, y| hosts[x[0] as usize] == hosts[y[0] as usize]) {
+            gather.by_key(&some, |row| (hosts[row[0] as usize], row[0]), &mut by_source);
+            for of_host in by_source.chunk_by(|x, y| hosts[x[0] as usize] == hosts[y[0] as usize]) {
                 links.clear();
                 links.extend(of_host.iter().map(|&[src, dst]| (src, dst)));
+                // Mostly they are in order by now.
+                links.sort_unstable();
                 links.dedup();
                 made.extend(each(&links));
             }
@@ -182,6 +186,7 @@ impl Web<'_> {
 
         let mut found = Vec::new();
         let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut gather, mut own) = (Gather::default(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut some)?;
@@ -196,15 +201,15 @@ impl Web<'_> {
             }));
             here.sort_unstable();
             within.take(share, &mut some)?;
-            links.clear();
-            links.extend(some.iter().map(|&[src, dst]| (similar_cluster(src), (src, dst))));
-            links.sort_unstable();
+            gather.by_key(&some, |row| (similar_cluster(row[0]), row[0]), &mut links);
             let mut next = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let of = pages[0].similar_cluster;
-                let own: Vec<(Page, Page)> =
-                    links[next..].iter().take_while(|link| link.0 == of).map(|link| link.1).collect();
+                let of_this = links[next..].iter().take_while(|link| similar_cluster(link[0]) == of);
+                own.clear();
+                own.extend(of_this.map(|&[src, dst]| (src, dst)));
                 next += own.len();
+                own.sort_unstable();
                 found.extend(verified(pages, &own, settings));
             }
         }

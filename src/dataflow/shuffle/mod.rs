@@ -2,6 +2,7 @@
 
 pub mod components;
 pub mod directory;
+pub mod gather;
 pub mod hash_partitions;
 pub mod memory_budget;
 pub mod memory_estimate;

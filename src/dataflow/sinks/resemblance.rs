@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
@@ -92,17 +93,20 @@ pub fn with_kept(
     });
     let mut shares = HashPartitions::laid_down(net, "chunks to compare", count, rows, |row| u64::from(row.keep), room)?;
     let (mut counted, mut some) = (Vec::new(), Vec::new());
+    let (mut gather, mut rows) = (Gather::default(), Vec::new());
     let (mut kept, mut chunks) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut some)?;
         // The page that stays comes first.
-        some.sort_unstable_by_key(|row: &Row| (row.keep, row.page != row.keep, row.page, row.fprint));
-        for compared in some.chunk_by(|x, y| x.keep == y.keep) {
+        gather.by_key(&some, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
+        for compared in rows.chunk_by(|x, y| x.keep == y.keep) {
             kept.clear();
             for rows in compared.chunk_by(|x, y| x.page == y.page) {
                 chunks.clear();
                 chunks.extend(rows.iter().map(|row| row.fprint));
+                // They are in order unless another process's blocks came between.
+                chunks.sort_unstable();
                 if rows[0].page == rows[0].keep {
                     std::mem::swap(&mut kept, &mut chunks);
                 } else {
