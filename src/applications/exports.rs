@@ -63,7 +63,7 @@ pub fn exports(lists: &AvoidLists) -> Vec<(&'static str, String)> {
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {
-        if r"\.+*?()|[]{}^$".contains(character) {
+        if matches!(character, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$') {
             escaped.push('\\');
         }
         escaped.push(character);

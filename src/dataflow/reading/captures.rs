@@ -132,8 +132,9 @@ pub fn path(canonical_url: &str) -> &str {
 }
 
 fn host_and_path(canonical_url: &str) -> (&str, &str) {
-    let rest = canonical_url.split_once("://").map_or(canonical_url, |(_, rest)| rest);
-    rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
+    let schemes = ["http://", "https://"];
+    let rest = schemes.iter().find_map(|scheme| canonical_url.strip_prefix(scheme)).unwrap_or(canonical_url);
+    rest.split_at(rest.bytes().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len()))
 }
 
 #[cfg(test)]

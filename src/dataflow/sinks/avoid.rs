@@ -18,12 +18,12 @@ use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Votes, W
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
-use crate::dataflow::reading::captures::{Crawl, host, path};
+use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, DocId, Page};
+use crate::ids::{ClusterId, DocId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::surt::surt_prefix;
 use crate::pages::url::CanonicalUrl;
@@ -335,12 +335,16 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidL
         let avoid = to_skip.next_if_eq(page).is_some();
         let host = crawl.directory.hosts[*page as usize];
         let visited = Visited { url: capture.url.clone(), avoid, bytes: capture.body_bytes };
-        (owners.owner(host), visited)
+        (owners.owner(host), (host, visited))
     });
     let mut visited = net.exchange_rows("URLs by host", rows)?;
-    visited.sort_unstable_by(|x, y| (host(&x.url), &x.url).cmp(&(host(&y.url), &y.url)));
+    visited.sort_unstable();
+    let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
-    for pages in visited.chunk_by(|x, y| host(&x.url) == host(&y.url)) {
+    let mut rest = &visited[..];
+    for of_host in hosts.chunk_by(|x, y| x == y) {
+        let pages;
+        (pages, rest) = rest.split_at(of_host.len());
         // One host may be visited by http and https; a prefix speaks for one of them.
         let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
         let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
