@@ -62,7 +62,8 @@ impl Identity {
             deadline: u32::try_from(cluster.deadline.as_millis()).unwrap_or(u32::MAX),
             job: job_digest,
             addresses: Sha256::digest(cluster.addresses.join("\n")).into(),
-            build: text(build()),
+            // One process has nobody to be compared with.
+            build: if cluster.processes() > 1 { text(build()) } else { [0; 64] },
             incarnation: random(),
         }
     }
