@@ -65,13 +65,13 @@ def main():
             block = block[:-4]
             http, _, body = block.partition(b'\r\n\r\n')
             changed = b'<p>This page of %d bytes says what it did not say before.</p>' % len(body) + body
+            digest, other = (b'WARC-Payload-Digest: sha1:' + base64.b32encode(hashlib.sha1(of).digest()) for of in (body, changed))
             changed = re.sub(rb'Content-Length: \d+', b'Content-Length: %d' % len(changed), http) + b'\r\n\r\n' + changed
-            digest = b'WARC-Payload-Digest: sha1:' + base64.b32encode(hashlib.sha1(body).digest())
             files['first'][n].write(record(head + b'\r\n' + digest, block))
-            files['one'][n].write(record(later(head), changed) if n == options.segments // 2 else record(head + b'\r\n' + digest, block))
+            files['one'][n].write(record(later(head) + b'\r\n' + other, changed) if n == options.segments // 2 else record(head + b'\r\n' + digest, block))
             if pages % 5 == 0:
-                files['revisits'][n].write(record(later(head), changed))
-                files['again'][n].write(record(later(head), changed))
+                files['revisits'][n].write(record(later(head) + b'\r\n' + other, changed))
+                files['again'][n].write(record(later(head) + b'\r\n' + other, changed))
             else:
                 url, date = (re.search(rb'%s: (\S+)' % name, head)[1] for name in (b'WARC-Target-URI', b'WARC-Date'))
                 refers = b'\r\n'.join([digest, b'WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest',
