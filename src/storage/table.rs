@@ -359,11 +359,30 @@ fn write_values(
             out.write_batch(&millis, None, None)
         }
         (Column::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
-            let bytes: Vec<ByteArray> = values[rows].iter().map(|text| ByteArray::from(text.as_str())).collect();
-            out.write_batch(&bytes, None, None)
+            out.write_batch(&byte_arrays(&values[rows]), None, None)
         }
         (Column::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
         _ => unreachable!("the schema was made from the column"),
+    }
+}
+
+/// Texts as Parquet takes them: parts of one buffer, for one of its own each costs as much as encoding it.
+fn byte_arrays(texts: &[String]) -> Vec<ByteArray> {
+    let all = bytes::Bytes::from(texts.concat());
+    let mut at = 0;
+    let part = |text: &String| {
+        let start = at;
+        at += text.len();
+        ByteArray::from(all.slice(start..at))
+    };
+    texts.iter().map(part).collect()
+}
+
+/// A text as Parquet gives it; what is no UTF-8 in a damaged file is replaced.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_string(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
@@ -442,7 +461,7 @@ pub(super) fn read_values(
         ColumnReader::BoolColumnReader(reader) => Column::Bool(values_of(reader, skipped, rows)?),
         ColumnReader::ByteArrayColumnReader(reader) => {
             let values = values_of(reader, skipped, rows)?;
-            Column::Text(values.iter().map(|value| String::from_utf8_lossy(value.data()).into_owned()).collect())
+            Column::Text(values.iter().map(|value| text(value.data())).collect())
         }
         _ => return Ok(None),
     }))
