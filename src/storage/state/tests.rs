@@ -74,6 +74,37 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
 }
 
 #[test]
+fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    let records = StateRecords::new(&state, None, &KEYS);
+    write(&records, &[0, 1]);
+    write(&records, &[2, 3]);
+    let generation = next(&state, &records);
+    // The first item is gone, the last one is there and is not taken up.
+    let records = StateRecords::new(&state, Some(&generation), &KEYS[1..]);
+    let left = |memory_is_bounded| {
+        let files = records.left_over(&|item| item != 2, memory_is_bounded);
+        let texts =
+            files.iter().flat_map(|left| left.records.iter().map(|place| left.file.as_ref()[place.clone()].to_vec()));
+        let mut texts: Vec<Vec<u8>> = texts.collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(left(false), [text(0), text(3)]);
+    // Files on a local disk are mapped, so a bound on memory does not matter.
+    assert_eq!(left(true), left(false));
+    for file in files(temporary.path()) {
+        let mut bytes = fs::read(&file).unwrap();
+        if bytes.starts_with(&text(0)) {
+            bytes[3] ^= 1;
+            fs::write(&file, bytes).unwrap();
+        }
+    }
+    assert_eq!(left(false), [text(3)]);
+}
+
+#[test]
 fn a_file_with_few_live_records_gives_them_to_new_ones() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
