@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::settings::{Job, Measure};
 
 /// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
-pub const READING: &str = "reading-2";
+pub const READING: &str = "reading-3";
 
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,10 +48,11 @@ impl Html {
     /// Adds a link to a crawled URL, of which `shown` is shown; without the link unless the URL is one of `http` or `https`.
     pub fn link(&mut self, url: &str, shown: &str) -> &mut Html {
         match is_web(url) {
-            true => self.markup("<a class=ext rel=noreferrer href=\"").text(url).markup("\">"),
-            false => self.markup("<span>"),
+            true => self.markup("<a rel=noreferrer href=\"").text(url).markup("\">"),
+            false => self.markup("<bdi>"),
         };
-        self.crawled(shown).markup(if is_web(url) { "</a>" } else { "</span>" })
+        // The stylesheet sets such a link apart as it does a `bdi`.
+        self.text(shown).markup(if is_web(url) { "</a>" } else { "</bdi>" })
     }
 
     /// Adds a link within the page, to a view or to something in it.
@@ -159,12 +160,9 @@ mod tests {
             html.link(url, "x");
             html.finish()
         };
-        assert_eq!(
-            link("HTTPS://a/?b&\"c"),
-            "<a class=ext rel=noreferrer href=\"HTTPS://a/?b&amp;&quot;c\"><bdi>x</bdi></a>"
-        );
+        assert_eq!(link("HTTPS://a/?b&\"c"), "<a rel=noreferrer href=\"HTTPS://a/?b&amp;&quot;c\">x</a>");
         for url in ["javascript:alert(1)", " http://a/", "data:text/html,x", "http:/a", "", "é", "//a/"] {
-            assert_eq!(link(url), "<span><bdi>x</bdi></span>", "{url}");
+            assert_eq!(link(url), "<bdi>x</bdi>", "{url}");
         }
     }
 

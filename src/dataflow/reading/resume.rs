@@ -318,6 +318,7 @@ mod tests {
                 fetch_time: -5 * number as i64,
                 status: 200 + n as u16,
                 mime: text.clone(),
+                title: text.as_str().into(),
                 body_bytes: number << 33,
                 body: !number,
                 text_bytes: number,

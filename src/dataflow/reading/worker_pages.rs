@@ -13,6 +13,26 @@ use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
 
+/// Most bytes of a title that a capture holds.
+pub const TITLE_BYTES: usize = 160;
+
+/// A title as a capture holds it: its words, a space between each, as many bytes of them as there is room for.
+pub fn short_title(title: &str) -> Box<str> {
+    let mut short = String::new();
+    for word in title.split_whitespace() {
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+        if short.len() > TITLE_BYTES {
+            short.truncate(short.floor_char_boundary(TITLE_BYTES));
+            break;
+        }
+    }
+    short.truncate(short.trim_end().len());
+    short.into_boxed_str()
+}
+
 /// A captured page as it travels to the owner of its doc id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
@@ -26,6 +46,8 @@ pub struct Capture {
     pub status: u16,
     /// Media type.
     pub mime: String,
+    /// Its title: white space folded, cut at [`TITLE_BYTES`].
+    pub title: Box<str>,
     /// Bytes as fetched, decoded.
     pub body_bytes: u64,
     /// Fingerprint of these bytes.
@@ -309,6 +331,15 @@ impl WorkerPages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn titles_are_folded_and_cut_between_characters() {
+        assert_eq!(&*short_title(" A\n\ttitle\u{a0}of it "), "A title of it");
+        assert_eq!(&*short_title(&"é".repeat(10_000)), "é".repeat(TITLE_BYTES / 2));
+        assert_eq!(short_title(&format!("a{}", "é".repeat(100))).len(), TITLE_BYTES - 1);
+        assert_eq!(&*short_title(&format!("{} b", "a".repeat(TITLE_BYTES))), "a".repeat(TITLE_BYTES));
+        assert_eq!(&*short_title(""), "");
+    }
 
     #[test]
     fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {

@@ -144,6 +144,7 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
         ("url", texts(rows, |(_, page)| page.url.clone())),
         ("surt", texts(rows, |(_, page)| cdx_key(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
+        ("title", texts(rows, |(_, page)| page.title.to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
         ("mime", texts(rows, |(_, page)| page.mime.clone())),

@@ -4,12 +4,12 @@ use std::f64::consts::PI;
 
 use super::{at, chart, label, shortened};
 use crate::report::contract::{HostPair, Measure, PageSet};
-use crate::report::figures::{count, part};
+use crate::report::figures::part;
 use crate::report::html::Html;
 
 /// Draws hosts in the order in which they are alike, and a curve for each pair, as wide as what it shares.
 pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
-    let (middle, radius) = ([280.0, 230.0], 138.0);
+    let (middle, radius) = ([280.0, 280.0], 136.0);
     let place = |number: usize, radius: f64| on_circle(middle, radius, number, hosts.len());
     let number = |host: &str| hosts.iter().position(|of| of == host);
     let most = pairs.iter().map(|pair| pair.shared).max().unwrap_or(1);
@@ -27,19 +27,11 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
         );
         let path = format!("M{} {}Q{} {} {} {}", at(x1), at(y1), at(middle[0]), at(middle[1]), at(x2), at(y2));
         html.attribute("d", path).attribute("stroke-width", at(1.0 + 7.0 * part(pair.shared, most).sqrt()));
-        html.attribute("stroke-opacity", if pair.kind == "part" { "0.35" } else { "0.75" }).markup("><title>");
-        html.text(&pair.a)
-            .text(" and ")
-            .text(&pair.b)
-            .text(": ")
-            .text(count(pair.shared))
-            .text(" pages, ")
-            .text(&pair.kind);
-        html.markup("</title></path>");
+        html.attribute("stroke-opacity", if pair.kind == "part" { "0.35" } else { "0.75" }).markup("/>");
     }
     for (number, host) in hosts.iter().enumerate() {
         let [x, y, _] = place(number, radius);
-        dot(&mut html, [x, y], 5.0, "node", host);
+        dot(&mut html, [x, y], 5.0, "node");
         let [x, y, angle] = place(number, radius + 12.0);
         // Names stand radially, those of the left half turned to be read.
         let (turn, class) = if angle.cos() < -0.01 { (angle + PI, "end") } else { (angle, "") };
@@ -48,7 +40,7 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
             format!("translate({} {}) rotate({})", at(x), at(y + 4.0 * angle.cos().abs()), at(turn.to_degrees()));
         html.attribute("transform", transform).markup(">").text(shortened(host, 22)).markup("</text>");
     }
-    chart(560.0, 460.0, &html)
+    chart(560.0, 560.0, &html)
 }
 
 /// Draws the members of a set and the links of its tree.
@@ -85,7 +77,7 @@ pub fn set(set: &PageSet) -> Html {
     }
     for (number, member) in set.members.iter().enumerate() {
         let [x, y, angle] = place(number);
-        dot(&mut html, [x, y], 7.0, if member.role == "keep" { "node stay" } else { "node" }, &member.url);
+        dot(&mut html, [x, y], 7.0, if member.role == "keep" { "node stay" } else { "node" });
         if set.members.len() <= 16 {
             let (class, step) = if angle.cos() < -0.2 {
                 ("end", [-12.0, 4.0])
@@ -116,7 +108,7 @@ fn on_circle(middle: [f64; 2], radius: f64, number: usize, of: usize) -> [f64; 3
     [middle[0] + radius * angle.cos(), middle[1] + radius * angle.sin(), angle]
 }
 
-fn dot(html: &mut Html, [x, y]: [f64; 2], radius: f64, class: &'static str, title: &str) {
+fn dot(html: &mut Html, [x, y]: [f64; 2], radius: f64, class: &'static str) {
     html.markup("<circle").attribute("class", class).attribute("cx", at(x)).attribute("cy", at(y));
-    html.attribute("r", at(radius)).markup("><title>").text(title).markup("</title></circle>");
+    html.attribute("r", at(radius)).markup("/>");
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::{at, chart, label, rectangle, shortened};
 use crate::report::contract::HostPair;
-use crate::report::figures::count;
 use crate::report::html::Html;
 
 /// Side of a cell.
@@ -26,7 +25,7 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
     let cells = cells(pairs);
     let names: Vec<String> = hosts.iter().map(|host| shortened(host, 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
-    let (left, top) = (12.0 + 6.0 * longest, 16.0 + 5.0 * longest);
+    let (left, top) = (16.0 + 6.6 * longest, 16.0 + 5.4 * longest);
     let side = CELL * hosts.len() as f64;
     let mut html = Html::new();
     rectangle(&mut html, [left, top, side, side], "f-none");
@@ -50,8 +49,6 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
                 80..95 => "h5",
                 _ => "h6",
             };
-            html.markup("<g><title>").text(host).text(": ").text(count(pair.shared)).text(" pages, ").text(percent);
-            html.text(" %, are on ").text(other).text(" too; ").text(&pair.kind).markup("</title>");
             rectangle(&mut html, [x + 1.0, y + 1.0, CELL - 2.0, CELL - 2.0], class);
             label(
                 &mut html,
@@ -64,9 +61,8 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
                 "alias" => rectangle(&mut html, [x + 2.0, y + 2.0, CELL - 4.0, CELL - 4.0], "frame alias"),
                 _ => {}
             }
-            html.markup("</g>");
         }
     }
     // The last names of columns lean over the edge.
-    chart(left + side + 3.6 * longest, top + side + 4.0, &html)
+    chart(left + side + 3.9 * longest, top + side + 4.0, &html)
 }

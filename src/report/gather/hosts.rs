@@ -11,10 +11,10 @@ use crate::results::scan::scan;
 use crate::storage::table::Table;
 
 /// Hosts shown.
-const SHOWN: usize = 200;
+const SHOWN: usize = 150;
 
 /// Pairs shown.
-const PAIRS: usize = 60;
+const PAIRS: usize = 40;
 
 /// Pairs among which the hosts of the matrix are chosen.
 const CHOSEN_AMONG: usize = 1000;

@@ -40,7 +40,6 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
                 ("same_server", "on the same host"),
                 ("url_alias", "same host and text, another URL"),
                 ("server_alias", "the host has a second name"),
-                ("popular_pages", "on so many hosts that they are not compared"),
             ],
         ),
         text_to_pairs: text_to_pairs(summary, job["similar"]["by"].as_str().unwrap_or_default()),

@@ -25,16 +25,16 @@ use crate::results::scan::scan;
 const PAGES: usize = 1 << 21;
 
 /// Sets shown for their weak links.
-const WEAKEST: usize = 48;
+const WEAKEST: usize = 40;
 
 /// Sets shown for their size.
-const LARGEST: usize = 12;
+const LARGEST: usize = 10;
 
 /// Members shown of a set.
-const MEMBERS: usize = 24;
+const MEMBERS: usize = 16;
 
 /// Links shown of a set that has more members than that.
-const LINKS: usize = 10;
+const LINKS: usize = 7;
 
 /// The sets that are looked at, and a maximum spanning tree of each.
 #[derive(Debug, Default)]

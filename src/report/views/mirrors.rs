@@ -62,11 +62,12 @@ fn row(html: &mut Html, mirror: &Mirror) {
         } else {
             "<tr><td><span class=tag>mirror</span></td>"
         });
-        html.markup("<td class=url>")
-            .link(&copy.url, &copy.url)
-            .markup("<div class=sub>all below ")
-            .crawled(&copy.prefix);
-        html.markup("</div></td><td class=num>").text(count(copy.size)).markup("</td>");
+        html.markup("<td class=url>").link(&copy.url, &copy.url);
+        // Often the root is right below it.
+        if copy.url.rfind('/').is_none_or(|slash| copy.url[..=slash] != copy.prefix) {
+            html.markup("<div class=sub>all below ").crawled(&copy.prefix).markup("</div>");
+        }
+        html.markup("</td><td class=num>").text(count(copy.size)).markup("</td>");
         if knows {
             html.markup("<td class=num>").text(copy.linked_from_hosts.map_or("–".into(), count)).markup("</td>");
         }

@@ -115,9 +115,9 @@ fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
     shown.trim_end_matches('/')
 }
 
-/// A row of a page: its role, itself, its text.
-fn member(html: &mut Html, member: &Member) {
-    html.markup("<tr><td>");
+/// A row of a page: its number, its role, itself, its text.
+fn member(html: &mut Html, number: usize, member: &Member) {
+    html.markup("<tr><td class=num>").text(number).markup("</td><td>");
     role(html, &member.role);
     html.markup("</td><td class=url>").link(&member.url, &member.url);
     html.markup("</td><td class=num>").text(count(member.text_bytes)).markup("</td><td class=num>");

@@ -12,24 +12,23 @@ use crate::report::html::Html;
 
 /// Reasons in the order in which they are shown: word of the table, class, words, words of the waterfall.
 const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [
-    ("exact", "f-exact", "skip: same text as a page that stays", ["same text", "as one that stays"]),
+    ("exact", "f-exact", "skip: same text as a page that stays", ["same text", "as another"]),
     (
         "collection",
         "f-collection",
         "skip: in a mirror of a collection that is kept",
-        ["in a mirror", "of a collection"],
+        ["in a mirror", "that is not kept"],
     ),
     ("similar", "f-similar", "skip: nearly the same text", ["similar text", "otherwise"]),
 ];
 
 pub(super) fn write(html: &mut Html, report: &Report) {
     let of = &report.overview;
-    let share_of = share(of.skip.pages, of.crawl.pages);
     html.markup("<h1 class=headline id=overview-head>");
     match (of.crawl.pages, of.skip.pages) {
         (0, _) => html.text("No page was found in this crawl"),
         (_, 0) => html.text("Every page of this crawl is worth fetching again"),
-        _ => html.text(&share_of).text(" of this crawl need not be fetched again"),
+        _ => html.text(share(of.skip.pages, of.crawl.pages)).text(" of this crawl need not be fetched again"),
     };
     html.markup("</h1><p class=lead>").text(lead(of)).markup("</p>");
     stacks(html, of);
@@ -52,7 +51,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     html.markup("</div><div class=card><h2>Why pages have copies</h2>");
     html.markup("<p class=ask>Surplus pages, each once, by where the copy is. (SGM98, section 3)</p>");
     counts(html, &of.surplus, "f-collection", "surplus pages by where the copy is");
-    html.markup("<h2>From text to pairs</h2><p class=ask>What was compared, and what was left out?</p>");
+    html.markup("<h2 class=gap>From text to pairs</h2><p class=ask>What was compared, and what was left out?</p>");
     counts(html, &of.text_to_pairs, "f-total", "chunks and pairs");
     html.markup("</div></div>");
 }

@@ -15,7 +15,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
     html.markup("<div class=pair><div class=card><h2>Records</h2>");
     records(html, of);
-    html.markup("<h2>Text that was left out</h2><dl class=facts>");
+    html.markup("<h2 class=gap>Text that was left out</h2><dl class=facts>");
     for left in &of.left_out {
         fact(html, &left.what, &count(left.count));
     }
@@ -25,7 +25,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     for (what, recipe) in &of.recipes {
         fact(html, &format!("recipe of {what}"), recipe);
     }
-    html.markup("</dl><h2>Settings that are not the default</h2>");
+    html.markup("</dl><h2 class=gap>Settings that are not the default</h2>");
     if of.settings.is_empty() {
         html.markup("<p class=note>none</p>");
     }

@@ -65,9 +65,11 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
     if all {
         html.markup("<div class=beside>").piece(&graph::set(set));
     }
-    html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small><thead><tr><th scope=col>role</th><th scope=col>page</th>");
+    html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
     html.markup("<th scope=col class=num>bytes of text</th><th scope=col class=num>chunks</th></tr></thead><tbody>");
-    set.members.iter().for_each(|of| member(html, of));
+    for (number, of) in set.members.iter().enumerate() {
+        member(html, number + 1, of);
+    }
     html.markup("</tbody></table></div>");
     if all {
         html.markup("</div>");
@@ -115,11 +117,10 @@ fn links(html: &mut Html, set: &PageSet) {
         }
         false => "The weakest links",
     });
-    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small><thead><tr><th scope=col>page</th>");
-    html.markup("<th scope=col>page</th><th scope=col>alike by</th><th scope=col class=num>pages on either side</th></tr></thead><tbody>");
+    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small><thead><tr><th scope=col>pages</th>");
+    html.markup("<th scope=col>alike by</th><th scope=col class=num>pages on either side</th></tr></thead><tbody>");
     for link in &set.links {
-        let [a, b] = [&set.members[link.a], &set.members[link.b]];
-        html.markup("<tr><td class=url>").crawled(shown(&a.url)).markup("</td><td class=url>").crawled(shown(&b.url));
+        html.markup("<tr><td>").text(link.a + 1).text(" and ").text(link.b + 1);
         html.markup("</td><td>")
             .text(alike(link.by))
             .markup("</td><td class=num>")
@@ -128,9 +129,4 @@ fn links(html: &mut Html, set: &PageSet) {
         html.text(count(link.sides[1])).markup("</td></tr>");
     }
     html.markup("</tbody></table></div></details>");
-}
-
-/// A URL without its scheme.
-fn shown(url: &str) -> &str {
-    url.split_once("://").map_or(url, |(_, rest)| rest)
 }
