@@ -152,8 +152,8 @@ pub struct MirrorCopy {
     pub size: u64,
     /// Whether it is the copy that is kept.
     pub keep: bool,
-    /// Hosts with links to it, other than its own; none if the result does not say.
-    pub linked_from_hosts: Option<u64>,
+    /// Links to its pages from other hosts, by which one is kept unless the job says otherwise; none if the result does not tell.
+    pub links_from_elsewhere: Option<u64>,
 }
 
 /// Hosts and what they share.

@@ -66,20 +66,39 @@ fn changed(left: Option<&str>, right: Option<&str>) -> Row {
     let (old, new) = (cut(old), cut(new));
     let (x, y): (Vec<&str>, Vec<&str>) = (words(&old), words(&new));
     let ops = capture_diff_slices(Algorithm::Myers, &x, &y);
-    let equal: usize = ops.iter().filter(|op| op.tag() == DiffTag::Equal).map(|op| op.old_range().len()).sum();
-    if 3 * equal < x.len().max(y.len()) {
+    let is_word = |word: &&&str| word.starts_with(char::is_alphanumeric);
+    let equal = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
+    let equal: usize = equal.map(|op| x[op.old_range()].iter().filter(is_word).count()).sum();
+    let most = x.iter().filter(is_word).count().max(y.iter().filter(is_word).count());
+    if 3 * equal < most {
         return Row::Changed { left: Some(whole(&old)), right: Some(whole(&new)) };
     }
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for op in ops {
         let changed = op.tag() != DiffTag::Equal;
-        for (words, range, into) in [(&x, op.old_range(), &mut left), (&y, op.new_range(), &mut right)] {
-            if !range.is_empty() {
-                into.push(Words { text: words[range].concat(), changed });
-            }
-        }
+        add(&mut left, &x[op.old_range()], changed);
+        add(&mut right, &y[op.new_range()], changed);
     }
     Row::Changed { left: Some(left), right: Some(right) }
+}
+
+/// Adds words to a line; changed words with nothing but a space between them are one.
+fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
+    if words.is_empty() {
+        return;
+    }
+    let text = words.concat();
+    if changed
+        && let [.., Words { changed: true, .. }, space] = &line[..]
+        && space.text == " "
+    {
+        line.pop();
+        let last = line.last_mut().expect("it was looked at");
+        last.text.push(' ');
+        last.text.push_str(&text);
+        return;
+    }
+    line.push(Words { text, changed });
 }
 
 /// A line cut into words and what is between them.

@@ -248,6 +248,7 @@ fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::Collection
         ("root_url", texts(rows, |row| row.root_url.clone())),
         ("prefix", texts(rows, |row| row.prefix.clone())),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
+        ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
     ])
 }
 

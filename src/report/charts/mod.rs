@@ -32,15 +32,14 @@ pub fn figure(html: &mut Html, sentence: &str, chart: &Html, heads: &[&'static s
         html.markup(if number == 0 { "<th scope=col>" } else { "<th scope=col class=num>" }).text(head).markup("</th>");
     }
     html.markup("</tr></thead><tbody>");
+    // A cell or row ends where the next one begins.
     for row in rows {
-        html.markup("<tr>");
         for (number, cell) in row.iter().enumerate() {
             match number {
-                0 => html.markup("<th scope=row class=url>").crawled(cell).markup("</th>"),
-                _ => html.markup("<td class=num>").crawled(cell).markup("</td>"),
+                0 => html.markup("<tr><th scope=row class=url>").text(cell),
+                _ => html.markup("<td class=num>").text(cell),
             };
         }
-        html.markup("</tr>");
     }
     html.markup("</tbody></table></div></details></figure>");
 }

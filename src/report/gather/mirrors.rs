@@ -129,7 +129,7 @@ impl Growing {
 /// As [`scan`]; [`crate::error::Error::Input`] if a column is missing.
 pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
     let columns =
-        ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "linked_from_hosts"];
+        ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
     let (mut all, mut top, mut growing) = (0, Top::new(SHOWN), None::<Growing>);
     let mut put = |growing: Growing| {
         all += 1;
@@ -162,7 +162,7 @@ fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
         prefix: batch.text("prefix")?[row].clone(),
         size: u64::from(batch.u32("size")?[row]),
         keep: batch.bool("keep")?[row],
-        linked_from_hosts: batch.u32("linked_from_hosts").ok().map(|hosts| u64::from(hosts[row])),
+        links_from_elsewhere: batch.u64("links_from_elsewhere").ok().map(|links| links[row]),
     })
 }
 

@@ -35,7 +35,7 @@ pub struct Wanted {
 
 impl Default for Wanted {
     fn default() -> Wanted {
-        Wanted { pairs: 10, machine: true }
+        Wanted { pairs: 8, machine: true }
     }
 }
 

@@ -24,11 +24,12 @@ use crate::results::scan::scan;
 /// Pages of sets that are held.
 const PAGES: usize = 1 << 21;
 
-/// Sets shown for their weak links.
-const WEAKEST: usize = 40;
+/// Sets shown for their weak links: one of so many, within these bounds.
+const ONE_OF: u64 = 10;
+const WEAKEST: std::ops::RangeInclusive<u64> = 20..=60;
 
 /// Sets shown for their size.
-const LARGEST: usize = 10;
+const LARGEST: usize = 6;
 
 /// Members shown of a set.
 const MEMBERS: usize = 16;
@@ -101,7 +102,7 @@ fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
     let pairs = forest.grow(run)?;
     let mut sets = Sets { all, looked_at, pairs, ..Sets::default() };
 
-    let mut top = Top::new(WEAKEST);
+    let mut top = Top::new((all / ONE_OF).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
     for (pages, links) in forest.sets() {
         let Some(weakest) = links.first().filter(|link| link.weakness.0 != Measure::Exact) else { continue };
         let set = forest.pages[pages.start].set;

@@ -78,16 +78,13 @@ fn table(html: &mut Html, of: &Hosts) {
     for host in &of.shown {
         html.markup("<tbody><tr><td class=url>")
             .crawled(&host.host)
-            .markup("</td><td class=num>")
+            .markup("<td class=num>")
             .text(count(host.crawl.pages));
-        html.markup("</td><td class=num>").text(count(host.skip.pages)).markup("</td><td class=\"wide-only level\">");
+        html.markup("<td class=num>").text(count(host.skip.pages)).markup("<td class=\"wide-only level\">");
         let stay = host.crawl.pages.saturating_sub(host.skip.pages);
         bar(html, &[("f-stay", stay), ("f-collection", host.skip.pages)], longest);
-        html.markup("</td><td class=num")
-            .attribute("data-value", host.skip.bytes)
-            .markup(">")
-            .text(bytes(host.skip.bytes));
-        html.markup("</td></tr></tbody>");
+        html.markup("<td class=num").attribute("data-value", host.skip.bytes).markup(">").text(bytes(host.skip.bytes));
+        html.markup("</tbody>");
     }
     html.markup("</table></div>");
     cut(html, of.shown.len(), of.all, "hosts", "hosts");
@@ -103,16 +100,13 @@ fn pair_table(html: &mut Html, of: &Hosts) {
     html.markup("<th scope=col class=num aria-sort=descending>pages shared</th><th scope=col class=\"num wide-only\">of its pages</th>");
     html.markup("<th scope=col class=\"num wide-only\">of the other's</th><th scope=col class=\"num wide-only\">same path</th><th scope=col>kind</th></tr></thead>");
     for pair in &of.shown_pairs {
-        html.markup("<tbody><tr><td class=url>").crawled(&pair.a).markup("</td><td class=url>").crawled(&pair.b);
-        html.markup("</td><td class=num>").text(count(pair.shared)).markup("</td><td class=\"num wide-only\">");
+        html.markup("<tbody><tr><td class=url>").crawled(&pair.a).markup("<td class=url>").crawled(&pair.b);
+        html.markup("<td class=num>").text(count(pair.shared)).markup("<td class=\"num wide-only\">");
         html.text(share(pair.shared, pair.pages_a))
-            .markup("</td><td class=\"num wide-only\">")
+            .markup("<td class=\"num wide-only\">")
             .text(share(pair.shared, pair.pages_b));
-        html.markup("</td><td class=\"num wide-only\">")
-            .text(count(pair.same_path))
-            .markup("</td><td>")
-            .text(&pair.kind);
-        html.markup("</td></tr></tbody>");
+        html.markup("<td class=\"num wide-only\">").text(count(pair.same_path)).markup("<td>").text(&pair.kind);
+        html.markup("</tbody>");
     }
     html.markup("</table></div>");
     cut(html, of.shown_pairs.len(), of.pairs.values().sum(), "pairs", "server_pairs");

@@ -51,9 +51,9 @@ fn row(html: &mut Html, mirror: &Mirror) {
     html.text(counted(mirror.copies, "copy", "copies"))
         .markup("</summary><div class=scroll><table class=small><thead><tr>");
     html.markup("<th scope=col></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
-    let knows = mirror.shown.iter().any(|copy| copy.linked_from_hosts.is_some());
+    let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
     if knows {
-        html.markup("<th scope=col class=num>linked from hosts</th>");
+        html.markup("<th scope=col class=num>links from other hosts</th>");
     }
     html.markup("<th scope=col class=wide-only>of the largest</th></tr></thead><tbody>");
     for copy in &mirror.shown {
@@ -69,7 +69,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
         }
         html.markup("</td><td class=num>").text(count(copy.size)).markup("</td>");
         if knows {
-            html.markup("<td class=num>").text(copy.linked_from_hosts.map_or("–".into(), count)).markup("</td>");
+            html.markup("<td class=num>").text(copy.links_from_elsewhere.map_or("–".into(), count)).markup("</td>");
         }
         html.markup("<td class=\"wide-only level\">");
         bar(html, &[(if copy.keep { "f-stay" } else { "f-collection" }, copy.size)], mirror.largest);

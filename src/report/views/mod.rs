@@ -117,11 +117,14 @@ fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
 
 /// A row of a page: its number, its role, itself, its text.
 fn member(html: &mut Html, number: usize, member: &Member) {
-    html.markup("<tr><td class=num>").text(number).markup("</td><td>");
+    // A cell or row ends where the next one begins.
+    html.markup("<tr><td class=num>").text(number).markup("<td>");
     role(html, &member.role);
-    html.markup("</td><td class=url>").link(&member.url, &member.url);
-    html.markup("</td><td class=num>").text(count(member.text_bytes)).markup("</td><td class=num>");
-    html.text(count(member.chunks)).markup("</td></tr>");
+    html.markup("<td class=url>")
+        .link(&member.url, &member.url)
+        .markup("<td class=num>")
+        .text(count(member.text_bytes));
+    html.markup("<td class=num>").text(count(member.chunks));
 }
 
 /// How alike two pages are, in words.
