@@ -106,7 +106,7 @@ pub struct Overview {
 pub struct Mirrors {
     /// All of them in the result.
     pub all: u64,
-    /// Those with the most pages in copies that are not kept, most first.
+    /// Those with the most pages in copies that are not kept; the most that may be skipped first.
     pub shown: Vec<Mirror>,
 }
 

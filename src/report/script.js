@@ -45,7 +45,7 @@
     return number !== '' && !isNaN(number) ? +number : cell.textContent.toLowerCase();
   }
   all('table[data-sort]').forEach(function (table) {
-    var heads = all('thead th', table);
+    var heads = all('th', table.tHead);
     heads.forEach(function (head, column) {
       if (head.hasAttribute('data-plain')) return;
       var button = document.createElement('button');

@@ -12,7 +12,7 @@ const CONTEXT: usize = 2;
 const LINES: usize = 2000;
 
 /// Rows shown.
-const ROWS: usize = 60;
+const ROWS: usize = 50;
 
 /// Characters shown of a line.
 const LINE: usize = 300;
@@ -20,7 +20,7 @@ const LINE: usize = 300;
 /// Compares two texts.
 ///
 /// # Cost
-/// That of Myers' algorithm on at most 2,000 lines of each, and on the words of 60 lines.
+/// That of Myers' algorithm on at most 2,000 lines of each, and on the words of 50 lines.
 pub fn side_by_side(left: &str, right: &str) -> Vec<Row> {
     let (left, right) = (head(left), head(right));
     let mut rows = Vec::new();
@@ -146,7 +146,7 @@ mod tests {
     fn long_texts_are_cut_and_it_is_said() {
         let (left, right) = ("a\n".repeat(100), "b\n".repeat(100));
         let rows = side_by_side(&left, &right);
-        assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&Row::More(40))));
+        assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&Row::More(50))));
         assert_eq!(
             side_by_side(&"x".repeat(400), ""),
             [Row::Changed { left: Some(vec![Words { text: "x".repeat(LINE) + "…", changed: true }]), right: None }]

@@ -317,7 +317,7 @@ mod tests {
                 url,
                 fetch_time: -5 * number as i64,
                 status: 200 + n as u16,
-                mime: text.clone(),
+                mime: text.clone().into(),
                 title: text.as_str().into(),
                 body_bytes: number << 33,
                 body: !number,

@@ -3,7 +3,9 @@
 //! # Memory
 //! 8 bytes a distinct chunk, 10 bytes a distinct feature where simhashes wait for the crawl, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
@@ -12,6 +14,18 @@ use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
+
+/// Media type of nearly all pages.
+const HTML: &str = "text/html";
+
+/// A media type as a capture holds it.
+pub fn mime(name: String) -> Cow<'static, str> {
+    if name == HTML { Cow::Borrowed(HTML) } else { Cow::Owned(name) }
+}
+
+fn shared_mime<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cow<'static, str>, D::Error> {
+    String::deserialize(from).map(mime)
+}
 
 /// Most bytes of a title that a capture holds.
 pub const TITLE_BYTES: usize = 160;
@@ -25,7 +39,8 @@ pub fn short_title(title: &str) -> Box<str> {
         }
         short.push_str(word);
         if short.len() > TITLE_BYTES {
-            short.truncate(short.floor_char_boundary(TITLE_BYTES));
+            let end = (0..=TITLE_BYTES).rfind(|&at| short.is_char_boundary(at));
+            short.truncate(end.unwrap_or(0));
             break;
         }
     }
@@ -44,8 +59,9 @@ pub struct Capture {
     pub fetch_time: i64,
     /// HTTP status.
     pub status: u16,
-    /// Media type.
-    pub mime: String,
+    /// Media type; nearly all pages have [`HTML`], which takes no memory of its own.
+    #[serde(deserialize_with = "shared_mime")]
+    pub mime: Cow<'static, str>,
     /// Its title: white space folded, cut at [`TITLE_BYTES`].
     pub title: Box<str>,
     /// Bytes as fetched, decoded.

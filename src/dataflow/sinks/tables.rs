@@ -147,7 +147,7 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
         ("title", texts(rows, |(_, page)| page.title.to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
-        ("mime", texts(rows, |(_, page)| page.mime.clone())),
+        ("mime", texts(rows, |(_, page)| page.mime.to_string())),
         ("body_bytes", counts(rows, |(_, page)| page.body_bytes)),
         ("body", hashes(rows, |(_, page)| page.body)),
         ("text_bytes", counts(rows, |(_, page)| page.text_bytes)),

@@ -10,7 +10,7 @@ use crate::report::html::Html;
 const CELL: f64 = 26.0;
 
 /// The cell of a host: per cent of its pages, and the pair.
-pub fn cells<'p>(pairs: &'p [HostPair]) -> HashMap<(&'p str, &'p str), (u64, &'p HostPair)> {
+pub fn cells(pairs: &[HostPair]) -> HashMap<(&str, &str), (u64, &HostPair)> {
     let mut cells = HashMap::new();
     for pair in pairs {
         let percent = |pages: u64| (200 * pair.shared + pages) / (2 * pages.max(1));

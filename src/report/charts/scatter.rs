@@ -26,7 +26,8 @@ pub struct Spot<'m> {
 
 /// Draws the mirrors, given with the largest surplus first.
 pub fn scatter(spots: &[Spot<'_>]) -> Html {
-    let (left, top, right, floor) = (48.0, 12.0, 440.0, 232.0);
+    // Names stand on the right of it.
+    let (left, top, right, floor) = (48.0, 12.0, 316.0, 232.0);
     let ends = |value: fn(&Spot<'_>) -> u64| {
         let values = || spots.iter().map(value);
         log_marks(values().min().unwrap_or(1), values().max().unwrap_or(1))
@@ -37,7 +38,7 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
         (log(value) - log(marks[0])) / (log(marks[marks.len() - 1]) - log(marks[0]))
     };
     // Some room beside the outermost circles.
-    let x = |value: u64| left + 26.0 + (right - left - 110.0) * place(&across, value);
+    let x = |value: u64| left + 22.0 + (right - left - 44.0) * place(&across, value);
     let y = |value: u64| floor - 14.0 - (floor - top - 34.0) * place(&up, value);
 
     let mut html = Html::new();
@@ -88,10 +89,8 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
     for (height, number) in names {
         let spot = &spots[number];
         let (cx, cy) = (x(spot.copies), y(spot.pages));
-        // To the side where there is room.
-        let (edge, class, step) = if cx < 250.0 { (cx + 34.0, "halo", 1.0) } else { (cx - 34.0, "halo end", -1.0) };
-        line(&mut html, [cx + step * 8.0, cy, edge - step * 3.0, height - 4.0], "lead-line");
-        label(&mut html, [edge, height], class, &shortened(spot.name, 30));
+        line(&mut html, [cx + 4.0, cy, right + 10.0, height - 4.0], "lead-line");
+        label(&mut html, [right + 13.0, height], "", &shortened(spot.name, 21));
     }
     html.markup("</svg>");
     html

@@ -19,10 +19,10 @@ use crate::results::scan::scan;
 const TEXT: usize = 200_000;
 
 /// Chunks shown of those on both pages.
-const CHUNKS: usize = 12;
+const CHUNKS: usize = 8;
 
 /// Characters shown of a chunk.
-const CHUNK: usize = 160;
+const CHUNK: usize = 120;
 
 /// Steps of a chain that is shown; a longer one is left out.
 const STEPS: usize = 30;
@@ -46,9 +46,8 @@ pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Ve
     };
     let weak = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
     let mut pairs: Vec<Pair> = weak.take(most - most / 3).collect();
-    let roots = mirrors.shown.iter().enumerate().filter_map(|(number, _)| {
-        let why = format!("mirror {}, page by page", number + 1);
-        Some(Pair { why, pages: [*of.roots.get(number)?, of.counterpart(number)?] })
+    let roots = (0..mirrors.shown.len()).filter_map(|number| {
+        Some(Pair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
     });
     pairs.extend(roots.take(most - pairs.len()));
     pairs
@@ -95,7 +94,7 @@ impl Texts {
         let pages = Pages::some(run, &wanted)?;
         let (doc_ids, places) = (pages.doc_ids()?.to_vec(), (0..pages.doc_ids()?.len()).collect::<Vec<_>>());
         let read = pages.read(&places, &job.input, &mut |row, _, text| {
-            let end = text.floor_char_boundary(TEXT);
+            let end = (0..=TEXT.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
             texts.texts.insert(doc_ids[row], text[..end].to_string());
             Ok(())
         });

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::page_rows::PageRows;
 use crate::error::Result;
 use crate::ids::DocId;
-use crate::report::contract::{Amount, Mirror, MirrorCopy, Mirrors};
+use crate::report::contract::{Mirror, MirrorCopy, Mirrors};
 use crate::report::top::Top;
 use crate::results::Run;
 use crate::results::scan::scan;
@@ -193,14 +193,15 @@ impl OfMirrors {
     }
 }
 
-/// Puts in what the pages say: titles of roots, and what may be skipped.
+/// Puts in what the pages say: titles of roots, and what may be skipped, by which they are then sorted.
 pub fn name(mirrors: &mut Mirrors, of: &OfMirrors, rows: &PageRows) {
     for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
         if let Some(named) = rows.get(*root) {
             mirror.title.clone_from(&named.member.title);
         }
         if number < of.held {
-            mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or(Amount::default()));
+            mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or_default());
         }
     }
+    mirrors.shown.sort_by_key(|mirror| Reverse(mirror.skip.map_or(mirror.surplus, |skip| skip.pages)));
 }

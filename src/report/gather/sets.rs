@@ -25,8 +25,8 @@ use crate::results::scan::scan;
 const PAGES: usize = 1 << 21;
 
 /// Sets shown for their weak links: one of so many, within these bounds.
-const ONE_OF: u64 = 10;
-const WEAKEST: std::ops::RangeInclusive<u64> = 20..=60;
+const ONE_OF: u64 = 12;
+const WEAKEST: std::ops::RangeInclusive<u64> = 18..=60;
 
 /// Sets shown for their size.
 const LARGEST: usize = 6;

@@ -15,9 +15,11 @@ pub(super) fn write(html: &mut Html, report: &Report) {
         }
     };
     heading(html, "compare", "Two pages side by side", lead);
+    html.markup("<div>");
     for (number, pair) in pairs.iter().enumerate() {
         item(html, number, pair);
     }
+    html.markup("</div>");
 }
 
 fn item(html: &mut Html, number: usize, pair: &Compared) {
@@ -56,7 +58,7 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
             .markup("</p>");
     }
     if !pair.same_text && pair.unread.is_empty() {
-        html.markup("<h3>Side by side</h3>");
+        html.markup("<h2 class=gap>Side by side</h2>");
         diff(html, &pair.diff);
     }
     if let Some(shared) = pair.shared.as_ref().filter(|shared| !shared.some.is_empty()) {
@@ -100,7 +102,7 @@ fn chain(html: &mut Html, pair: &Compared) {
     if pair.chain.len() < 2 {
         return;
     }
-    html.markup("<h3>The chain that joins them</h3><ol class=chain><li><span class=page>")
+    html.markup("<h2 class=gap>The chain that joins them</h2><ol class=chain><li><span class=page>")
         .crawled(&pair.pages[0].host)
         .markup("</span></li>");
     for step in &pair.chain {
