@@ -466,7 +466,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-2", &["fe/fe3d1f9c911c4a88967d79791a5dee04.run".to_string()][..]),
+        ("reading-3", &["ef/ef366801fa90f4b9dbac2f5b0eda0715.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }
