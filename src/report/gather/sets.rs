@@ -110,19 +110,20 @@ fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
     }
     let mut shown = top.finish();
     sets.weakest = shown.len() as u64;
-    shown.extend(largest.iter().filter(|set| !shown.contains(set)).collect::<Vec<_>>());
+    let more: Vec<DocId> = largest.iter().map(|of| of.0).filter(|set| !shown.contains(set)).collect();
+    shown.extend(more);
     sets.shown = shown.into_iter().filter_map(|set| forest.shown(set)).collect();
     Ok((sets, forest))
 }
 
-/// Counts the sets, and finds the largest.
-fn largest(run: &Run) -> Result<(u64, Vec<DocId>)> {
+/// Counts the sets, and finds the largest, with their pages.
+fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
     let (mut all, mut top) = (0, Top::new(LARGEST));
     let (mut set, mut pages) = (None, 0u64);
     let mut put = |set: Option<DocId>, pages: u64| {
         if let Some(set) = set {
             all += 1;
-            top.offer((Reverse(pages), set), set);
+            top.offer((Reverse(pages), set), (set, pages));
         }
     };
     scan(run, "clusters", &["cluster"], &mut |batch| {
@@ -140,24 +141,38 @@ fn largest(run: &Run) -> Result<(u64, Vec<DocId>)> {
 
 impl Forest {
     /// Holds the pages of the largest sets and of as many others as there is room for. How many sets these are.
-    fn hold(run: &Run, largest: &[DocId], most: usize) -> Result<(Forest, u64)> {
+    fn hold(run: &Run, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
         let rows: u64 = run.manifest.table("clusters").filter_map(|file| file.rows).sum();
         // A little less than there is room for: a sample is not exactly its share.
         let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
         let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };
+        // Room is set aside for the largest that fit.
+        let (mut room, mut largest_held) = (most, Vec::new());
+        for &(set, pages) in largest {
+            if let Some(left) = room.checked_sub(pages as usize) {
+                room = left;
+                largest_held.push(set);
+            }
+        }
         let mut forest = Forest::default();
-        let (mut set, mut begins, mut taken, mut looked_at) = (None, 0, false, 0);
+        let (mut set, mut begins, mut taken, mut is_large, mut looked_at) = (None, 0, false, false, 0);
         scan(run, "clusters", &["cluster", "doc_id", "role"], &mut |batch| {
             let (sets, pages, roles) = (batch.u64("cluster")?, batch.u64("doc_id")?, batch.text("role")?);
             for row in 0..batch.rows() {
                 if set != Some(sets[row]) {
                     (set, begins) = (Some(sets[row]), forest.pages.len());
-                    taken = sets[row].trailing_zeros() >= zeros || largest.contains(&sets[row]);
+                    is_large = largest_held.contains(&sets[row]);
+                    taken = is_large || sets[row].trailing_zeros() >= zeros;
                     looked_at += u64::from(taken);
                 }
-                if taken && forest.pages.len() == most {
+                if taken && !is_large && room == 0 {
+                    // What it took is room again.
+                    room += forest.pages.len() - begins;
                     forest.pages.truncate(begins);
                     (taken, looked_at) = (false, looked_at - 1);
+                }
+                if taken && !is_large {
+                    room -= 1;
                 }
                 if taken {
                     forest.pages.push(Held { set: sets[row], page: pages[row], role: role(&roles[row])? });
@@ -341,5 +356,98 @@ pub fn name(sets: &mut Sets, rows: &PageRows) {
             }
         }
         set.hosts = set.members.iter().map(|member| &member.host).collect::<BTreeSet<_>>().len() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::storage::location::Location;
+    use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+    use crate::storage::table::{Column, Table, encode};
+
+    /// A result with these sets: ids, and the values of the links of a path through their pages.
+    fn run(sets: &[(u64, Vec<u32>)]) -> (tempfile::TempDir, Run) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        let pages =
+            |(set, links): &(u64, Vec<u32>)| (0..=links.len() as u64).map(|n| (*set, set + n)).collect::<Vec<_>>();
+        let rows: Vec<(u64, u64)> = sets.iter().flat_map(pages).collect();
+        let links = sets.iter().flat_map(|(set, links)| (*set..).zip(links));
+        let links: Vec<(u64, u32)> = links.map(|(page, value)| (page, *value)).collect();
+        let role = |row: &(u64, u64)| if row.0 == row.1 { "keep" } else { "similar" }.to_string();
+        let clusters = Table::new([
+            ("cluster", Column::Id(rows.iter().map(|row| row.0).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| row.1).collect())),
+            ("role", Column::Text(rows.iter().map(role).collect())),
+        ]);
+        let pairs = Table::new([
+            ("a", Column::Id(links.iter().map(|link| link.0).collect())),
+            ("b", Column::Id(links.iter().map(|link| link.0 + 1).collect())),
+            ("measure", Column::Text(links.iter().map(|_| "overlap".into()).collect())),
+            ("value", Column::U32(links.iter().map(|link| link.1).collect())),
+        ]);
+        let put = |(name, table): (&str, &Table)| {
+            let (path, bytes) = (format!("{name}/part-00000.parquet"), encode(table).unwrap());
+            folder.join(&path).unwrap().put(&bytes).unwrap();
+            FileEntry::of(&path, Some(table.rows() as u64), &bytes)
+        };
+        let manifest = Manifest {
+            format: FORMAT,
+            attempt: String::new(),
+            digest: String::new(),
+            job: serde_json::Value::Null,
+            recipes: BTreeMap::new(),
+            build: String::new(),
+            workers: 1,
+            counts: BTreeMap::new(),
+            seconds: BTreeMap::new(),
+            peak_memory_bytes: 0,
+            started_in: String::new(),
+            earlier: None,
+            files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
+        };
+        (dir, Run { folder, manifest })
+    }
+
+    /// Sixty-four sets of four pages and one of forty, by their ids.
+    fn sets() -> Vec<(u64, Vec<u32>)> {
+        let mut sets: Vec<(u64, Vec<u32>)> =
+            (1..65).map(|set| (64 * set + set % 8, vec![9, set as u32 + 9, 200])).collect();
+        sets[20] = (64 * 21 + 5, (0..39).map(|n| 5 + n).collect());
+        sets
+    }
+
+    #[test]
+    fn sets_that_are_too_many_are_looked_at_in_a_sample_that_has_the_largest() {
+        let (_dir, run) = run(&sets());
+        let (all, _) = gather(&run).unwrap();
+        assert_eq!((all.all, all.looked_at, all.pairs["overlap"]), (64, 64, 63 * 3 + 39));
+        // The weakest first, of those as weak the larger, and the smaller id.
+        assert_eq!(all.shown.iter().take(3).map(|set| set.id).collect::<Vec<_>>(), [64 * 21 + 5, 65, 130]);
+        assert!(all.shown[0].links.is_sorted_by_key(|link| link.by.value) && all.shown[0].links.len() == LINKS);
+        assert_eq!(all.shown[0].links[0].sides, [1, 39]);
+        for most in [40, 100, 200] {
+            let (some, forest) = gather_within(&run, most).unwrap();
+            assert!(some.all == 64 && some.looked_at < 64 && forest.pages.len() <= most, "{most}");
+            assert_eq!(some.shown[0], all.shown[0], "{most}");
+            // Those that are looked at are whole.
+            for (pages, links) in forest.sets() {
+                assert_eq!(pages.len(), links.len() + 1);
+            }
+        }
+        assert_eq!(gather_within(&run, 0).unwrap().0.shown, []);
+    }
+
+    #[test]
+    fn a_set_is_known_by_its_pages_and_its_tree_leads_through_them() {
+        let (_dir, run) = run(&sets());
+        let (_, forest) = gather(&run).unwrap();
+        assert_eq!([65, 68, 69, 129].map(|page| forest.set_of(page)), [Some(65), Some(65), None, None]);
+        assert_eq!([65, 66].map(|page| forest.role(page)), [Some("keep"), Some("similar")]);
+        let tree: Vec<(u64, u64, u32)> = forest.tree(65).iter().map(|link| (link.0, link.1, link.2.value)).collect();
+        assert_eq!(tree, [(65, 66, 9), (66, 67, 10), (67, 68, 200)]);
     }
 }
