@@ -59,7 +59,7 @@ pub struct Capture {
     pub fetch_time: i64,
     /// HTTP status.
     pub status: u16,
-    /// Media type; nearly all pages have [`HTML`], which takes no memory of its own.
+    /// Media type; nearly all pages have `text/html`, which takes no memory of its own.
     #[serde(deserialize_with = "shared_mime")]
     pub mime: Cow<'static, str>,
     /// Its title: white space folded, cut at [`TITLE_BYTES`].

@@ -46,7 +46,8 @@ impl Default for Wanted {
 /// be read again from the input are no error: the report says why.
 ///
 /// # Cost
-/// `pages`, `clusters` and `members` are read twice, other tables but `links` once; and a few pages of the input.
+/// `clusters` and `server_pairs` are read twice, `pages` as well if pages are compared, other tables but `links` once; and a few
+/// pages of the input.
 pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
     if kind != "replicas" {

@@ -5,7 +5,7 @@
 //! to look at.
 //!
 //! # Memory
-//! [`PAGES`] pages of sets, 24 bytes each, and twice as many links of 12 bytes. Where a crawl has more, a sample of its sets is looked
+//! Two million pages of sets, 24 bytes each, and twice as many links of 12 bytes. Where a crawl has more, a sample of its sets is looked
 //! at: those whose ids have so many trailing zero bits, which a hash of a URL has by chance. The largest sets are always
 //! among them if they can be held.
 
