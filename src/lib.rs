@@ -35,6 +35,9 @@ pub use webtwin_history::history;
 // Two crawls compared.
 pub use webtwin_recrawl::recrawl;
 
+// A result made to be looked at.
+pub use webtwin_report::report;
+
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;
 

@@ -73,6 +73,9 @@ mod rendezvous;
 // Pairs by shingles equal those of the definition, and those of dedup on the same texts.
 mod minhash;
 
+// What a report says is what the tables say, whatever the pages say.
+mod report;
+
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
 

@@ -15,6 +15,7 @@ mod progress;
 mod quantity;
 mod records;
 mod recrawl;
+mod report;
 mod reproduce;
 mod run;
 mod show;
@@ -59,6 +60,7 @@ Examples:
   webtwin run --input 'synth://?pages=2000&seed=1' --output out/
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
+  webtwin report out/
   webtwin show out/collections --limit 20
   webtwin diff may/ june/ --output may-june/
   webtwin dedup 'corpus/*.jsonl.zst' --output clean/
@@ -80,6 +82,8 @@ enum Command {
     Dedup(dedup::Args),
     /// Compares the results of two crawls: what became of pages, sites and the avoid list
     Diff(diff::Args),
+    /// Makes a page of a run to be looked at: one HTML file that needs nothing but itself
+    Report(report::Args),
     /// Prints a table of a run
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
@@ -253,6 +257,7 @@ fn run(command: Command) -> Result<()> {
         Command::Plan(args) => plan::run(args),
         Command::Dedup(args) => dedup::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Report(args) => report::run(args),
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
