@@ -306,7 +306,7 @@ impl Reader {
         let row = &mut known.capture;
         row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
         row.mended.splice(0..0, page.mended);
-        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, page.mime);
+        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
         known.names = page.names;
