@@ -34,6 +34,8 @@ pub use webtwin_dedup::dedup;
 pub use webtwin_history::history;
 // Two crawls compared.
 pub use webtwin_recrawl::recrawl;
+// A finished run as an index of look-ups.
+pub use webtwin_serve::lookup;
 
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;

@@ -55,6 +55,9 @@ mod layering;
 // Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
 mod outputs;
 
+// The index of a run: what it answers, against its tables.
+mod lookup;
+
 // What the five papers say, in their order, and that it holds.
 mod papers;
 

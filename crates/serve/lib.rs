@@ -1,0 +1,10 @@
+//! A finished run as a service: its index, look-ups in it, and those over HTTP.
+
+use webtwin_base::{build, error, ids, job, leftovers, threads};
+use webtwin_pages::pages;
+use webtwin_results::results;
+use webtwin_stages::{chunks, hamming, overlap};
+use webtwin_storage::storage;
+
+#[path = "../../src/lookup/mod.rs"]
+pub mod lookup;
