@@ -97,6 +97,10 @@ mod segments;
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 
+// The server over an index: what it answers, whom it refuses, and that it goes on.
+#[cfg(feature = "serve")]
+mod serve;
+
 // What several of these use.
 mod support;
 

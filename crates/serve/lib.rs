@@ -1,5 +1,7 @@
 //! A finished run as a service: its index, look-ups in it, and those over HTTP.
 
+#[cfg(feature = "serve")]
+use webtwin_base::console;
 use webtwin_base::{build, error, ids, job, leftovers, threads};
 use webtwin_pages::pages;
 use webtwin_results::results;
@@ -8,3 +10,6 @@ use webtwin_storage::storage;
 
 #[path = "../../src/lookup/mod.rs"]
 pub mod lookup;
+#[cfg(feature = "serve")]
+#[path = "../../src/serve/mod.rs"]
+pub mod serve;

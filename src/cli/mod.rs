@@ -19,6 +19,8 @@ mod records;
 mod recrawl;
 mod reproduce;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod show;
 mod signals;
 mod state;
@@ -94,6 +96,9 @@ enum Command {
     Index(index::Args),
     /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
     Lookup(lookup::Args),
+    /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -265,6 +270,8 @@ fn run(command: Command) -> Result<()> {
         Command::Explain(args) => explain::run(args),
         Command::Index(args) => index::run(args),
         Command::Lookup(args) => lookup::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
         Command::Hamming(command) => hamming::run(command),
         Command::State(command) => state::run(command),
         Command::Archive(args) => archive::archive(args),
