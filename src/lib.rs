@@ -39,6 +39,9 @@ pub use webtwin_serve::lookup;
 #[cfg(feature = "serve")]
 pub use webtwin_serve::serve;
 
+// A result made to be looked at.
+pub use webtwin_report::report;
+
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;
 

@@ -130,7 +130,7 @@ fn what_brings_pages_and_results_and_the_wiring_stay_below_what_calls_them() {
     for source in &sources() {
         let above: &[&str] = match source.module.as_str() {
             "dataflow" => &["crate::cli", "crate::reproduce", "clap::", "std::net"],
-            "pages" | "results" | "dedup" | "history" | "recrawl" | "lookup" | "serve" => {
+            "pages" | "results" | "dedup" | "history" | "recrawl" | "report" | "lookup" | "serve" => {
                 &["crate::cli", "crate::reproduce", "clap::", "crate::dataflow", "crate::engine"]
             }
             _ => &[],

@@ -1,0 +1,4 @@
+//! A result made to be looked at.
+
+#[path = "../../src/report/mod.rs"]
+pub mod report;
