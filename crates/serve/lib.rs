@@ -4,6 +4,10 @@
 use webtwin_base::console;
 use webtwin_base::{build, error, ids, job, leftovers, threads};
 use webtwin_pages::pages;
+#[cfg(feature = "serve")]
+use webtwin_report::report;
+#[cfg(feature = "serve")]
+use webtwin_results::explain;
 use webtwin_results::results;
 use webtwin_stages::{chunks, hamming, overlap};
 use webtwin_storage::storage;

@@ -10,6 +10,7 @@
 
 mod current;
 mod gate;
+mod html;
 mod keys;
 mod listen;
 mod metrics;

@@ -14,8 +14,10 @@ use serde_json::json;
 use super::Shared;
 use super::current::Served;
 use super::gate::query;
+use super::html;
 use super::openapi;
 use super::problem::Problem;
+use crate::explain::Explanation;
 use crate::lookup::alternates::{Wanted, alternates};
 use crate::lookup::answer::{Answer, Asker, hexadecimal, id_of};
 use crate::lookup::check::{Asked, Form};
@@ -50,6 +52,13 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/run", get(run))
         .route("/v1/reload", post(reload))
         .route("/openapi.json", get(|| async { json(&openapi::document()) }))
+        .route("/", get(html::overview))
+        .route("/sets", get(html::all_sets))
+        .route("/set/{id}", get(html::one_set))
+        .route("/collection/{id}", get(html::one_collection))
+        .route("/page", get(html::one_page))
+        .route("/compare", get(html::compare))
+        .route("/style.css", get(html::style))
         .route("/health", get(|| async { plain("text/plain; charset=utf-8", "ok\n".into()) }))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
@@ -111,7 +120,7 @@ fn json_of<'b, T: Deserialize<'b>>(headers: &HeaderMap, body: &'b [u8]) -> Resul
     })
 }
 
-fn id(text: &str) -> Result<u64, Problem> {
+pub(super) fn id(text: &str) -> Result<u64, Problem> {
     id_of(text).ok_or_else(|| Problem::bad("an id has 16 hexadecimal digits"))
 }
 
@@ -372,26 +381,33 @@ struct Pair {
 
 async fn explain(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
     let Pair { a, b } = query(&uri)?;
-    for url in [&a, &b] {
+    let in_json = |said: &Explanation<'_>| serde_json::to_string(said).expect("an explanation is plain values");
+    Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
+}
+
+/// Why two pages are together or apart, in the words of `put`; read from the result and its input.
+pub(super) async fn explained(
+    shared: &Arc<Shared>,
+    served: Arc<Served>,
+    urls: [String; 2],
+    put: impl FnOnce(&Explanation<'_>) -> String + Send + 'static,
+) -> Result<String, Problem> {
+    for url in &urls {
         if served.asker().url(url)?.page.is_none() {
             return Err(Problem::missing(format!("{url} is no page of the run")));
         }
     }
-    let said = heavy(&shared, move || {
+    let said = heavy(shared, move || {
         let gone = |cause| {
-            crate::console::tell(format_args!("warning: /v1/explain: {cause}"));
-            Problem::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "no_run",
-                "the run or its input is not within reach of this server",
-            )
+            crate::console::tell(format_args!("warning: two pages could not be compared: {cause}"));
+            let what = "the run or its input is not within reach of this server";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
         };
         let run = Run::open(&served.index.about.run.url).map_err(gone)?;
-        let mut asked = Explained::read(&run, [&a, &b], false).map_err(gone)?;
-        let said = asked.explain().map_err(gone)?;
-        Ok(serde_json::to_string(&said).expect("an explanation is plain values"))
+        let mut asked = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(gone)?;
+        Ok(put(&asked.explain().map_err(gone)?))
     });
-    Ok(plain("application/json", said.await?))
+    said.await
 }
 
 #[derive(Deserialize)]

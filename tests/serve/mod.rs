@@ -133,6 +133,60 @@ fn every_path_of_the_document_answers_as_the_document_says() {
 }
 
 #[test]
+fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let html = "<p>".to_string() + &"What two pages say alike, and no other page. ".repeat(9);
+    let urls = ["http://a.example/?q=\"><script>alert(1)</script>&x=1", "http://b.example/'\"/?<b>"];
+    let rows = urls.map(|url| json!({ "url": url, "html": html }).to_string() + "\n");
+    std::fs::write(at("in.jsonl"), rows.concat()).unwrap();
+    succeed(&["run", "--input", &at("in.jsonl"), "--output", &at("run")]);
+    succeed(&["index", &at("run"), "--output", &at("idx")]);
+    let server = Server::start(&[&at("idx")]);
+    let mut client = server.client();
+    let id = client.get(&format!("/v1/page?url={}", escaped(urls[0]))).json()["cluster"].as_str().unwrap().to_string();
+    let hostile = escaped("javascript:\"><script>\u{202e}");
+    for (path, has) in [
+        ("/".to_string(), "sets of copies"),
+        ("/sets".into(), &id),
+        (format!("/set/{id}"), "2 pages"),
+        (format!("/page?url={}", escaped(urls[0])), "same text"),
+        (format!("/page?url={hostile}"), "reject"),
+        (format!("/compare?a={}&b={}", escaped(urls[0]), escaped(urls[1])), "TOGETHER"),
+    ] {
+        let answer = client.get(&path);
+        assert_eq!((answer.status, answer.text().contains(has)), (200, true), "{path}: {}", answer.text());
+        assert!(answer.header("content-security-policy").starts_with("default-src 'none'; style-src 'self'"));
+        let text = answer.text();
+        assert!(!text.contains("<script") && !text.contains("href=\"javascript") && !text.contains("<b>&"), "{text}");
+        // What a link leads to is there.
+        for link in text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")) {
+            assert_eq!(client.get(&format!("/{link}")).status, 200, "{link}");
+        }
+    }
+    let collections = crate::support::program::rows(&made().at("run-a"), "collections");
+    let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
+    let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
+    assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
+    assert_eq!(client.get("/set/0000000000000000").problem().0, 404);
+}
+
+/// Scrapy in earnest: needs `pip install scrapy`, or says so.
+#[test]
+fn scrapy_skips_what_the_server_knows_and_crawls_on_without_it() {
+    let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
+    if !scrapy.is_ok_and(|output| output.status.success()) {
+        eprintln!("not tried: python3 has no scrapy");
+        return;
+    }
+    let tried = std::process::Command::new("python3")
+        .args(["clients/scrapy/try.py", env!("CARGO_BIN_EXE_webtwin")])
+        .output()
+        .unwrap();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+}
+
+#[test]
 fn answers_are_those_of_the_command_and_texts_of_the_crawl_are_known() {
     let server = Server::start(&[&made().at("a")]);
     let mut client = server.client();
