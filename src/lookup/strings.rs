@@ -40,7 +40,7 @@ impl StringsWriter {
     /// # Errors
     /// Those of the store.
     pub fn push(&mut self, text: &str) -> Result<()> {
-        if self.count % BLOCK == 0 {
+        if self.count.is_multiple_of(BLOCK) {
             self.starts.push(self.bytes.rows())?;
             self.last.clear();
         }
@@ -165,9 +165,10 @@ impl Strings {
             if &room[..] <= text.as_bytes() { from = middle + 1 } else { to = middle }
         }
         let Some(block) = from.checked_sub(1) else { return Ok(None) };
-        let (mut bytes, mut last) = (self.block(block)?, block * BLOCK);
+        let (mut bytes, first) = (self.block(block)?, block * BLOCK);
+        let mut last = first;
         room.clear();
-        for number in last..self.count.min(last + BLOCK) {
+        for number in first..self.count.min(first + BLOCK) {
             next(&mut bytes, 0, room).ok_or_else(broken)?;
             if &room[..] > text.as_bytes() {
                 break;

@@ -42,7 +42,7 @@ pub(super) const ROUTES: [&str; 25] = [
 pub(super) fn route_of(path: &str) -> usize {
     let below = |route: &&str| route.len() > 1 && route.ends_with('/') && path.starts_with(*route);
     let exact = ROUTES.iter().position(|route| *route == path);
-    exact.or_else(|| ROUTES.iter().position(|route| below(&route))).unwrap_or(ROUTES.len() - 1)
+    exact.or_else(|| ROUTES.iter().position(below)).unwrap_or(ROUTES.len() - 1)
 }
 
 const CODES: [u16; 15] = [200, 302, 304, 400, 401, 404, 405, 408, 413, 415, 421, 422, 500, 503, 0];
