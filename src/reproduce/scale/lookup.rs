@@ -109,7 +109,7 @@ pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
         // A page of the crawl with three other chunks.
         let page = splitmix64(text ^ 77) % pages;
         let mut fprints: Vec<u64> =
-            (0..CHUNKS).map(|at| if at < 3 { splitmix64(text << 8 | at) } else { chunk(page, at) }).collect();
+            (0..CHUNKS).map(|at| if at < 3 { splitmix64((text << 8) | at) } else { chunk(page, at) }).collect();
         fprints.sort_unstable();
         let (took, compared) = seconds(|| compare(&opened, &fprints, overlap));
         found += usize::from(compared?.is_some_and(|compared| compared.near.len() as u64 >= FAMILY));
@@ -141,8 +141,8 @@ fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings
 
 /// A chunk of a page: all of its family's but four.
 fn chunk(page: u64, at: u64) -> u64 {
-    let of = if at < CHUNKS - 4 { page / FAMILY | 1 << 60 } else { page };
-    splitmix64(of << 8 | at)
+    let of = if at < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
+    splitmix64((of << 8) | at)
 }
 
 /// Writes a made-up result of so many pages, of which a quarter may be skipped for the page before them.
@@ -155,7 +155,7 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
         let ids = |value: &dyn Fn(u64) -> u64| Column::Id(some.iter().map(|row| value(row.1)).collect());
         let texts = |value: &dyn Fn(u64) -> String| Column::Text(some.iter().map(|row| value(row.1)).collect());
         // A copy has the text of the page before it, but where families are to be found.
-        let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | 1 << 61);
+        let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
         let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
         writer.add(
             "pages",
