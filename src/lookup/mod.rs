@@ -12,7 +12,7 @@
 //! | `online-index.json`, `table-NN.fptable`, `doc-ids.docids` | as of `webtwin hamming index`; on request | the same by simhash |
 //! | `manifest.json` | the run, checksums; last | whether it is an index, and of what |
 //!
-//! Files are mapped and checked block by block when they are touched ([`column`]): damage is an error, never a wrong answer.
+//! Files are mapped and checked block by block when they are touched ([`mod@column`]): damage is an error, never a wrong answer.
 //!
 //! # Deviations
 //! A URL that hashes to the doc id of another page is taken for that page: among 10^8 pages one of 10^11 unknown URLs.
