@@ -291,13 +291,13 @@ fn whatever_comes_no_request_breaks_the_server() {
     let kinds =
         ["application/json", "text/plain", "text/html; charset=\"iso-2022-jp\"", "text/html;charset=x", ";", ""];
     for round in 0..400u64 {
-        let draw = |what: u64, of: usize| splitmix64(round << 8 | what) as usize % of;
+        let draw = |what: u64, of: usize| splitmix64((round << 8) | what) as usize % of;
         let body: Vec<u8> = (0..draw(0, 9)).flat_map(|n| parts[draw(9 + n as u64, parts.len())].to_vec()).collect();
         let answer = server.client().post(paths[draw(1, paths.len())], kinds[draw(2, kinds.len())], &body);
         assert!(answer.status < 500, "{body:?}: {answer:?}");
         // Heads that are none.
         let mut client = server.client();
-        let head: Vec<u8> = (0..40).map(|n| splitmix64(round << 8 | n + 100) as u8).collect();
+        let head: Vec<u8> = (0..40).map(|n| splitmix64((round << 8) | (n + 100)) as u8).collect();
         client.send(&[&b"GET /v1/page?url="[..], &head, b" HTTP/1.1\r\nhost: localhost\r\n\r\n"].concat());
         assert!(client.answer().is_none_or(|answer| answer.status < 500));
     }
@@ -368,7 +368,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
         }
         let mut client = server.client();
         let reload = |number: usize| {
-            name(if number % 2 == 0 { "b" } else { "a" });
+            name(if number.is_multiple_of(2) { "b" } else { "a" });
             client.post("/v1/reload", "", b"")
         };
         let told = (0..100).map(reload).collect();
