@@ -8,6 +8,8 @@ mod diff;
 mod evaluate;
 mod explain;
 mod hamming;
+mod index;
+mod lookup;
 mod manual;
 mod plan;
 mod print_text;
@@ -18,6 +20,8 @@ mod recrawl;
 mod report;
 mod reproduce;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod show;
 mod signals;
 mod state;
@@ -92,6 +96,13 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Explains why two pages of a run are, or are not, in one trivial cluster
     Explain(explain::Args),
+    /// Makes an index of a run, for look-ups of single URLs and texts
+    Index(index::Args),
+    /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
+    Lookup(lookup::Args),
+    /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -262,6 +273,10 @@ fn run(command: Command) -> Result<()> {
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Lookup(args) => lookup::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
         Command::Hamming(command) => hamming::run(command),
         Command::State(command) => state::run(command),
         Command::Archive(args) => archive::archive(args),
