@@ -217,9 +217,8 @@ fn what_says_the_same_again_moves_down_and_says_why() {
     let wanted = Wanted { roll: false, reorder: false, from: 0, limit: 100 };
     let plain = search(&index, &question(word), wanted).unwrap();
     let anew = search(&index, &question(word), Wanted { reorder: true, ..wanted }).unwrap();
-    let urls = |found: &webtwin::lookup::search::Found| {
-        found.shown.iter().map(|one| one.page.url.clone()).collect::<Vec<_>>()
-    };
+    let urls =
+        |found: &webtwin::lookup::search::Found| found.shown.iter().map(|one| one.page.url.clone()).collect::<Vec<_>>();
     let (before, after) = (urls(&plain), urls(&anew));
     assert_ne!(before, after);
     assert_eq!(before.iter().collect::<BTreeSet<_>>(), after.iter().collect::<BTreeSet<_>>());

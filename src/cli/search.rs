@@ -53,8 +53,7 @@ enum Roll {
 pub(super) fn run(args: Args) -> Result<()> {
     let question = Question::parse(&args.words.join(" ")).map_err(Error::Usage)?;
     let index = Index::open(&args.index)?;
-    let wanted =
-        Wanted { roll: args.roll == Roll::On, reorder: args.reorder, from: args.from, limit: args.limit };
+    let wanted = Wanted { roll: args.roll == Roll::On, reorder: args.reorder, from: args.from, limit: args.limit };
     let found = search(&index, &question, wanted)?;
     let text = match args.json {
         true => serde_json::to_string(&found).expect("results are plain values") + "\n",

@@ -82,15 +82,17 @@ pub struct Found {
 impl Found {
     /// How much matches, in a line.
     pub fn head(&self) -> String {
-        let counted = |count: usize, one: &str, several: &str| {
-            format!("{count} {}", if count == 1 { one } else { several })
-        };
+        let counted =
+            |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
         let pages = counted(self.pages, "page matches", "pages match");
         if !self.rolled_up || self.pages == 0 {
             return pages;
         }
         let hidden = counted(self.pages - self.results, "page is", "pages are");
-        format!("{pages}, rolled up to {}; {hidden} behind Collection and Replica", counted(self.results, "result", "results"))
+        format!(
+            "{pages}, rolled up to {}; {hidden} behind Collection and Replica",
+            counted(self.results, "result", "results")
+        )
     }
 }
 

@@ -278,9 +278,130 @@ impl Texts {
         let terms = wanted.iter().map(|word| (word.clone(), 1.0)).collect();
         let found = SnippetGenerator::new(terms, tokenizer, self.fields.text, SNIPPET).snippet(text);
         let part = match found.fragment() {
-            "" => text.char_indices().map(|(at, _)| &text[..at]).take_while(|part| part.len() <= SNIPPET).last().unwrap_or(""),
+            "" => text
+                .char_indices()
+                .map(|(at, _)| &text[..at])
+                .take_while(|part| part.len() <= SNIPPET)
+                .last()
+                .unwrap_or(""),
             part => part,
         };
         Ok(Marked::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::write::TextWriter;
+
+    struct Bytes(Vec<u8>);
+
+    impl File for Bytes {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn read(&self, range: Range<usize>) -> Result<&[u8]> {
+            self.0.get(range).ok_or_else(|| Error::input("a file", "is cut"))
+        }
+    }
+
+    fn written(texts: &[(String, String)]) -> BTreeMap<String, Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = TextWriter::new(folder.path(), 0).unwrap();
+        texts.iter().for_each(|(title, text)| writer.add(title, text).unwrap());
+        assert_eq!(writer.texts(), texts.len() as u64);
+        let files = writer.finish().unwrap();
+        files.into_iter().map(|file| (file.name, std::fs::read(file.path).unwrap())).collect()
+    }
+
+    fn opened(files: BTreeMap<String, Vec<u8>>) -> Result<Texts> {
+        let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn File>));
+        Texts::open("texts", boxed.collect())
+    }
+
+    fn asked(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| word.to_string()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn texts_that_have_all_words_are_found_and_come_back_and_the_files_are_the_same_each_time(
+            made in prop::collection::vec(("[a-d]{0,3}", "([a-d]{1,2}|Ä|日本| |-){0,20}"), 0..30),
+            wanted in prop::collection::btree_set("[a-d]{1,2}|ä|日", 1..3)
+        ) {
+            let files = written(&made);
+            prop_assert!(files == written(&made));
+            let texts = opened(files).unwrap();
+            let wanted: Vec<String> = wanted.into_iter().collect();
+            let mut found = BTreeMap::new();
+            texts.matching(&wanted, |number, score| {
+                found.insert(number, score);
+                Ok(())
+            }).unwrap();
+            let has = |text: &str, word: &String| !marks(text, std::slice::from_ref(word)).is_empty();
+            let want: BTreeSet<u32> = (0..).zip(&made)
+                .filter(|(_, (_, text))| wanted.iter().all(|word| has(text, word))).map(|one| one.0).collect();
+            prop_assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), want);
+            prop_assert!(found.values().all(|score| *score > 0.0));
+            for (number, (title, text)) in (0..).zip(&made) {
+                prop_assert_eq!(texts.stored(number).unwrap(), Stored { title: title.clone(), text: text.clone() });
+            }
+            prop_assert!(texts.stored(made.len() as u32).is_err());
+        }
+    }
+
+    #[test]
+    fn a_word_in_the_title_counts_more_and_a_snippet_is_where_the_words_are() {
+        let filler = "nothing to see here ".repeat(60);
+        let body = format!("{filler}the manual of\n pumps {filler}");
+        let texts = [("", body.as_str()), ("Manual", &format!("Manual {}", &body[..body.len() - 7])), ("", "other")];
+        let texts = opened(written(&texts.map(|(title, text)| (title.into(), text.into())))).unwrap();
+        let mut scores = [0.0; 3];
+        texts
+            .matching(&asked(&["manual"]), |number, score| {
+                scores[number as usize] = score;
+                Ok(())
+            })
+            .unwrap();
+        assert!(scores[1] > scores[0] && scores[0] > scores[2], "{scores:?}");
+        let snippet = texts.snippet(&body, &asked(&["manual", "pumps"])).unwrap();
+        let pieces: Vec<(bool, &str)> = snippet.pieces().collect();
+        assert!(pieces.contains(&(true, "manual")) && pieces.contains(&(true, "pumps")), "{snippet:?}");
+        assert!(
+            pieces.iter().map(|piece| piece.1).collect::<String>() == snippet.text && snippet.text.len() <= SNIPPET
+        );
+        let beginning = texts.snippet(&"äöü ".repeat(200), &asked(&["absent"])).unwrap();
+        assert!(beginning.marks.is_empty() && beginning.text.starts_with("äöü äöü") && beginning.text.len() <= SNIPPET);
+        assert_eq!(texts.snippet("", &asked(&["a"])).unwrap().text, "");
+    }
+
+    #[test]
+    fn the_first_error_of_who_takes_ends_a_search_and_a_file_that_is_gone_an_opening() {
+        let files = written(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
+        let texts = opened(files.clone()).unwrap();
+        let mut calls = 0;
+        let told = texts.matching(&asked(&["one"]), |_, _| {
+            calls += 1;
+            Err(Error::Usage("enough".into()))
+        });
+        assert_eq!((told.unwrap_err().to_string().contains("enough"), calls), (true, 1));
+        for name in files.keys() {
+            let mut fewer = files.clone();
+            fewer.remove(name);
+            let ended = opened(fewer).and_then(|texts| {
+                texts.matching(&asked(&["one"]), |_, _| Ok(()))?;
+                texts.stored(0)
+            });
+            // Nothing reads the places of words: there are none.
+            assert!(name.ends_with(".pos") || ended.is_err_and(|error| error.exit_code() == 3), "{name}");
+        }
     }
 }

@@ -142,7 +142,9 @@ mod tests {
         let found = Question::parse("Manual host:WWW.a.example IN:mirrors of the MANUAL in:stock").unwrap();
         assert_eq!(found.words, ["manual", "of", "the", "in", "stock"]);
         assert_eq!((found.hosts, found.in_mirrors), (vec!["www.a.example".to_string()], true));
-        for bad in ["", "host:a.example", "...", &"word ".repeat(400), &(0..33).map(|n| format!("w{n} ")).collect::<String>()] {
+        for bad in
+            ["", "host:a.example", "...", &"word ".repeat(400), &(0..33).map(|n| format!("w{n} ")).collect::<String>()]
+        {
             assert!(Question::parse(bad).is_err(), "{bad}");
         }
     }

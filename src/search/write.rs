@@ -94,9 +94,8 @@ impl TextWriter {
             serde_json::from_slice(&std::fs::read(&meta).map_err(failed)?).map_err(failed)?;
         let mut listed = Vec::new();
         for (place, (_, id)) in segments.iter().enumerate() {
-            let of_segment = |one: &&serde_json::Value| {
-                one["segment_id"].as_str().is_some_and(|name| name.replace('-', "") == *id)
-            };
+            let of_segment =
+                |one: &&serde_json::Value| one["segment_id"].as_str().is_some_and(|name| name.replace('-', "") == *id);
             let all = json["segments"].as_array().and_then(|all| all.iter().find(of_segment));
             let mut one = all.cloned().ok_or_else(|| failed("a segment is not listed"))?;
             one["segment_id"] = named(place).into();
@@ -110,7 +109,10 @@ impl TextWriter {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let of_segment = |(place, (_, id)): (usize, &(u64, String))| {
-                Some(Written { name: format!("{}{}", named(place), name.strip_prefix(id.as_str())?), path: path.clone() })
+                Some(Written {
+                    name: format!("{}{}", named(place), name.strip_prefix(id.as_str())?),
+                    path: path.clone(),
+                })
             };
             files.extend(segments.iter().enumerate().find_map(of_segment));
         }

@@ -45,9 +45,7 @@ pub(super) fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
     if cfg!(feature = "search") {
         html.markup("<a href=\"/search\">Search</a>");
     }
-    html.markup("</nav></header><main><h1>")
-        .text(title)
-        .markup("</h1>");
+    html.markup("</nav></header><main><h1>").text(title).markup("</h1>");
     html.piece(content).markup("</main></html>\n");
     let mut response = plain("text/html; charset=utf-8", html.finish());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);

@@ -84,7 +84,9 @@ pub(super) async fn answer(State(shared): All, Extension(served): Of, uri: Uri) 
 pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
     let asked: Asked = query(&uri)?;
     let mut html = Html::new();
-    html.markup("<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>");
+    html.markup(
+        "<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>",
+    );
     html.markup("<form action=\"/search\" class=tools role=search><label>Words <input name=q type=search size=60");
     html.attribute("value", &asked.q).markup("></label> ");
     let wanted = asked.wanted();
@@ -134,7 +136,11 @@ fn marked(html: &mut Html, words: &Marked) {
 
 fn result(html: &mut Html, shown: &Shown) {
     html.markup("<li class=card><h2>");
-    if shown.title.text.is_empty() { html.crawled(&shown.page.url) } else { html.piece(&title(shown)) };
+    if shown.title.text.is_empty() {
+        html.crawled(&shown.page.url)
+    } else {
+        html.piece(&title(shown))
+    };
     html.markup("</h2><p class=url>").link(&shown.page.url, &shown.page.url).markup("</p><p>");
     marked(html, &shown.snippet);
     html.markup("</p>");
@@ -223,9 +229,6 @@ pub(super) fn describe(document: &mut Value) {
                 ("named", list(replica)),
             ])),
         ),
-        (
-            "said_by",
-            or_null(object(&[("id", hex()), ("url", text()), ("shared", count()), ("chunks", count())])),
-        ),
+        ("said_by", or_null(object(&[("id", hex()), ("url", text()), ("shared", count()), ("chunks", count())]))),
     ]);
 }

@@ -41,7 +41,8 @@ fn text(number: u32) -> String {
     };
     // Words that a known share of the texts has.
     let shares = [(2, "half"), (9, "ninth"), (55, "fiftieth")];
-    let known = shares.iter().filter(|(share, _)| mixed(u64::from(number)) % share == 0).map(|(_, word)| word.to_string());
+    let known =
+        shares.iter().filter(|(share, _)| mixed(u64::from(number)) % share == 0).map(|(_, word)| word.to_string());
     (0..WORDS).map(word).chain(known).collect::<Vec<_>>().join(" ")
 }
 
@@ -101,6 +102,8 @@ fn main() {
             }
         });
         let (pages, groups) = (all.hits.len(), all.groups);
-        println!("{pages} pages, {groups} results: found {found:.0?}, rolled up {rolled:.0?}; snippets of ten {snippets:.0?}");
+        println!(
+            "{pages} pages, {groups} results: found {found:.0?}, rolled up {rolled:.0?}; snippets of ten {snippets:.0?}"
+        );
     }
 }

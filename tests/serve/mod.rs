@@ -110,7 +110,8 @@ fn every_path_of_the_document_answers_as_the_document_says() {
     #[cfg(feature = "search")]
     let asked = {
         let searched = |target: &str| ("get", "/v1/search", target.to_string(), ("", String::new()));
-        let more = ["/v1/search?q=the&reorder=1&limit=50", "/v1/search?q=a%20in:mirrors", "/v1/search?q=of&roll=0&from=3"];
+        let more =
+            ["/v1/search?q=the&reorder=1&limit=50", "/v1/search?q=a%20in:mirrors", "/v1/search?q=of&roll=0&from=3"];
         [asked, more.map(searched).to_vec()].concat()
     };
     let paths = document["paths"].as_object().unwrap();

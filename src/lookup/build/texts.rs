@@ -82,10 +82,15 @@ struct Groups<'r> {
 
 impl Groups<'_> {
     fn new<'r>(rows: &'r [PageRow], collections: &'r [CollectionRow]) -> Result<Groups<'r>> {
-        let clusters = rows.iter().map(|row| row.cluster).filter(|&cluster| cluster != NONE).max().map_or(0, |last| last + 1);
+        let clusters =
+            rows.iter().map(|row| row.cluster).filter(|&cluster| cluster != NONE).max().map_or(0, |last| last + 1);
         let most = rows.len() as u64 + collections.len() as u64 + u64::from(clusters);
         if most >= u64::from(NONE) {
-            return Err(Error::TooManyRows { what: "pages and sets".into(), found: most, allowed: u64::from(NONE) - 1 });
+            return Err(Error::TooManyRows {
+                what: "pages and sets".into(),
+                found: most,
+                allowed: u64::from(NONE) - 1,
+            });
         }
         let mut first: Vec<u32> = Vec::with_capacity(collections.len());
         for (number, row) in collections.iter().enumerate() {
