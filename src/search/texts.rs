@@ -313,7 +313,7 @@ mod tests {
 
     fn written(texts: &[(String, String)]) -> BTreeMap<String, Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = TextWriter::new(folder.path(), 0).unwrap();
+        let mut writer = TextWriter::new(folder.path()).unwrap();
         texts.iter().for_each(|(title, text)| writer.add(title, text).unwrap());
         assert_eq!(writer.texts(), texts.len() as u64);
         let files = writer.finish().unwrap();

@@ -12,11 +12,8 @@ use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument};
 use super::texts::{Fields, numbers, tokenizers};
 use crate::error::{Error, Result};
 
-/// The least memory that a writer takes.
-const LEAST: usize = 16 << 20;
-
-/// The most that one segment takes: more is no faster.
-const MOST: usize = 1 << 30;
+/// Memory for the words of a segment, about: with another number segments would end elsewhere, and files be others.
+const MEMORY: usize = 128 << 20;
 
 /// Writes the index of texts in a folder of its own.
 pub struct TextWriter {
@@ -41,18 +38,17 @@ fn failed(cause: impl std::fmt::Display) -> Error {
 }
 
 impl TextWriter {
-    /// Begins an index in an empty folder on a local disk, with so much memory, about, for words on their way.
+    /// Begins an index in an empty folder on a local disk.
     ///
     /// # Errors
     /// [`Error::Storage`]; so with all below.
-    pub fn new(folder: &Path, memory: u64) -> Result<TextWriter> {
+    pub fn new(folder: &Path) -> Result<TextWriter> {
         let (schema, fields) = Fields::schema();
         let directory = MmapDirectory::open(folder).map_err(failed)?;
         let mut index = Index::create(directory, schema, IndexSettings::default()).map_err(failed)?;
         index.set_tokenizers(tokenizers());
-        let memory = usize::try_from(memory).unwrap_or(MOST).clamp(LEAST, MOST);
         // By one thread, and never merged: where a segment ends depends on the texts alone.
-        let writer: IndexWriter = index.writer_with_num_threads(1, memory).map_err(failed)?;
+        let writer: IndexWriter = index.writer_with_num_threads(1, MEMORY).map_err(failed)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(TextWriter { folder: folder.into(), index, writer, fields, texts: 0 })
     }

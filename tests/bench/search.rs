@@ -61,7 +61,7 @@ fn median(mut measure: impl FnMut()) -> Duration {
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let began = Instant::now();
-    let mut writer = TextWriter::new(folder.path(), 256 << 20).unwrap();
+    let mut writer = TextWriter::new(folder.path()).unwrap();
     (0..TEXTS).for_each(|number| writer.add("", &text(number)).unwrap());
     let files = writer.finish().unwrap();
     let bytes = |file: webtwin_search::search::write::Written| (file.name, std::fs::read(file.path).unwrap());

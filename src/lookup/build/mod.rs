@@ -12,8 +12,8 @@
 //! Same run, same bytes: rows are written in the order of their keys, whoever made them.
 //!
 //! # Memory
-//! 8 bytes a page for doc ids; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count, with simhashes 16 more and those of
-//! [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
+//! 8 bytes a page for doc ids; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
+//! with simhashes 16 more and those of [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
 
 mod chunks;
 mod pages;

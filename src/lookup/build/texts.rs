@@ -39,7 +39,7 @@ pub(super) fn write(
     let temporary = Temporary::at(making.settings.spill.join(format!("webtwin-texts-{}", random_id()?)));
     std::fs::create_dir_all(temporary.path())
         .map_err(|cause| Error::storage(temporary.path().display().to_string(), cause))?;
-    let mut writer = TextWriter::new(temporary.path(), making.settings.memory_bytes)?;
+    let mut writer = TextWriter::new(temporary.path())?;
     let groups = Groups::new(rows, collections)?;
     let (mut starts, mut column) = (staged.column::<u64>(STARTS)?, staged.column::<PageOfText>(PAGES)?);
     let firsts: Vec<usize> = same.iter().map(|of_text| of_text[0] as usize).collect();
