@@ -109,7 +109,8 @@ impl TokenStream for Stream<'_> {
 
 /// The tokenizers that the schema names.
 pub(super) fn tokenizers() -> TokenizerManager {
-    let tokenizers = TokenizerManager::new();
+    // tantivy wants its own for numbers, too.
+    let tokenizers = TokenizerManager::default();
     tokenizers.register(TOKENIZER, TextAnalyzer::from(Words::default()));
     tokenizers
 }
