@@ -41,8 +41,10 @@ fn text(number: u32) -> String {
     };
     // Words that a known share of the texts has.
     let shares = [(2, "half"), (9, "ninth"), (55, "fiftieth")];
-    let known =
-        shares.iter().filter(|(share, _)| mixed(u64::from(number)) % share == 0).map(|(_, word)| word.to_string());
+    let known = shares
+        .iter()
+        .filter(|(share, _)| mixed(u64::from(number)).is_multiple_of(*share))
+        .map(|(_, word)| word.to_string());
     (0..WORDS).map(word).chain(known).collect::<Vec<_>>().join(" ")
 }
 
@@ -73,7 +75,7 @@ fn main() {
 
     // A collection of ten pages and its mirror are a group; one in eight pages is in none.
     let page = |text: u32, mirror: u32| {
-        let collection = if text / 10 % 8 == 0 { NONE } else { 2 * (text / 10) + mirror };
+        let collection = if (text / 10).is_multiple_of(8) { NONE } else { 2 * (text / 10) + mirror };
         let group = if collection == NONE { TEXTS + text } else { text / 10 };
         PageOfText { page: text + mirror * TEXTS, group, collection, origin: mirror, kept: 1 - mirror }
     };

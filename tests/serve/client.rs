@@ -36,8 +36,13 @@ impl Server {
     }
 
     /// Stops it; returns its exit code, and what it told since it listens.
-    pub fn stop(mut self) -> (Option<i32>, String) {
+    pub fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::SIGTERM);
+        self.ended()
+    }
+
+    /// Waits until it has ended by itself; a second signal would end it at once.
+    pub fn ended(mut self) -> (Option<i32>, String) {
         let code = self.process.wait().unwrap().code();
         let mut told = String::new();
         self.told.read_to_string(&mut told).unwrap();

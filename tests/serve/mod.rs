@@ -416,7 +416,7 @@ fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
     slow.send(b".example/\n");
     assert_eq!(slow.answer().unwrap().text(), "unknown\n");
     assert!(slow.answer().is_none());
-    let (code, told) = server.stop();
+    let (code, told) = server.ended();
     assert_eq!(code, Some(0), "{told}");
 }
 
