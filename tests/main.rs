@@ -100,6 +100,10 @@ mod segments;
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 
+// Search by words, rolled up, against a plain scan.
+#[cfg(feature = "search")]
+mod search;
+
 // The server over an index: what it answers, whom it refuses, and that it goes on.
 #[cfg(feature = "serve")]
 mod serve;

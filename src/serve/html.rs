@@ -32,7 +32,7 @@ const ROWS: usize = 100;
 const LINES: usize = 200;
 
 /// A whole page around its content.
-fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
+pub(super) fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
     let mut html = Html::new();
     html.markup(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>",
@@ -41,9 +41,11 @@ fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
     html.markup(
         "<header class=top><div class=brand><span class=logo>webtwin</span></div><nav class=views aria-label=Views>",
     );
-    html.markup("<a href=\"/\">Overview</a><a href=\"/sets\">Sets</a></nav></header><main><h1>")
-        .text(title)
-        .markup("</h1>");
+    html.markup("<a href=\"/\">Overview</a><a href=\"/sets\">Sets</a>");
+    if cfg!(feature = "search") {
+        html.markup("<a href=\"/search\">Search</a>");
+    }
+    html.markup("</nav></header><main><h1>").text(title).markup("</h1>");
     html.piece(content).markup("</main></html>\n");
     let mut response = plain("text/html; charset=utf-8", html.finish());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -56,7 +58,7 @@ fn ask(html: &mut Html, url: &str) {
     html.attribute("value", url).markup("></label> <button>Look up</button></form>");
 }
 
-fn to_page(html: &mut Html, url: &str) {
+pub(super) fn to_page(html: &mut Html, url: &str) {
     let escaped: String = byte_serialize(url.as_bytes()).collect();
     html.markup("<a href=\"/page?url=").text(escaped).markup("\">").crawled(url).markup("</a>");
 }
