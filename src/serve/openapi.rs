@@ -74,7 +74,7 @@ pub(super) fn document() -> Value {
     let k = || query("k", false, "bits that may differ", count());
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
     let url = |required| query("url", required, "URL, in any form", text());
-    let mut document = json!({
+    let document = json!({
         "openapi": "3.1.0",
         "info": { "title": "webtwin", "version": crate::build::version(), "description": "Look-ups in a finished run." },
         "security": [{}, { "key": [] }],
@@ -126,7 +126,7 @@ pub(super) fn document() -> Value {
         },
     });
     #[cfg(feature = "search")]
-    super::search::describe(&mut document);
+    let document = super::search::described(document);
     document
 }
 

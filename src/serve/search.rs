@@ -185,7 +185,7 @@ fn title(shown: &Shown) -> Html {
 }
 
 /// Adds the path and its answers to the document.
-pub(super) fn describe(document: &mut Value) {
+pub(super) fn described(mut document: Value) -> Value {
     let flag = |name: &str, about: &str| {
         openapi::query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }))
     };
@@ -231,4 +231,5 @@ pub(super) fn describe(document: &mut Value) {
         ),
         ("said_by", or_null(object(&[("id", hex()), ("url", text()), ("shared", count()), ("chunks", count())]))),
     ]);
+    document
 }
