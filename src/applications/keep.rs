@@ -365,7 +365,7 @@ mod tests {
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|
                 PageCopy { pinned, preference, kept_before, merit, ..copy(page, 0, 9) }).collect();
-            let placed = |page: Page| drawn[page as usize].4.then_some(page.is_multiple_of(2));
+            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let mut from = copies.clone();
             if from.iter().any(|copy| copy.pinned == 1) {
                 from.retain(|copy| copy.pinned == 1);

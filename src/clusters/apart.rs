@@ -56,32 +56,37 @@ mod tests {
     use super::*;
     use crate::ids::ClusterId;
 
-    fn edge((a, b, strength): (Page, Page, u32)) -> Edge {
-        Edge { cluster: ClusterId(0), a, b, strength }
+    fn edge((a, b, strength): (u32, u32, u32)) -> Edge {
+        Edge { cluster: ClusterId(0), a: Page(a), b: Page(b), strength }
+    }
+
+    fn pages_of(&(x, y): &(u32, u32)) -> (Page, Page) {
+        (Page(x), Page(y))
     }
 
     /// Labels of pages, changed one by one; every pair in `apart` is looked at for every edge.
-    fn plainly(edges: &[Edge], apart: &[(Page, Page)], pages: Page) -> Vec<(Page, Page)> {
+    fn plainly(edges: &[Edge], apart: &[(Page, Page)], pages: usize) -> Vec<(Page, Page)> {
         let mut edges = edges.to_vec();
         edges.sort_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
-        let mut label: Vec<Page> = (0..pages).collect();
+        let mut label: Vec<Page> = Page::first(pages).collect();
         for edge in &edges {
-            let (from, to) = (label[edge.b as usize], label[edge.a as usize]);
+            let (from, to) = (label[edge.b], label[edge.a]);
             let joined: Vec<Page> = label.iter().map(|&of| if of == from { to } else { of }).collect();
-            if apart.iter().all(|&(x, y)| joined[x as usize] != joined[y as usize]) {
+            if apart.iter().all(|&(x, y)| joined[x] != joined[y]) {
                 label = joined;
             }
         }
-        let apart_now = edges.iter().filter(|edge| label[edge.a as usize] != label[edge.b as usize]);
+        let apart_now = edges.iter().filter(|edge| label[edge.a] != label[edge.b]);
         apart_now.map(|edge| (edge.a, edge.b)).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     #[test]
     fn a_chain_breaks_at_its_weakest_link() {
         let chain = [(0, 1, 9), (1, 2, 3), (2, 3, EXACT), (3, 4, 8)].map(edge);
-        assert_eq!(refused(&chain, &[(0, 4)]), [(1, 2)]);
-        assert_eq!(refused(&chain, &[(4, 0), (3, 2)]), [(1, 2), (2, 3)]);
-        assert!(refused(&chain, &[(0, 9), (8, 9)]).is_empty());
+        let refused = |apart: &[(u32, u32)]| refused(&chain, &apart.iter().map(pages_of).collect::<Vec<_>>());
+        assert_eq!(refused(&[(0, 4)]), [(1, 2)].map(|pair| pages_of(&pair)));
+        assert_eq!(refused(&[(4, 0), (3, 2)]), [(1, 2), (2, 3)].map(|pair| pages_of(&pair)));
+        assert!(refused(&[(0, 9), (8, 9)]).is_empty());
     }
 
     proptest! {
@@ -90,10 +95,10 @@ mod tests {
             edges in prop::collection::vec((0u32..9, 1u32..9, 0u32..4), 0..30),
             apart in prop::collection::vec((0u32..9, 1u32..9), 0..6),
         ) {
-            let other = |page: Page, by: u32| (page + by) % 9;
+            let other = |page: u32, by: u32| (page + by) % 9;
             let edges: Vec<Edge> = edges.into_iter().filter(|&(a, by, _)| other(a, by) != a)
                 .map(|(a, by, strength)| edge((a.min(other(a, by)), a.max(other(a, by)), strength))).collect();
-            let apart: Vec<(Page, Page)> = apart.into_iter().map(|(x, by)| (x, other(x, by))).collect();
+            let apart: Vec<(Page, Page)> = apart.into_iter().map(|(x, by)| pages_of(&(x, other(x, by)))).collect();
             prop_assume!(apart.iter().all(|(x, y)| x != y));
             prop_assert_eq!(refused(&edges, &apart), plainly(&edges, &apart, 9));
         }

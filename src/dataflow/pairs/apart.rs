@@ -76,7 +76,7 @@ pub(crate) fn part(
     }
     let edges = exact.iter().chain(similar.iter().flat_map(|pairs| pairs.iter())).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
-    let label = |page: Page| labels[page as usize];
+    let label = |page: Page| labels[page];
     let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
     counts.parted = joined.len() as u64;
     counts.unjoined = counts.pairs - counts.gone - counts.parted;

@@ -65,7 +65,7 @@ pub fn outcome(
         return Ok(None);
     }
     let directory = &crawl.directory;
-    let id = |page: Page| directory.doc_ids[page as usize];
+    let id = |page: Page| directory.doc_ids[page];
     // The page that stays for each pinned page with copies. It is pinned itself.
     let mine: Vec<(DocId, DocId)> =
         verdicts.iter().filter(|row| row.pinned).map(|row| (id(row.page), id(row.keep))).collect();
