@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::clusters::{giant_clusters, growth, links, servers, tolerant};
-use super::pairs::{exact, minhash_pairs, overlap, signatures, simhash_pairs};
+use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, kept_before, paper_tables, report, summary, tables};
+use super::sinks::{avoid, kept_before, paper_tables, pins, report, summary, tables};
 
 use super::pairs::counts::OverlapCounts;
 use super::pairs::minhash_pairs::MinhashCounts;
@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::results::decisions::Decisions;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -74,13 +75,14 @@ pub struct ReplicaTables {
 ///
 /// `floors[item]` is the offset from which the records of a work item are true.
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
+    let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
-    let exact_pairs = exact::fold(net, shelf)?;
+    let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
@@ -102,6 +104,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
+    let by_measure = [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs];
+    let parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
     let edges = exact_pairs.iter().chain(by_measure.into_iter().flatten()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
@@ -145,7 +149,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
     let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
     let memory = kept_before::read(net, &crawl, &job.keep)?;
-    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, (&keeping, &memory.pages), &seeds)?;
+    let pinned = pins::pages(&crawl, &decisions.pins);
+    let first = (&keeping, &memory.pages[..], &pinned[..]);
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, first, &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
@@ -153,6 +159,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
+    let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
@@ -190,6 +197,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     found.summary.giant_trivial_clusters = giants;
     found.summary.ways = ways;
     found.summary.kept_before = kept_before;
+    found.summary.pins = pins;
+    found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
 }
 
