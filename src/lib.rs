@@ -34,6 +34,13 @@ pub use webtwin_dedup::dedup;
 pub use webtwin_history::history;
 // Two crawls compared.
 pub use webtwin_recrawl::recrawl;
+// A finished run as an index of look-ups, and over HTTP.
+pub use webtwin_serve::lookup;
+#[cfg(feature = "serve")]
+pub use webtwin_serve::serve;
+
+// A result made to be looked at.
+pub use webtwin_report::report;
 
 // The papers' published tables and figures, computed again.
 pub use webtwin_reproduce::reproduce;

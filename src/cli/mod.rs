@@ -8,6 +8,8 @@ mod diff;
 mod evaluate;
 mod explain;
 mod hamming;
+mod index;
+mod lookup;
 mod manual;
 mod plan;
 mod print_text;
@@ -15,8 +17,11 @@ mod progress;
 mod quantity;
 mod records;
 mod recrawl;
+mod report;
 mod reproduce;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod show;
 mod signals;
 mod state;
@@ -59,6 +64,7 @@ Examples:
   webtwin run --input 'synth://?pages=2000&seed=1' --output out/
   webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
   webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
+  webtwin report out/
   webtwin show out/collections --limit 20
   webtwin diff may/ june/ --output may-june/
   webtwin dedup 'corpus/*.jsonl.zst' --output clean/
@@ -80,6 +86,8 @@ enum Command {
     Dedup(dedup::Args),
     /// Compares the results of two crawls: what became of pages, sites and the avoid list
     Diff(diff::Args),
+    /// Makes a page of a run to be looked at: one HTML file that needs nothing but itself
+    Report(report::Args),
     /// Prints a table of a run
     Show(show::Args),
     /// Makes a synthetic crawl with planted replicas, and the truth about it
@@ -88,6 +96,13 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Explains why two pages of a run are, or are not, in one trivial cluster
     Explain(explain::Args),
+    /// Makes an index of a run, for look-ups of single URLs and texts
+    Index(index::Args),
+    /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
+    Lookup(lookup::Args),
+    /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -253,10 +268,15 @@ fn run(command: Command) -> Result<()> {
         Command::Plan(args) => plan::run(args),
         Command::Dedup(args) => dedup::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Report(args) => report::run(args),
         Command::Show(args) => show::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Lookup(args) => lookup::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
         Command::Hamming(command) => hamming::run(command),
         Command::State(command) => state::run(command),
         Command::Archive(args) => archive::archive(args),

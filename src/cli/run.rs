@@ -470,6 +470,9 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
         "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
     }));
     tell(format_args!("results: {folder}"));
+    if summary.records.kept > 0 {
+        tell(format_args!("next: webtwin report {folder} makes report.html, a page to look at it"));
+    }
     if summary.collections > 0 {
         tell(format_args!(
             "next: webtwin show {folder} collections --sort -size --columns cardinality,size,keep,prefix"

@@ -14,6 +14,11 @@ use crate::storage::manifest;
 
 type Left = Box<dyn Fn() -> String + Send>;
 
+type Stop = Box<dyn Fn() + Send>;
+
+/// Ends the server of this process in order, if it is one.
+static SERVING: Mutex<Option<Stop>> = Mutex::new(None);
+
 /// Tells what is left of the work when it is stopped.
 static LEFT: Mutex<Option<Left>> = Mutex::new(None);
 
@@ -29,6 +34,11 @@ pub(super) fn listen() {
                 tell(format_args!("error: ended at once by a second signal, {name}"));
                 exit(code);
             }
+            if let Some(stop) = &*SERVING.lock().unwrap_or_else(PoisonError::into_inner) {
+                stop();
+                ending = true;
+                continue;
+            }
             ending = interrupt(name, code);
             if !ending {
                 tell(format_args!("error: {}", stopped(format!("stopped by {name}"), code)));
@@ -36,6 +46,12 @@ pub(super) fn listen() {
             }
         }
     });
+}
+
+/// From now on this process is a server: a signal calls `stop`, and it ends by itself, well.
+#[cfg(feature = "serve")]
+pub(super) fn serving(stop: impl Fn() + Send + 'static) {
+    *SERVING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
 /// Work that tells what is left of it when it is stopped, until this is dropped.

@@ -14,25 +14,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::sections::short_checksum;
 
 /// Bytes that share a checksum: those that a page fault reads anyway.
-const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
 
 /// Bytes of a checksum.
-const CHECK: usize = 4;
+pub const CHECK: usize = 4;
 
 /// The checksums of these sections, section by section.
-pub(super) fn checks(sections: &[&[u8]]) -> Vec<u8> {
+pub fn checks(sections: &[&[u8]]) -> Vec<u8> {
     let blocks = sections.iter().flat_map(|section| section.chunks(BLOCK));
     blocks.flat_map(|block| short_checksum(block).to_le_bytes()).collect()
 }
 
 /// Bytes of the checksums of a section of `bytes` bytes.
-pub(super) fn checks_bytes(bytes: u64) -> u64 {
+pub fn checks_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK as u64) * CHECK as u64
 }
 
 /// A section of a file, and which of its blocks were found good; threads may share it.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub struct Checked {
     span: Range<usize>,
     /// Where its checksums are in the file.
     checks: Range<usize>,

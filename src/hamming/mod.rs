@@ -4,7 +4,7 @@
 //! # Source
 //! \[MJS07\]: section 2 for simhash, 3 for the Hamming distance problem.
 
-mod checked;
+pub mod checked;
 pub mod close_pairs;
 pub mod coding;
 pub mod conditions;

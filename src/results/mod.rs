@@ -8,6 +8,7 @@ pub mod fingerprints;
 pub mod online_index;
 pub mod pages;
 pub mod ranges;
+pub mod scan;
 pub mod views;
 
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Run;
+use super::scan::{scan, scan_some};
 use crate::chunks::{bytes, instead_of_text, whole};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, FPrint};
@@ -16,7 +17,7 @@ use crate::pages::record::{Found, RawPage};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::warc::segments::{Segment, join};
 use crate::storage::location::{seen_from_anywhere, working_folder};
-use crate::storage::table::Table;
+use crate::storage::table::{Column, Table};
 
 /// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
 /// and the folder that the run was started in.
@@ -54,26 +55,67 @@ impl Pages {
     /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
         let mut pages = Pages(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
-        let revisits = run.table("revisits")?;
-        if revisits.rows() > 0 {
-            let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
-            let offsets = revisits.u64("original_offset")?;
-            for (number, doc_id) in revisits.u64("doc_id")?.iter().enumerate() {
-                let Some(row) = pages.row(*doc_id)? else { continue };
-                let (source, url) = (sources[number].clone(), urls[number].clone());
-                pages.1.insert(row, Record { source, offset: offsets[number], url });
-            }
-        }
-        let segments = run.table("segments")?;
-        if segments.rows() > 0 {
-            let (sources, offsets) = (segments.text("source")?, segments.u64("offset")?);
-            // By page and number, as they are sorted.
-            for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
-                let Some(row) = pages.row(*doc_id)? else { continue };
-                pages.2.entry(row).or_default().push((sources[number].clone(), offsets[number]));
-            }
-        }
+        pages.take_revisits(&run.table("revisits")?)?;
+        pages.take_segments(&run.table("segments")?)?;
         Ok(pages)
+    }
+
+    /// Reads the rows of some pages alone; `wanted` is ascending.
+    ///
+    /// # Errors
+    /// As [`scan`].
+    ///
+    /// # Cost
+    /// Memory for these rows, and for what [`scan`] holds.
+    pub fn some(run: &Run, wanted: &[DocId]) -> Result<Pages> {
+        let mut rows = Table::default();
+        let is_wanted = |doc_id: &DocId| wanted.binary_search(doc_id).is_ok();
+        let columns = ["url", "host", "body_bytes", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
+        let columns = [&columns[..], &["title", "source", "offset"]].concat();
+        let any = |batch: &Table| Ok(batch.u64("doc_id")?.iter().any(is_wanted));
+        scan_some(run, "pages", (&["doc_id"], &columns), any, &mut |batch| {
+            let doc_ids = batch.u64("doc_id")?;
+            let picked: Vec<usize> = (0..batch.rows()).filter(|&row| is_wanted(&doc_ids[row])).collect();
+            if picked.is_empty() { Ok(()) } else { rows.append(batch.pick(&picked)) }
+        })?;
+        if rows.columns.is_empty() {
+            rows = Table::new([("doc_id", Column::Id(Vec::new()))]);
+        }
+        let mut pages = Pages(rows, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
+        let columns = ["doc_id", "original_url", "original_source", "original_offset"];
+        scan(run, "revisits", &columns, &mut |batch| pages.take_revisits(batch))?;
+        let columns = ["doc_id", "source", "offset"];
+        scan(run, "segments", &columns, &mut |batch| pages.take_segments(batch))?;
+        Ok(pages)
+    }
+
+    /// Takes up where the content of pages is whose own record is a revisit.
+    fn take_revisits(&mut self, revisits: &Table) -> Result<()> {
+        if revisits.rows() == 0 {
+            return Ok(());
+        }
+        let (urls, sources) = (revisits.text("original_url")?, revisits.text("original_source")?);
+        let offsets = revisits.u64("original_offset")?;
+        for (number, doc_id) in revisits.u64("doc_id")?.iter().enumerate() {
+            let Some(row) = self.row(*doc_id)? else { continue };
+            let (source, url) = (sources[number].clone(), urls[number].clone());
+            self.1.insert(row, Record { source, offset: offsets[number], url });
+        }
+        Ok(())
+    }
+
+    /// Takes up where the segments of pages are.
+    fn take_segments(&mut self, segments: &Table) -> Result<()> {
+        if segments.rows() == 0 {
+            return Ok(());
+        }
+        let (sources, offsets) = (segments.text("source")?, segments.u64("offset")?);
+        // By page and number, as they are sorted.
+        for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
+            let Some(row) = self.row(*doc_id)? else { continue };
+            self.2.entry(row).or_default().push((sources[number].clone(), offsets[number]));
+        }
+        Ok(())
     }
 
     /// Doc ids, one per row, ascending.

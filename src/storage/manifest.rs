@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3Default;
 
 use super::location::Location;
 use super::output::Attempt;
@@ -30,7 +31,15 @@ pub struct FileEntry {
 impl FileEntry {
     /// Makes the entry of a file with these bytes.
     pub fn of(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
-        FileEntry { path: path.into(), rows, bytes: bytes.len() as u64, xxh3: checksum(bytes) }
+        FileEntry::of_parts(path, rows, &[bytes])
+    }
+
+    /// The same, of a file with these parts one after the other.
+    pub fn of_parts(path: &str, rows: Option<u64>, parts: &[&[u8]]) -> FileEntry {
+        let mut digest = Xxh3Default::new();
+        parts.iter().for_each(|part| digest.update(part));
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        FileEntry { path: path.into(), rows, bytes, xxh3: format!("{:032x}", digest.digest128()) }
     }
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             fetch_time: page.time,
             status: 200,
             mime: "text/html".into(),
+            title: Box::default(),
             body_bytes: 100,
             body: 0,
             text_bytes: 50,

@@ -18,7 +18,7 @@ use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -306,7 +306,7 @@ impl Reader {
         let row = &mut known.capture;
         row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
         row.mended.splice(0..0, page.mended);
-        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, page.mime);
+        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
         known.names = page.names;
@@ -349,7 +349,8 @@ impl Reader {
             url: url.as_str().to_string(),
             fetch_time: page.fetch_time,
             status: page.status,
-            mime: page.mime,
+            mime: mime(page.mime),
+            title: short_title(extracted.title),
             body_bytes: page.body.len() as u64,
             body,
             text_bytes: extracted.text.len() as u64,

@@ -3,7 +3,9 @@
 //! # Memory
 //! 8 bytes a distinct chunk, 10 bytes a distinct feature where simhashes wait for the crawl, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
@@ -12,6 +14,39 @@ use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::text::Feature;
+
+/// Media type of nearly all pages.
+const HTML: &str = "text/html";
+
+/// A media type as a capture holds it.
+pub fn mime(name: String) -> Cow<'static, str> {
+    if name == HTML { Cow::Borrowed(HTML) } else { Cow::Owned(name) }
+}
+
+fn shared_mime<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cow<'static, str>, D::Error> {
+    String::deserialize(from).map(mime)
+}
+
+/// Most bytes of a title that a capture holds.
+pub const TITLE_BYTES: usize = 160;
+
+/// A title as a capture holds it: its words, a space between each, as many bytes of them as there is room for.
+pub fn short_title(title: &str) -> Box<str> {
+    let mut short = String::new();
+    for word in title.split_whitespace() {
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+        if short.len() > TITLE_BYTES {
+            let end = (0..=TITLE_BYTES).rfind(|&at| short.is_char_boundary(at));
+            short.truncate(end.unwrap_or(0));
+            break;
+        }
+    }
+    short.truncate(short.trim_end().len());
+    short.into_boxed_str()
+}
 
 /// A captured page as it travels to the owner of its doc id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +59,11 @@ pub struct Capture {
     pub fetch_time: i64,
     /// HTTP status.
     pub status: u16,
-    /// Media type.
-    pub mime: String,
+    /// Media type; nearly all pages have `text/html`, which takes no memory of its own.
+    #[serde(deserialize_with = "shared_mime")]
+    pub mime: Cow<'static, str>,
+    /// Its title: white space folded, cut at [`TITLE_BYTES`].
+    pub title: Box<str>,
     /// Bytes as fetched, decoded.
     pub body_bytes: u64,
     /// Fingerprint of these bytes.
@@ -311,6 +349,15 @@ impl WorkerPages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn titles_are_folded_and_cut_between_characters() {
+        assert_eq!(&*short_title(" A\n\ttitle\u{a0}of it "), "A title of it");
+        assert_eq!(&*short_title(&"é".repeat(10_000)), "é".repeat(TITLE_BYTES / 2));
+        assert_eq!(short_title(&format!("a{}", "é".repeat(100))).len(), TITLE_BYTES - 1);
+        assert_eq!(&*short_title(&format!("{} b", "a".repeat(TITLE_BYTES))), "a".repeat(TITLE_BYTES));
+        assert_eq!(&*short_title(""), "");
+    }
 
     #[test]
     fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {

@@ -29,6 +29,8 @@ pub struct CollectionRow {
     pub prefix: String,
     /// Whether it is the collection that is kept of its cluster.
     pub kept: bool,
+    /// Links to its pages from other hosts.
+    pub links_from_elsewhere: u64,
 }
 
 /// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
@@ -91,6 +93,7 @@ pub fn rows(
                 root_url: String::new(),
                 prefix: String::new(),
                 kept: number == kept,
+                links_from_elsewhere: collection.links_from_elsewhere,
             };
             collections.push((directory.owner(collection.root), row));
             members.extend(MemberRow::of(id, collection, labels));

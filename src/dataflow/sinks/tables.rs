@@ -144,9 +144,10 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
         ("url", texts(rows, |(_, page)| page.url.clone())),
         ("surt", texts(rows, |(_, page)| cdx_key(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
+        ("title", texts(rows, |(_, page)| page.title.to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
-        ("mime", texts(rows, |(_, page)| page.mime.clone())),
+        ("mime", texts(rows, |(_, page)| page.mime.to_string())),
         ("body_bytes", counts(rows, |(_, page)| page.body_bytes)),
         ("body", hashes(rows, |(_, page)| page.body)),
         ("text_bytes", counts(rows, |(_, page)| page.text_bytes)),
@@ -247,6 +248,7 @@ fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::Collection
         ("root_url", texts(rows, |row| row.root_url.clone())),
         ("prefix", texts(rows, |row| row.prefix.clone())),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
+        ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
     ])
 }
 

@@ -73,6 +73,8 @@ pub struct Extracted<'a> {
     /// Lines ended by `
     /// `, except for the last; an empty line ends a paragraph.
     pub text: &'a str,
+    /// Its title, as in the text; empty if it has none.
+    pub title: &'a str,
     /// Doc ids of the pages it links to: ascending, each once, without the page itself.
     pub links: &'a [DocId],
     /// Doc id of the URL that the page leads to, if any: by its refresh, or else by its canonical URL.
@@ -126,20 +128,22 @@ impl Extractor {
         let Decoded { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
         let mut base = Base::new(url.clone());
         let mut based = false;
-        let leads_to = loop {
+        let (leads_to, title) = loop {
             let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based, self.follow);
             tokenize(page, &mut pass);
             match pass.late_base {
                 // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
-                None => break pass.refresh.or(pass.canonical),
+                None => break (pass.refresh.or(pass.canonical), pass.title),
             }
         };
         let too_many_links = self.links.too_many();
         let me = doc_id(url.as_str());
         let links = self.links.sorted(me);
         let leads_to = leads_to.filter(|&other| other != me);
-        Extracted { text: self.lines.as_str(), links, leads_to, too_many_links, is_partial: false, replaced }
+        let text = self.lines.as_str();
+        let title = text[title.unwrap_or_default()].trim();
+        Extracted { text, title, links, leads_to, too_many_links, is_partial: false, replaced }
     }
 
     /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
@@ -149,13 +153,14 @@ impl Extractor {
         self.lines.enter_preformatted();
         self.lines.push(text);
         let text = self.lines.as_str();
-        Extracted { text, links: &[], leads_to: None, too_many_links: false, is_partial: false, replaced }
+        Extracted { text, title: "", links: &[], leads_to: None, too_many_links: false, is_partial: false, replaced }
     }
 
     /// What a document made for paper says: its title, an empty line, and its lines; links are relative to `url`.
     fn document(&mut self, document: &Document, url: &CanonicalUrl) -> Extracted<'_> {
         self.lines.clear();
         self.lines.push(&document.title);
+        let title = self.lines.as_str().len();
         self.lines.separate(Gap::Paragraph);
         self.lines.enter_preformatted();
         self.lines.push(&document.text);
@@ -167,6 +172,7 @@ impl Extractor {
         let too_many_links = self.links.too_many();
         Extracted {
             text: self.lines.as_str(),
+            title: &self.lines.as_str()[..title],
             links: self.links.sorted(doc_id(url.as_str())),
             leads_to: None,
             too_many_links,
@@ -190,7 +196,8 @@ struct Pass<'a> {
     /// Where the first refresh leads; below, the first canonical URL.
     refresh: Option<DocId>,
     canonical: Option<DocId>,
-    titled: bool,
+    /// Where the title is in the lines, once it was found.
+    title: Option<std::ops::Range<usize>>,
     /// Number of open templates; below, of open SVG or MathML elements.
     templates: u32,
     foreign: u32,
@@ -210,7 +217,7 @@ impl<'a> Pass<'a> {
             follow,
             refresh: None,
             canonical: None,
-            titled: false,
+            title: None,
             templates: 0,
             foreign: 0,
         }
@@ -298,9 +305,11 @@ impl Sink for Pass<'_> {
         }
         if element.role == Role::Title {
             // Titles inside drawings are tooltips.
-            if self.foreign == 0 && !std::mem::replace(&mut self.titled, true) {
+            if self.foreign == 0 && self.title.is_none() {
                 self.lines.separate(Gap::Paragraph);
+                let from = self.lines.as_str().len();
                 self.lines.push_escaped(text);
+                self.title = Some(from..self.lines.as_str().len());
                 self.lines.separate(Gap::Paragraph);
             }
         } else if element.content == Content::Escapable {
@@ -347,6 +356,22 @@ mod tests {
         let mut targets = urls.iter().map(|url| doc_id(url)).collect::<Vec<_>>();
         targets.sort_unstable();
         targets
+    }
+
+    #[test]
+    fn the_title_is_told_beside_the_text_that_has_it() {
+        let url = CanonicalUrl::parse("http://a/").unwrap();
+        let mut extractor = Extractor::new(&Limits::default());
+        for (page, title) in [
+            ("<title> A\n &amp; b </title><p>x", "A & b"),
+            ("x<svg><title>no</title></svg><title>yes</title><title>no</title>", "yes"),
+            ("<title></title><title>late</title>x", ""),
+            ("x<a href=y><base href=/b/><title>t</title>", "t"),
+            ("<p>none", ""),
+        ] {
+            assert_eq!(extractor.html(page.as_bytes(), None, &url).title, title, "{page}");
+        }
+        assert_eq!(extractor.text(b"A text", None).title, "");
     }
 
     #[test]

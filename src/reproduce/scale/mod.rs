@@ -7,6 +7,7 @@ mod components;
 mod diff;
 mod growth;
 mod history;
+mod lookup;
 mod overlap;
 mod peer;
 mod revisit;
@@ -73,6 +74,22 @@ pub fn entries() -> Vec<Entry> {
             scale: 10_000,
             full: 100_000,
             run: history::run,
+        },
+        Entry {
+            name: "bench-lookup",
+            about: "an index of made-up pages, asked for random URLs on a core: 500,000 URLs/s; it stays in --output",
+            unit: "pages",
+            scale: 1_000_000,
+            full: 10_000_000,
+            run: lookup::look_ups,
+        },
+        Entry {
+            name: "bench-near-chunks",
+            about: "texts compared with made-up pages by shared chunks: 1 ms at the median",
+            unit: "pages",
+            scale: 100_000,
+            full: 1_000_000,
+            run: lookup::near,
         },
         Entry {
             name: "bench-revisit",

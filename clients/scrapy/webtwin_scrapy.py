@@ -1,0 +1,123 @@
+"""Scrapy asks a webtwin server before it follows links, and once a page has come.
+
+    SPIDER_MIDDLEWARES = {"webtwin_scrapy.SkipKnownCopies": 50}
+    DOWNLOADER_MIDDLEWARES = {"webtwin_scrapy.DropKnownTexts": 50}   # only if the index has --chunks or exact copies suffice
+    WEBTWIN_URL = "http://127.0.0.1:8600"
+    WEBTWIN_KEY = "..."            # if the server asks for one
+    WEBTWIN_TIMEOUT = 0.2          # seconds; then everything is fetched
+
+Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
+asyncio reactor, which is Scrapy's default, and nothing beside the standard library.
+"""
+
+import asyncio
+import http.client
+import json
+import threading
+from urllib.parse import quote, urlsplit
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+BATCH = 1000
+
+
+class Server:
+    """One connection to the server, kept open; asked in a thread, so that nothing waits but who asks."""
+
+    def __init__(self, crawler):
+        settings = crawler.settings
+        url = urlsplit(settings.get("WEBTWIN_URL") or "")
+        if not url.hostname:
+            raise NotConfigured("WEBTWIN_URL is not set")
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        self.make = lambda: kind(url.hostname, url.port, timeout=settings.getfloat("WEBTWIN_TIMEOUT", 0.2))
+        key = settings.get("WEBTWIN_KEY")
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.stats, self.lock, self.connection = crawler.stats, threading.Lock(), None
+
+    def ask(self, path, media, body):
+        with self.lock:
+            for again in (True, False):
+                kept = self.connection is not None
+                try:
+                    self.connection = self.connection or self.make()
+                    self.connection.request("POST", path, body, {**self.headers, "Content-Type": media})
+                    response = self.connection.getresponse()
+                    text = response.read()
+                    if response.status != 200:
+                        raise OSError(f"status {response.status}")
+                    return text
+                except (OSError, http.client.HTTPException):
+                    self.close()
+                    # A kept connection may have been closed since; only a new one that fails means that there is no answer.
+                    if not (again and kept):
+                        raise
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    async def post(self, path, media, body):
+        """The answer, or None if there is none."""
+        try:
+            return await asyncio.to_thread(self.ask, path, media, body)
+        except (OSError, http.client.HTTPException):
+            self.stats.inc_value("webtwin/failed")
+            return None
+
+
+class SkipKnownCopies:
+    """Spider middleware: one request to the server for all links of a page."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def __init__(self, crawler):
+        self.server, self.stats = Server(crawler), crawler.stats
+
+    async def skipped(self, urls):
+        found = {}
+        for at in range(0, len(urls), BATCH):
+            some = urls[at : at + BATCH]
+            text = await self.server.post("/v1/pages.txt", "text/plain; charset=utf-8", "\n".join(some).encode())
+            lines = [] if text is None else text.decode().splitlines()
+            if len(lines) == len(some):
+                found.update((url, line) for url, line in zip(some, lines) if line.split("\t")[0] == "skip")
+        return found
+
+    async def process_spider_output_async(self, response, result, spider=None):
+        items = [item async for item in result]
+        skipped = await self.skipped([item.url for item in items if isinstance(item, Request)])
+        for item in items:
+            if isinstance(item, Request) and item.url in skipped:
+                self.stats.inc_value("webtwin/skipped")
+            else:
+                yield item
+
+    def process_spider_output(self, response, result, spider=None):
+        raise NotConfigured("SkipKnownCopies needs asynchronous spider middlewares: Scrapy 2.7 or later")
+
+
+class DropKnownTexts:
+    """Downloader middleware: a page whose text is known elsewhere goes no further."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def __init__(self, crawler):
+        self.server, self.stats = Server(crawler), crawler.stats
+
+    async def process_response(self, request, response, spider=None):
+        media = response.headers.get("Content-Type", b"").decode("latin-1")
+        if response.status != 200 or media.split(";")[0].strip() not in ("text/html", "text/plain", "application/xhtml+xml"):
+            return response
+        text = await self.server.post("/v1/check?url=" + quote(response.url, safe=""), media, response.body)
+        found = json.loads(text) if text else {}
+        if found.get("action") == "skip":
+            self.stats.inc_value(f"webtwin/dropped/{found['why']}")
+            raise IgnoreRequest(f"{found['why']}: {found['keep']['url']} stays")
+        return response

@@ -1,0 +1,19 @@
+//! A finished run as a service: its index, look-ups in it, and those over HTTP.
+
+#[cfg(feature = "serve")]
+use webtwin_base::console;
+use webtwin_base::{build, error, ids, job, leftovers, threads};
+use webtwin_pages::pages;
+#[cfg(feature = "serve")]
+use webtwin_report::report;
+#[cfg(feature = "serve")]
+use webtwin_results::explain;
+use webtwin_results::results;
+use webtwin_stages::{chunks, hamming, overlap};
+use webtwin_storage::storage;
+
+#[path = "../../src/lookup/mod.rs"]
+pub mod lookup;
+#[cfg(feature = "serve")]
+#[path = "../../src/serve/mod.rs"]
+pub mod serve;

@@ -1,0 +1,10 @@
+-- wrk: GET /v1/page of random URLs, one a request. URLS names the file.
+local urls = {}
+for line in io.lines(os.getenv("URLS")) do
+  urls[#urls + 1] = "/v1/page?url=" .. line
+end
+local at = 0
+function request()
+  at = at % #urls + 1
+  return wrk.format("GET", urls[at])
+end

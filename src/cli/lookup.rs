@@ -1,0 +1,135 @@
+//! `webtwin lookup IDX < urls > answers`.
+
+use std::io::{BufRead, BufReader, Write};
+
+use crate::console::{ended, tell};
+use crate::error::{Error, Result};
+use crate::lookup::Index;
+use crate::lookup::alternates::{Wanted, alternates};
+use crate::lookup::answer::{Asker, Form, answer_lines, id_of};
+
+const EXAMPLES: &str = "\
+Examples:
+  webtwin lookup idx/ < urls.txt > answers.txt
+  webtwin lookup idx/ --json < urls.txt | jq -r 'select(.action == \"skip\") | .keep.url'
+  webtwin lookup idx/ --alternates --newest < dead-urls.txt
+  webtwin lookup idx/ --verify < /dev/null
+
+A line is answered by fetch, skip, unknown or reject; after skip, a tab and the URL of the page that stays.";
+
+/// Bytes of lines that are answered together, at most.
+const BLOCK: usize = 1 << 18;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Folder of an index: path or URL
+    index: String,
+    /// Lines are doc ids: 16 hexadecimal digits
+    #[arg(long)]
+    id: bool,
+    /// An object of JSON a line, with all that is known
+    #[arg(long)]
+    json: bool,
+    /// The copies that are known of each page, the nearest text first, each on a line: page, tab, copy; an array a line with --json
+    #[arg(long)]
+    alternates: bool,
+    /// With --alternates: the newest first
+    #[arg(long, requires = "alternates")]
+    newest: bool,
+    /// With --alternates: only copies on other hosts
+    #[arg(long, requires = "alternates")]
+    elsewhere: bool,
+    /// With --alternates: the most copies of a page
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "alternates")]
+    limit: usize,
+    /// Hold the whole index against its checksums before anything is answered
+    #[arg(long)]
+    verify: bool,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let index = Index::open(&args.index)?;
+    if args.verify {
+        index.verify()?;
+        tell(format_args!("{}: {} pages, all files are as they were written", args.index, index.pages()));
+    }
+    let mut asker = Asker::new(&index, None);
+    let (mut lines, mut answers) = (String::new(), String::new());
+    let mut input = BufReader::with_capacity(BLOCK, std::io::stdin().lock());
+    let mut output = std::io::stdout().lock();
+    while read_lines(&mut input, &mut lines)? {
+        answers.clear();
+        match args.alternates {
+            false => _ = answer_lines(&mut asker, &lines, Form { ids: args.id, json: args.json }, &mut answers)?,
+            true => lines.lines().try_for_each(|line| copies(&mut asker, line, &args, &mut answers))?,
+        }
+        ended(output.write_all(answers.as_bytes()))?;
+    }
+    ended(output.flush())
+}
+
+/// Replaces `lines` with the whole lines that are there, waiting for one; `false` at the end. So who writes a line and waits for
+/// its answer gets it.
+fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
+    let mut bytes = std::mem::take(lines).into_bytes();
+    bytes.clear();
+    loop {
+        let read = input.fill_buf().map_err(|cause| Error::storage("stdin", cause))?;
+        let (length, end) = (read.len(), read.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1));
+        bytes.extend_from_slice(&read[..end.unwrap_or(length)]);
+        input.consume(end.unwrap_or(length));
+        if end.is_some() || length == 0 {
+            break;
+        }
+    }
+    let more = !bytes.is_empty();
+    // A line of other bytes is no URL, and is refused as such.
+    *lines = String::from_utf8(bytes).unwrap_or_else(|not| String::from_utf8_lossy(not.as_bytes()).into_owned());
+    Ok(more)
+}
+
+/// The copies of the page of a line.
+fn copies(asker: &mut Asker<'_>, line: &str, args: &Args, into: &mut String) -> Result<()> {
+    let page = match args.id {
+        false => asker.url(line)?.page,
+        true => match id_of(line.trim()) {
+            Some(id) => asker.id(id)?.page,
+            None => None,
+        },
+    };
+    let wanted = Wanted { newest: args.newest, elsewhere: args.elsewhere };
+    let found = page.map_or(Ok(Vec::new()), |page| alternates(asker.index, page, wanted, args.limit))?;
+    if args.json {
+        into.push_str(&serde_json::to_string(&found).expect("alternates are plain values"));
+        into.push('\n');
+        return Ok(());
+    }
+    for one in found {
+        into.push_str(line.trim());
+        into.push('\t');
+        into.push_str(&one.url);
+        into.push('\n');
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_whole_lines_whatever_is_read_at_a_time() {
+        let text: String = (0..200_000).map(|n| format!("http://a.example/{n}\n")).collect::<String>() + "last";
+        for room in [3, 4096, 1 << 20] {
+            let mut input = BufReader::with_capacity(room, text.as_bytes());
+            let (mut lines, mut all, mut blocks) = (String::new(), String::new(), 0);
+            while read_lines(&mut input, &mut lines).unwrap() {
+                assert!(lines.ends_with('\n') || lines.ends_with("last"));
+                all.push_str(&lines);
+                blocks += 1;
+            }
+            assert!(all == text && blocks > 1);
+        }
+    }
+}

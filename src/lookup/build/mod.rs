@@ -1,0 +1,220 @@
+//! An index is made of a finished run.
+//!
+//! ```text
+//!  pages ── doc ids ─▶ ranks ──┬─ clusters, collections, members ─▶ lists of ranks; what they say of a page, by rank ─┐
+//!                              └─ avoid ──────────────────────────────────────────────────────────────────────────────┤
+//!  pages again, range by range ─▶ rows, contents, URLs, origins ◀──────────────────────────────────────────────────────┘
+//!                              └─ hashes of texts ─▶ texts, and which pages are exact copies
+//!  fprint_docid, or the pages' texts read again ─▶ chunks that count, with the pages that have them
+//! ```
+//!
+//! Same run, same bytes: rows are written in the order of their keys, whoever made them.
+//!
+//! # Memory
+//! 8 bytes a page for doc ids; with chunks 8 more for its host and count, with simhashes 16 more and those of
+//! [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
+
+mod chunks;
+mod pages;
+mod sets;
+mod staged;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use self::staged::Staged;
+use super::about::{About, FORMAT, OfRun};
+use crate::error::{Error, Result};
+use crate::hamming::design::choose::{candidates, choose};
+use crate::hamming::design::k_below;
+use crate::hamming::design::machine::Costs;
+use crate::hamming::online::{self, Builder};
+use crate::ids::DocId;
+use crate::job::JobKind;
+use crate::results::Run;
+use crate::results::ranges::{RangedTable, Ranges};
+use crate::storage::location::{Location, seen_from_anywhere, working_folder};
+use crate::storage::manifest::{self, Manifest};
+use crate::storage::output;
+use crate::storage::spill::Disk;
+
+/// Rows of a range of doc ids, about.
+pub const RANGE_ROWS: u64 = 1 << 17;
+
+/// The most ranges: each keeps a block of rows open.
+const RANGES: u32 = 1024;
+
+/// What is made of what, and how much may be used for it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder of the run.
+    pub run: String,
+    /// Folder for the index.
+    pub output: String,
+    /// Whether texts can be compared with pages by shared chunks.
+    pub chunks: bool,
+    /// Whether texts can be compared with pages by simhashes, and k.
+    pub simhashes: Option<Option<u32>>,
+    /// Threads.
+    pub workers: usize,
+    /// Bytes for what goes to the local disk beyond them.
+    pub memory_bytes: u64,
+    /// Where that is.
+    pub spill: PathBuf,
+    /// Rows that are read at a time, about: [`RANGE_ROWS`].
+    pub range_rows: u64,
+}
+
+/// What all steps need.
+struct Making<'s> {
+    settings: &'s Settings,
+    run: Run,
+    ranges: Ranges,
+    pages: RangedTable,
+    disk: Disk,
+    /// Ascending; the place of one is the rank of its page.
+    doc_ids: Vec<DocId>,
+}
+
+impl Making<'_> {
+    fn rank(&self, page: DocId) -> Result<u32> {
+        let missing =
+            |_| Error::input(self.run.folder.name(), format!("a table names page {page}, which is not in pages"));
+        self.doc_ids.binary_search(&page).map(|rank| rank as u32).map_err(missing)
+    }
+
+    /// A table by its first column; `None` if the run does not have it.
+    fn table(&self, name: &str, key: &str) -> Result<Option<RangedTable>> {
+        RangedTable::find(&self.run, name, (key, 64), self.ranges, self.settings.workers)
+    }
+}
+
+/// Makes the index; returns its manifest.
+///
+/// # Errors
+/// [`Error::Usage`] for a run of another kind; [`Error::Input`] if a table or input is not as it was; [`Error::LostCommit`] when
+/// there is a result already; those of disk and store.
+///
+/// # Cost
+/// The tables `pages`, `clusters`, `collections`, `members` and `avoid` are read, `pages` twice. With chunks also `fprint_docid`,
+/// or without that table the whole input, whose `pages` are then in memory.
+pub fn build(settings: &Settings) -> Result<Manifest> {
+    let began = Instant::now();
+    let folder = Location::parse(&settings.output)?;
+    output::prepare(&folder)?;
+    let run = Run::open(&settings.run)?;
+    let job = match run.manifest.job["kind"].as_str() {
+        Some("replicas") => run.job()?,
+        kind => {
+            let kind = kind.unwrap_or("another kind");
+            return Err(Error::Usage(format!(
+                "{}: a result of kind {kind}; an index is made of one of kind replicas",
+                run.folder
+            )));
+        }
+    };
+    debug_assert_eq!(job.kind, JobKind::Replicas);
+    let rows = run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>();
+    if rows >= u64::from(u32::MAX) {
+        return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
+    }
+    let ranges = Ranges::of(rows, settings.range_rows, RANGES);
+    let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
+        .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
+    let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+    let mut making = Making { settings, run, ranges, pages, disk, doc_ids: Vec::with_capacity(rows as usize) };
+    for range in 0..ranges.count() {
+        making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
+    }
+    if !making.doc_ids.is_sorted_by(|x, y| x < y) {
+        return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
+    }
+
+    let mut staged = Staged::new(&folder)?;
+    let mut words = sets::Words::default();
+    let said = sets::write(&making, &mut words, &mut staged)?;
+    let written = pages::write(&making, said, &mut words, &mut staged)?;
+    if settings.chunks {
+        chunks::write(&making, &job, &written.is_copy, &mut staged)?;
+    }
+    let simhash_k = match settings.simhashes {
+        None => None,
+        Some(k) => Some(simhashes(
+            k_below(job.simhash.bits.max(1), k.unwrap_or(job.hamming.k))?,
+            &making,
+            written.simhashes,
+            &mut staged,
+        )?),
+    };
+
+    let run = &making.run;
+    let about = About {
+        kind: "index".into(),
+        format: FORMAT,
+        run: OfRun {
+            url: seen_from_anywhere(&settings.run, &working_folder()),
+            result: result_hash(&run.manifest),
+            digest: run.manifest.digest.clone(),
+            job,
+            recipes: run.manifest.recipes.clone(),
+        },
+        pages: making.doc_ids.len() as u64,
+        words: words.words,
+        strings: std::mem::take(&mut staged.strings),
+        columns: std::mem::take(&mut staged.columns),
+        simhash_k,
+    };
+    let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+    let counts = [
+        ("pages", about.pages),
+        ("prefixes", about.strings["prefixes"]),
+        ("collections", about.columns["collections"].rows),
+    ];
+    let manifest = Manifest {
+        format: manifest::FORMAT,
+        attempt: staged.attempt.id().into(),
+        digest: about.run.digest.clone(),
+        job: serde_json::to_value(&about).expect("it is plain values"),
+        recipes: run.manifest.recipes.clone(),
+        build: crate::build::version().into(),
+        workers: settings.workers as u64,
+        counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
+        seconds: BTreeMap::from([("index".into(), seconds)]),
+        peak_memory_bytes: crate::build::peak_memory_bytes(),
+        started_in: working_folder(),
+        earlier: None,
+        files: Vec::new(),
+    };
+    staged.commit(manifest)
+}
+
+/// Hash of the files of a result by path and checksum.
+fn result_hash(manifest: &Manifest) -> String {
+    let mut lines: Vec<String> = manifest.files.iter().map(|file| format!("{} {}\n", file.path, file.xxh3)).collect();
+    lines.sort_unstable();
+    format!("{:032x}", xxh3_128(lines.concat().as_bytes()))
+}
+
+/// The tables of simhashes, as `webtwin hamming index` makes them; which design is taken depends on no machine.
+fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut Staged) -> Result<u32> {
+    let job = making.run.job()?;
+    let recipe = match making.run.manifest.recipes.get("simhash") {
+        Some(recipe) if job.simhash.bits > 0 => recipe.clone(),
+        _ => return Err(Error::Usage(format!("--simhashes: the pages of {} have none", making.run.folder))),
+    };
+    rows.sort_unstable();
+    let designs = candidates(rows.len() as u64, job.simhash.bits, k, &Costs::TYPICAL);
+    let design = &designs[choose(&designs, None)?].design;
+    let (fingerprints, doc_ids) = rows.into_iter().unzip();
+    let (mut builder, doc_ids) = Builder::new(design, &recipe, fingerprints, Some(doc_ids))?;
+    let mut next = doc_ids;
+    while let Some(built) = next.take().or_else(|| builder.next_table()) {
+        let parts: Vec<&[u8]> = built.parts.iter().map(Vec::as_slice).collect();
+        staged.put(&built.name, &parts)?;
+    }
+    staged.put(online::NAME, &[&builder.finish().to_json()])?;
+    Ok(k)
+}

@@ -1,0 +1,62 @@
+//! Bars: the parts of a whole, bars in tables, and the copies of a mirror as a strip.
+
+use super::{at, rectangle};
+use crate::report::figures::{part, share};
+use crate::report::html::Html;
+
+/// A bar of parts of a whole, with their shares on it where there is room. Its width is that of the page, so that its labels keep
+/// their size.
+pub fn stack(html: &mut Html, parts: &[(&'static str, u64)]) {
+    let whole: u64 = parts.iter().map(|part| part.1).sum();
+    html.markup("<svg width=\"100%\" height=34 aria-hidden=true>");
+    let mut from = 0.0;
+    for &(class, count) in parts.iter().filter(|part| part.1 > 0) {
+        let width = 100.0 * part(count, whole);
+        html.markup("<rect height=34 stroke=\"var(--card)\" stroke-width=2").attribute("class", class);
+        html.attribute("x", format_args!("{}%", at(from)))
+            .attribute("width", format_args!("{}%", at(width)))
+            .markup("/>");
+        if width >= 12.0 {
+            html.markup("<text class=on y=22 dx=9").attribute("x", format_args!("{}%", at(from))).markup(">");
+            html.text(share(count, whole)).markup("</text>");
+        }
+        from += width;
+    }
+    html.markup("</svg>");
+}
+
+/// A bar in a table: parts, of the longest bar of the table.
+pub fn bar(html: &mut Html, parts: &[(&'static str, u64)], longest: u64) {
+    html.markup("<svg class=bar aria-hidden=true>");
+    let mut from = 0.0;
+    for &(class, count) in parts.iter().filter(|part| part.1 > 0) {
+        let width = 100.0 * part(count, longest);
+        html.markup("<rect height=12").attribute("class", class).attribute("x", format_args!("{}%", at(from)));
+        html.attribute("width", format_args!("{}%", at(width.max(0.5)))).markup("/>");
+        from += width;
+    }
+    html.markup("</svg>");
+}
+
+/// The pages of each copy of a mirror, as bars side by side; the copy that is kept has the colour of what stays.
+pub fn strip(html: &mut Html, copies: &[(bool, u64)]) {
+    let largest = copies.iter().map(|copy| copy.1).max().unwrap_or(0);
+    let width = 9.0 * copies.len() as f64;
+    html.markup("<svg class=strip aria-hidden=true").attribute("width", at(width));
+    html.attribute("viewBox", format_args!("0 0 {} 26", at(width))).markup(">");
+    for (number, &(keep, pages)) in copies.iter().enumerate() {
+        let height = (26.0 * part(pages, largest)).max(2.0);
+        rectangle(
+            html,
+            [9.0 * number as f64, 26.0 - height, 7.0, height],
+            if keep { "f-stay" } else { "f-collection" },
+        );
+    }
+    html.markup("</svg>");
+}
+
+/// A spot of a colour, for a legend.
+pub fn spot(html: &mut Html, class: &'static str) {
+    html.markup("<svg viewBox=\"0 0 12 12\" aria-hidden=true><rect width=12 height=12 rx=3").attribute("class", class);
+    html.markup("/></svg>");
+}

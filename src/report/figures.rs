@@ -1,0 +1,71 @@
+//! Figures for people.
+
+/// A count with commas: 105,623.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A count of things, with their name in singular or plural.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// A share in per cent; neither something nor all but something is rounded away.
+pub fn share(part: u64, whole: u64) -> String {
+    if part == 0 || whole == 0 {
+        return "0 %".into();
+    }
+    match (u128::from(part) * 1000 / u128::from(whole) + 5) / 10 {
+        0 => "<1 %".into(),
+        100.. if part < whole => ">99 %".into(),
+        percent => format!("{percent} %"),
+    }
+}
+
+/// Bytes to three digits.
+pub fn bytes(bytes: u64) -> String {
+    let (mut number, mut unit) = (bytes as f64, "B");
+    for larger in ["kB", "MB", "GB", "TB", "PB"] {
+        if number >= 999.5 {
+            (number, unit) = (number / 1000.0, larger);
+        }
+    }
+    let decimals = match number {
+        _ if unit == "B" => 0,
+        number if number >= 99.95 => 0,
+        number if number >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{number:.decimals$} {unit}")
+}
+
+/// A part of a whole, from 0 to 1.
+pub fn part(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_but_never_away() {
+        assert_eq!([0, 7, 1000, 105_623, 1_000_000].map(count), ["0", "7", "1,000", "105,623", "1,000,000"]);
+        assert_eq!(share(1, 1000), "<1 %");
+        assert_eq!(share(999, 1000), ">99 %");
+        assert_eq!(
+            [share(0, 0), share(5, 5), share(545, 1000), share(u64::MAX, u64::MAX)],
+            ["0 %", "100 %", "55 %", "100 %"]
+        );
+        assert_eq!([0, 999, 1000, 12_345, 3_441_170_732].map(bytes), ["0 B", "999 B", "1.00 kB", "12.3 kB", "3.44 GB"]);
+        assert_eq!(counted(1, "page", "pages"), "1 page");
+    }
+}

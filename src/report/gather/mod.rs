@@ -1,0 +1,107 @@
+//! Reads what a report says from the tables of a result.
+//!
+//! Every table that grows with the crawl is read in batches ([`crate::results::scan`]); what is kept of it is the top of an
+//! order, or the rows that belong to what was chosen before.
+//!
+//! # Memory
+//! A batch of rows (262,144, at most a few hundred megabytes of URLs); 64 MB for the sets that are looked at and as much for
+//! their links ([`sets`]); 32 MB for members of mirrors ([`mirrors`]); the pages that are compared. None of it grows with
+//! the crawl.
+
+pub mod compare;
+pub mod hosts;
+pub mod mirrors;
+pub mod overview;
+pub mod page_rows;
+pub mod run_facts;
+pub mod sets;
+pub mod skip_lists;
+
+use std::collections::BTreeMap;
+
+use super::contract::{Compare, FORMAT, Report};
+use crate::error::{Error, Result};
+use crate::results::Run;
+use page_rows::PageRows;
+
+/// What to put into a report.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Most pairs of pages to compare, which are read again from the input.
+    pub pairs: usize,
+    /// Facts of the machine, which differ from run to run of one job.
+    pub machine: bool,
+}
+
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted { pairs: 8, machine: true }
+    }
+}
+
+/// Reads the report of a result of the job `replicas`.
+///
+/// # Errors
+/// [`Error::Usage`] for a result of another kind; [`Error::Input`] for files that are not what the manifest names. Pages that cannot
+/// be read again from the input are no error: the report says why.
+///
+/// # Cost
+/// `clusters` and `server_pairs` are read twice, `pages` as well if pages are compared, other tables but `links` once; and a few
+/// pages of the input.
+pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
+    let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
+    if kind != "replicas" {
+        let what =
+            format!("{}: a result of the job `{kind}`; a report is made of one of the job `replicas`", run.folder);
+        return Err(Error::Usage(what));
+    }
+    let summary = summary(run)?;
+    let (mut mirrors, of_mirrors) = mirrors::gather(run)?;
+    let (mut sets, forest) = sets::gather(run)?;
+    let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
+
+    let mut named: Vec<u64> = of_mirrors.roots.clone();
+    named.extend(sets.shown.iter().flat_map(|set| set.members.iter().map(|member| member.id)));
+    named.extend(pairs.iter().flat_map(|pair| pair.pages));
+    let rows = PageRows::read(run, named, &of_mirrors.skipped(run)?)?;
+    mirrors::name(&mut mirrors, &of_mirrors, &rows);
+    sets::name(&mut sets, &rows);
+    let compare = match pairs.is_empty() {
+        true => Compare::default(),
+        false => compare::gather(run, &pairs, &forest, &rows)?,
+    };
+
+    let urls = run.manifest.job["input"]["urls"].as_array().into_iter().flatten();
+    Ok(Report {
+        format: FORMAT,
+        kind,
+        digest: run.manifest.digest.clone(),
+        inputs: urls.filter_map(|url| Some(url.as_str()?.to_string())).collect(),
+        overview: overview::gather(&summary, &run.manifest.job),
+        mirrors,
+        hosts: hosts::gather(run)?,
+        sets,
+        compare,
+        skip: skip_lists::gather(run)?,
+        run: run_facts::gather(run, &summary, wanted.machine)?,
+    })
+}
+
+/// The file `summary.json`.
+fn summary(run: &Run) -> Result<serde_json::Value> {
+    let entry = run.manifest.files.iter().find(|file| file.path == "summary.json");
+    let entry = entry.ok_or_else(|| Error::input(run.folder.name(), "the result has no summary.json"))?;
+    let bytes = run.manifest.read_file(&run.folder, entry)?;
+    serde_json::from_slice(&bytes).map_err(|cause| Error::input(run.folder.name(), format!("summary.json: {cause}")))
+}
+
+/// A count of a summary; 0 where it has none.
+fn count(value: &serde_json::Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// Counts by name of a summary.
+fn counts(value: &serde_json::Value) -> BTreeMap<String, u64> {
+    let counts = value.as_object().into_iter().flatten();
+    counts.map(|(what, value)| (what.clone(), count(value))).collect()
+}

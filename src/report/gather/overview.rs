@@ -1,0 +1,83 @@
+//! The figures of the whole run, from `summary.json`.
+
+use serde_json::Value;
+
+use super::count;
+use crate::report::contract::{Amount, Count, Overview, Replicas};
+
+/// Reads the figures of a summary; `job` says which measures were used.
+pub fn gather(summary: &Value, job: &Value) -> Overview {
+    let amount = |value: &Value| Amount { pages: count(&value["pages"]), bytes: count(&value["bytes"]) };
+    let reasons = summary["skip_by_reason"].as_object().into_iter().flatten();
+    let bars = |name: &str| summary[name].as_array().cloned().unwrap_or_default();
+    let replication = bars("replication_exact").into_iter().zip(bars("replication_similar"));
+    let named = |of: &Value, names: &[(&str, &str)]| -> Vec<Count> {
+        names.iter().map(|&(name, what)| Count { what: what.into(), count: count(&of[name]) }).collect()
+    };
+    Overview {
+        crawl: amount(&summary["pages"]),
+        skip: amount(&summary["skip"]),
+        by_reason: reasons.map(|(why, value)| (why.clone(), amount(value))).collect(),
+        records: count(&summary["records"]["read"]),
+        hosts: count(&summary["hosts"]),
+        links: count(&summary["links"]),
+        sets: count(&summary["trivial_clusters"]),
+        originals: count(&summary["similar_clusters"]),
+        collections: count(&summary["collections"]),
+        pages_in_collections: count(&summary["pages_in_collections"]),
+        prefixes: count(&summary["avoid_prefixes"]),
+        replication: replication
+            .map(|(exact, similar)| Replicas {
+                replicas: exact["replicas"].as_str().unwrap_or_default().replace(" and more", "+"),
+                exact: count(&exact["pages"]),
+                similar: count(&similar["pages"]),
+            })
+            .collect(),
+        surplus: named(
+            &summary["servers"]["surplus"],
+            &[
+                ("replicated", "on another host"),
+                ("same_server", "on the same host"),
+                ("url_alias", "same host and text, another URL"),
+                ("server_alias", "the host has a second name"),
+            ],
+        ),
+        text_to_pairs: text_to_pairs(summary, job["similar"]["by"].as_str().unwrap_or_default()),
+    }
+}
+
+/// What was counted on the way from text to pairs, in the order of the steps.
+fn text_to_pairs(summary: &Value, by: &str) -> Vec<Count> {
+    let steps: &[(&str, &str, &str)] = match by {
+        "hamming" => &[
+            ("hamming", "simhashes", "pages with a simhash of their own"),
+            ("hamming", "distinct", "distinct simhashes"),
+            ("hamming", "near", "pairs of these within k bits"),
+            ("hamming", "guarded", "refused: a better match on the same host"),
+        ],
+        "signatures" => &[
+            ("signatures", "signatures", "pages with signatures"),
+            ("signatures", "joined", "of distinct text"),
+            ("signatures", "collisions", "pairs of these that collide"),
+            ("signatures", "guarded", "refused: a better match on the same host"),
+        ],
+        "minhash" => &[
+            ("minhash", "pages", "pages with shingles and a text of their own"),
+            ("minhash", "candidates", "pairs of these that were compared"),
+            ("minhash", "similar", "pairs similar enough"),
+            ("minhash", "guarded", "refused by the guard"),
+        ],
+        _ => &[
+            ("overlap", "tuples", "chunks of text on pages"),
+            ("overlap", "template_tuples", "left out: furniture of a site"),
+            ("overlap", "frequent_tuples", "left out: on too many pages"),
+            ("overlap", "emitted", "a chunk shared by two pages"),
+            ("overlap", "similar", "pairs of pages similar enough"),
+            ("overlap", "guarded", "of these refused by the guard"),
+        ],
+    };
+    let mut counts: Vec<Count> =
+        steps.iter().map(|&(of, name, what)| Count { what: what.into(), count: count(&summary[of][name]) }).collect();
+    counts.push(Count { what: "pairs of equal text".into(), count: count(&summary["exact_pairs"]) });
+    counts
+}

@@ -1,0 +1,183 @@
+//! Pairs of pages side by side: why they are together or apart.
+
+use super::{alike, heading, name, role, tile};
+use crate::report::contract::{Compared, Measure, Member, Report, Row, Shared, Words};
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let pairs = &report.compare.shown;
+    let lead = match pairs.len() {
+        0 => "No pair was chosen: there are no similar pages, or the report was made with --pairs 0.",
+        _ => {
+            "Why two pages are in one set. The pairs were chosen for you: ends of the weakest links, where false pairs are \
+              found first, and pages of the largest mirrors. For any other two: webtwin explain RUN URL URL."
+        }
+    };
+    heading(html, "compare", "Two pages side by side", lead);
+    html.markup("<div>");
+    for (number, pair) in pairs.iter().enumerate() {
+        item(html, number, pair);
+    }
+    html.markup("</div>");
+}
+
+fn item(html: &mut Html, number: usize, pair: &Compared) {
+    html.markup("<details class=\"card item\" id=\"pair-").text(number + 1).markup(if number == 0 {
+        "\" open>"
+    } else {
+        "\">"
+    });
+    html.markup("<summary><span class=what><span>").crawled(name(&pair.pages[0].title, &pair.pages[0].url));
+    html.markup("</span><span class=sub>").crawled(&pair.pages[0].host).text(" and ").crawled(&pair.pages[1].host);
+    html.markup("</span></span><span class=tag>").text(&pair.why).markup("</span></summary><div class=inside>");
+    html.markup(if pair.together {
+        "<p class=verdict><b>Together.</b> "
+    } else {
+        "<p class=\"verdict apart\"><b>Apart.</b> "
+    });
+    html.text(verdict(pair)).markup("</p><div class=sides>");
+    for (letter, page) in ["A", "B"].into_iter().zip(&pair.pages) {
+        side(html, letter, page);
+    }
+    html.markup("</div><div class=\"tiles four\">");
+    tile(html, if pair.same_text { "yes" } else { "no" }, "same text");
+    if let Some(shared) = &pair.shared {
+        let [a, b] = shared.of.map(count);
+        tile(html, &count(shared.both), &format!("chunks on both, of {a} and {b}; furniture included"));
+    }
+    let direct = pair.chain.first().filter(|_| pair.chain.len() == 1);
+    let value = direct.filter(|step| step.by.measure == Measure::Overlap).map(|step| count(u64::from(step.by.value)));
+    tile(html, value.as_deref().unwrap_or("–"), "of these count, by the run's own pair");
+    tile(html, &pair.bits.map_or("–".into(), |bits| bits.to_string()), "bits of the simhashes differ");
+    html.markup("</div>");
+    chain(html, pair);
+    if !pair.unread.is_empty() {
+        html.markup("<p class=\"note warn\">The texts could not be read again from the input: ")
+            .crawled(&pair.unread)
+            .markup("</p>");
+    }
+    if !pair.same_text && pair.unread.is_empty() {
+        html.markup("<h2 class=gap>Side by side</h2>");
+        diff(html, &pair.diff);
+    }
+    if let Some(shared) = pair.shared.as_ref().filter(|shared| !shared.some.is_empty()) {
+        chunks(html, shared);
+    }
+    html.markup("</div></details>");
+}
+
+fn verdict(pair: &Compared) -> String {
+    match pair.chain.len() {
+        _ if !pair.together => "They are in no common set that was looked at.".into(),
+        0 => "They are in one set; the chain of pairs between them is too long to show.".into(),
+        1 => format!("They are a pair: {}.", alike(pair.chain[0].by)),
+        steps => {
+            let weakest = pair.chain.iter().filter(|step| step.by.measure != Measure::Exact).count();
+            format!(
+                "{steps} pairs join them, one after the other; {} equal text.",
+                match (steps - weakest, steps) {
+                    (0, _) => "none of".into(),
+                    (equal, all) if equal == all => "all have".into(),
+                    (equal, _) => format!("{} of", counted(equal as u64, "is", "are")),
+                }
+            )
+        }
+    }
+}
+
+fn side(html: &mut Html, letter: &'static str, page: &Member) {
+    html.markup("<div class=\"card side\"><span class=letter>").markup(letter).markup("</span><div><div class=url>");
+    html.link(&page.url, &page.url).markup("</div><p class=note>");
+    role(html, &page.role);
+    html.text(format_args!(
+        " {} of text, {}",
+        counted(page.text_bytes, "byte", "bytes"),
+        counted(page.chunks, "chunk", "chunks")
+    ));
+    html.markup("</p></div></div>");
+}
+
+fn chain(html: &mut Html, pair: &Compared) {
+    if pair.chain.len() < 2 {
+        return;
+    }
+    html.markup("<h2 class=gap>The chain that joins them</h2><ol class=chain><li><span class=page>")
+        .crawled(&pair.pages[0].host)
+        .markup("</span></li>");
+    for step in &pair.chain {
+        html.markup(match step.by.measure {
+            Measure::Exact => "<li><span class=\"link exact\">",
+            _ => "<li><span class=link>",
+        });
+        html.text(alike(step.by)).markup("</span><span class=page>");
+        html.crawled(if step.host.is_empty() { "another page" } else { &step.host }).markup("</span></li>");
+    }
+    html.markup("</ol>");
+}
+
+fn diff(html: &mut Html, rows: &[Row]) {
+    html.markup("<div class=diff tabindex=0 role=group aria-label=\"the two texts\"><table><thead class=unseen><tr><th scope=col>A</th><th scope=col>B</th></tr></thead><tbody>");
+    for row in rows {
+        match row {
+            Row::Same(line) => {
+                // A cell sets its text apart by itself.
+                html.markup("<tr><td>").text(line).markup("<td>").text(line);
+            }
+            Row::Equal(lines) => {
+                html.markup("<tr><td class=equal colspan=2>")
+                    .text(counted(*lines, "equal line", "equal lines"))
+                    .markup("</td></tr>");
+            }
+            Row::More(lines) => {
+                html.markup("<tr><td class=equal colspan=2>").text(counted(*lines, "more line is", "more lines are"));
+                html.markup(" not shown</td></tr>");
+            }
+            Row::Changed { left, right } => {
+                html.markup("<tr>");
+                changed(html, left.as_deref(), ["<td class=gone>", "<del>", "</del>"]);
+                changed(html, right.as_deref(), ["<td class=new>", "<ins>", "</ins>"]);
+                html.markup("</tr>");
+            }
+        }
+    }
+    html.markup("</tbody></table></div>");
+}
+
+fn changed(html: &mut Html, words: Option<&[Words]>, [cell, begin, end]: [&'static str; 3]) {
+    let Some(words) = words else {
+        html.markup("<td class=absent></td>");
+        return;
+    };
+    html.markup(cell);
+    for of in words {
+        match of.changed {
+            true => html.markup(begin).text(&of.text).markup(end),
+            false => html.text(&of.text),
+        };
+    }
+    html.markup("</td>");
+}
+
+fn chunks(html: &mut Html, shared: &Shared) {
+    let known = shared.some.iter().any(|chunk| chunk.pages.is_some());
+    html.markup("<details class=data><summary>").text(format_args!(
+        "{} of {} chunks on both",
+        shared.some.len(),
+        count(shared.both)
+    ));
+    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=chunks><table class=small><thead><tr><th scope=col>chunk</th>");
+    html.markup(if known {
+        "<th scope=col class=num>on pages</th></tr></thead><tbody>"
+    } else {
+        "</tr></thead><tbody>"
+    });
+    for chunk in &shared.some {
+        html.markup("<tr><td class=url>").crawled(&chunk.text).markup("</td>");
+        if known {
+            html.markup("<td class=num>").text(chunk.pages.map_or("–".into(), count)).markup("</td>");
+        }
+        html.markup("</tr>");
+    }
+    html.markup("</tbody></table></div></details>");
+}

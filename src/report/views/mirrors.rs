@@ -1,0 +1,88 @@
+//! Mirrors: a row for each original, with its copies.
+
+use super::{cut, filter, heading, name};
+use crate::report::charts::bars::{bar, strip};
+use crate::report::contract::{Mirror, Report};
+use crate::report::figures::{bytes, count, counted};
+use crate::report::html::Html;
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let of = &report.mirrors;
+    let lead = match of.all {
+        0 => "No collection of this crawl has a mirror.".to_string(),
+        all => format!(
+            "{}. A row is an original with its mirrors; its bars are the pages of each copy, the first one, in green, is kept. \
+             A short bar is a partial mirror.",
+            counted(all, "collection has mirrors", "collections have mirrors")
+        ),
+    };
+    heading(html, "mirrors", "Mirrored collections", &lead);
+    if of.shown.is_empty() {
+        return;
+    }
+    filter(html, "mirror-table", "Filter by title, host or path");
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"table of mirrors\"><table id=mirror-table data-sort>");
+    html.markup("<thead><tr><th scope=col>original</th><th scope=col class=num>copies</th><th scope=col class=\"num wide-only\">hosts</th>");
+    html.markup("<th scope=col class=num>pages</th><th scope=col class=wide-only data-plain>each copy</th>");
+    html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th></tr></thead>");
+    of.shown.iter().for_each(|mirror| row(html, mirror));
+    html.markup("</table></div>");
+    cut(html, of.shown.len(), of.all, "originals", "collections");
+}
+
+fn row(html: &mut Html, mirror: &Mirror) {
+    html.markup("<tbody id=\"mirror-")
+        .text(mirror.id)
+        .markup("\"><tr><td><b>")
+        .crawled(name(&mirror.title, &mirror.url));
+    html.markup("</b><div class=sub>").link(&mirror.url, &mirror.url).markup("</div></td><td class=num>");
+    html.text(count(mirror.copies)).markup("</td><td class=\"num wide-only\">").text(count(mirror.hosts));
+    html.markup("</td><td class=num>").text(count(mirror.largest)).markup("</td><td class=\"wide-only level\">");
+    strip(html, &mirror.shown.iter().map(|copy| (copy.keep, copy.size)).collect::<Vec<_>>());
+    html.markup("</td>");
+    match mirror.skip {
+        Some(skip) => {
+            html.markup("<td class=num>").text(count(skip.pages)).markup("</td><td class=\"num wide-only\"");
+            html.attribute("data-value", skip.bytes).markup(">").text(bytes(skip.bytes)).markup("</td>");
+        }
+        None => _ = html.markup("<td class=num>–</td><td class=\"num wide-only\">–</td>"),
+    }
+    html.markup("</tr><tr class=unfold><td colspan=7><details><summary>");
+    html.text(counted(mirror.copies, "copy", "copies"))
+        .markup("</summary><div class=scroll><table class=small><thead><tr>");
+    html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
+    let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
+    if knows {
+        html.markup("<th scope=col class=num>links from other hosts</th>");
+    }
+    html.markup("<th scope=col class=wide-only>of the largest</th></tr></thead><tbody>");
+    for copy in &mirror.shown {
+        html.markup(if copy.keep {
+            "<tr><td><span class=\"tag stay\">kept</span></td>"
+        } else {
+            "<tr><td><span class=tag>mirror</span></td>"
+        });
+        html.markup("<td class=url>").link(&copy.url, &copy.url);
+        // Often the root is right below it.
+        if copy.url.rfind('/').is_none_or(|slash| copy.url[..=slash] != copy.prefix) {
+            html.markup("<div class=sub>all below ").crawled(&copy.prefix).markup("</div>");
+        }
+        html.markup("</td><td class=num>").text(count(copy.size)).markup("</td>");
+        if knows {
+            html.markup("<td class=num>").text(copy.links_from_elsewhere.map_or("–".into(), count)).markup("</td>");
+        }
+        html.markup("<td class=\"wide-only level\">");
+        bar(html, &[(if copy.keep { "f-stay" } else { "f-collection" }, copy.size)], mirror.largest);
+        html.markup("</td></tr>");
+    }
+    html.markup("</tbody></table></div>");
+    if (mirror.shown.len() as u64) < mirror.copies {
+        html.markup("<p class=note>and ").text(counted(
+            mirror.copies - mirror.shown.len() as u64,
+            "smaller copy",
+            "smaller copies",
+        ));
+        html.markup("</p>");
+    }
+    html.markup("</details></td></tr></tbody>");
+}

@@ -1,0 +1,155 @@
+//! The HTML page: a function of what the report says.
+//!
+//! Without a script all views stand below each other, whole. The script switches between them, sorts, and filters; it makes no
+//! content.
+
+mod compare;
+mod hosts;
+mod mirrors;
+mod overview;
+mod run_facts;
+mod sets;
+mod skip_lists;
+
+use super::contract::{By, Measure, Member, Report};
+use super::figures::count;
+use super::html::{Html, STYLE, policy_hash};
+
+/// The script of the page.
+const SCRIPT: &str = include_str!("../script.js");
+
+/// The views: id, name, and what writes it.
+type View = (&'static str, &'static str, fn(&mut Html, &Report));
+
+const VIEWS: [View; 7] = [
+    ("overview", "Overview", overview::write),
+    ("mirrors", "Mirrors", mirrors::write),
+    ("hosts", "Hosts", hosts::write),
+    ("sets", "Sets", sets::write),
+    ("compare", "Compare", compare::write),
+    ("skip", "Skip lists", skip_lists::write),
+    ("run", "Run", run_facts::write),
+];
+
+/// The page of a report.
+///
+/// # Cost
+/// The page in memory, twice.
+pub fn page(report: &Report) -> String {
+    let mut html = Html::new();
+    head(&mut html, &report.inputs.join(", "));
+    html.markup("<body><a class=to-main href=\"#main\">To the content</a><header class=top><div class=brand>");
+    html.markup(
+        "<div class=logo><svg viewBox=\"0 0 32 32\" aria-hidden=true><rect x=3 y=7 width=15 height=19 rx=3 fill=\"#0f766e\"/>\
+         <rect x=13 y=4 width=15 height=19 rx=3 fill=\"#7c3aed\" fill-opacity=\".8\"/></svg>webtwin</div><div class=where>",
+    );
+    html.crawled(&report.inputs.join(", ")).markup(" · job ").text(&report.digest[..report.digest.len().min(12)]);
+    html.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button></div><nav class=views aria-label=Views>");
+    for (id, name, _) in VIEWS {
+        html.markup("<a href=\"#").markup(id).markup("\">").markup(name).markup("</a>");
+    }
+    html.markup("</nav></header><main id=main>");
+    for (id, _, write) in VIEWS {
+        html.markup("<section class=view id=").markup(id).markup(" aria-labelledby=\"").markup(id).markup("-head\">");
+        write(&mut html, report);
+        html.markup("</section>");
+    }
+    html.markup("</main><script>").markup(SCRIPT).markup("</script></body></html>\n");
+    html.finish()
+}
+
+/// The head: a policy that allows nothing but what is in the page, of scripts only this one.
+fn head(html: &mut Html, title: &str) {
+    html.markup("<!doctype html><html lang=en><head><meta charset=utf-8>");
+    html.markup("<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">");
+    html.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy");
+    let policy = format!(
+        "default-src 'none'; style-src {}; script-src {}; img-src data:",
+        policy_hash(STYLE),
+        policy_hash(SCRIPT)
+    );
+    html.markup(" content=\"");
+    // The quotes of a policy need no escape between double quotes.
+    html.text(policy).markup("\">");
+    html.markup("<link rel=icon href=\"data:,\"><title>").text(title).markup(" - webtwin report</title>");
+    html.markup("<style>").markup(STYLE).markup("</style></head>");
+}
+
+/// A heading of a view, and what it is about.
+fn heading(html: &mut Html, id: &'static str, words: &str, lead: &str) {
+    html.markup("<h1 id=\"")
+        .markup(id)
+        .markup("-head\">")
+        .text(words)
+        .markup("</h1><p class=lead>")
+        .text(lead)
+        .markup("</p>");
+}
+
+/// A tile: a figure and what it is.
+fn tile(html: &mut Html, figure: &str, what: &str) {
+    html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(what).markup("</span></div>");
+}
+
+/// The role of a page, as a tag.
+fn role(html: &mut Html, role: &str) {
+    let (class, words) = match role {
+        "keep" => ("tag stay", "stays"),
+        "way" => ("tag stay", "stays: the way to others"),
+        "must-visit" => ("tag stay", "stays: never skipped"),
+        "unlike" => ("tag stay", "stays: not alike enough"),
+        "collection" => ("tag collection", "skip: collection"),
+        "exact" => ("tag exact", "skip: same text"),
+        "similar" => ("tag similar", "skip: similar"),
+        _ => ("tag", "no copies"),
+    };
+    html.markup("<span").attribute("class", class).markup(">").text(words).markup("</span>");
+}
+
+/// What a page is called: its title, or else the end of its URL.
+fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
+    if !title.is_empty() {
+        return title;
+    }
+    let shown = url.split_once("://").map_or(url, |(_, rest)| rest);
+    shown.trim_end_matches('/')
+}
+
+/// A row of a page: its number, its role, itself, its text.
+fn member(html: &mut Html, number: usize, member: &Member) {
+    // A cell or row ends where the next one begins.
+    html.markup("<tr><td class=num>").text(number).markup("<td>");
+    role(html, &member.role);
+    html.markup("<td class=url>")
+        .link(&member.url, &member.url)
+        .markup("<td class=num>")
+        .text(count(member.text_bytes));
+    html.markup("<td class=num>").text(count(member.chunks));
+}
+
+/// How alike two pages are, in words.
+fn alike(by: By) -> String {
+    match by.measure {
+        Measure::Exact => "same text".into(),
+        Measure::Overlap if by.value == 1 => "1 chunk shared".into(),
+        Measure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
+        Measure::Hamming => format!("{} bits apart", by.value),
+        Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
+        Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
+    }
+}
+
+/// Tools above a table or list: a filter of what is named by `what`.
+fn filter(html: &mut Html, of: &'static str, words: &'static str) {
+    html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(of);
+    html.markup("\" placeholder=\"").markup(words).markup("\" aria-label=\"").markup(words);
+    html.markup("\"><span class=count role=status data-count=\"").markup(of).markup("\"></span></div>");
+}
+
+/// Says that a list is the top of a longer one.
+fn cut(html: &mut Html, shown: usize, all: u64, what: &str, table: &str) {
+    if (shown as u64) < all {
+        html.markup("<p class=note>").text(count(shown as u64)).text(" of ").text(count(all)).text(" ").text(what);
+        html.text(" are shown; for all: ").markup("<code>webtwin show RUN ").text(table).markup("</code></p>");
+    }
+}

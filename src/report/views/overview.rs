@@ -1,0 +1,199 @@
+//! The overview: what a crawler saves, and why there are copies.
+
+use super::tile;
+use crate::report::charts::bars::{bar, spot, stack};
+use crate::report::charts::figure;
+use crate::report::charts::histogram::histogram;
+use crate::report::charts::scatter::{Spot, scatter};
+use crate::report::charts::waterfall::{Step, waterfall};
+use crate::report::contract::{Amount, Count, Overview, Report};
+use crate::report::figures::{bytes, count, counted, share};
+use crate::report::html::Html;
+
+/// Reasons in the order in which they are shown: word of the table, class, words, words of the waterfall.
+const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [
+    ("exact", "f-exact", "skip: same text as a page that stays", ["same text", "as another"]),
+    (
+        "collection",
+        "f-collection",
+        "skip: in a mirror of a collection that is kept",
+        ["in a mirror", "that is not kept"],
+    ),
+    ("similar", "f-similar", "skip: nearly the same text", ["similar text", "otherwise"]),
+];
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let of = &report.overview;
+    html.markup("<h1 class=headline id=overview-head>");
+    match (of.crawl.pages, of.skip.pages) {
+        (0, _) => html.text("No page was found in this crawl"),
+        (_, 0) => html.text("Every page of this crawl is worth fetching again"),
+        _ => html.text(share(of.skip.pages, of.crawl.pages)).text(" of this crawl need not be fetched again"),
+    };
+    html.markup("</h1><p class=lead>").text(lead(of)).markup("</p>");
+    stacks(html, of);
+    html.markup("<div class=tiles>");
+    tile(html, &count(of.crawl.pages), &format!("pages, of {}", counted(of.records, "record", "records")));
+    tile(html, &count(of.hosts), "hosts");
+    tile(html, &count(of.sets), "sets of similar pages");
+    tile(html, &count(of.originals), "originals with mirrors");
+    tile(html, &count(of.collections), "collections, originals and mirrors");
+    tile(html, &count(of.prefixes), "URL prefixes to skip");
+    html.markup("</div><div class=pair><div class=card><h2>From crawled pages to pages that stay</h2>");
+    html.markup("<p class=ask>What would the next crawl save, and why?</p>");
+    steps(html, of);
+    html.markup("</div><div class=card><h2>Originals with mirrors: copies × pages</h2>");
+    html.markup("<p class=ask>Which are worth handling by name? Area: pages to skip. (CSG00, Figure 12)</p>");
+    spots(html, report);
+    html.markup("</div><div class=card><h2>How often a page is there</h2>");
+    html.markup("<p class=ask>How much is replicated at all? Per cent of pages. (SGM98, Figure 1)</p>");
+    replication(html, of);
+    html.markup("</div><div class=card><h2>Why pages have copies</h2>");
+    html.markup("<p class=ask>Surplus pages, each once, by where the copy is. (SGM98, section 3)</p>");
+    counts(html, &of.surplus, "f-collection", "surplus pages by where the copy is");
+    html.markup("<h2 class=gap>From text to pairs</h2><p class=ask>What was compared, and what was left out?</p>");
+    counts(html, &of.text_to_pairs, "f-total", "chunks and pairs");
+    html.markup("</div></div>");
+}
+
+fn lead(of: &Overview) -> String {
+    if of.skip.pages == 0 {
+        return format!(
+            "{} on {}; no copies were found that a crawler may skip.",
+            counted(of.crawl.pages, "page", "pages"),
+            counted(of.hosts, "host", "hosts")
+        );
+    }
+    let mut lead = format!(
+        "{} of {} pages, {} of {}, are copies of pages that stay.",
+        count(of.skip.pages),
+        count(of.crawl.pages),
+        bytes(of.skip.bytes),
+        bytes(of.crawl.bytes)
+    );
+    if of.originals > 0 {
+        lead += &format!(
+            " {} are in {}: {} with mirrors.",
+            counted(of.pages_in_collections, "page", "pages"),
+            counted(of.collections, "collection", "collections"),
+            counted(of.originals, "original", "originals")
+        );
+    }
+    lead
+}
+
+/// What is skipped for a reason.
+fn by_reason(of: &Overview, reason: &str) -> Amount {
+    of.by_reason.get(reason).copied().unwrap_or_default()
+}
+
+fn stacks(html: &mut Html, of: &Overview) {
+    let stay = Amount { pages: of.crawl.pages - of.skip.pages, bytes: of.crawl.bytes - of.skip.bytes };
+    let mut parts = vec![("stays", "f-stay", stay)];
+    parts.extend(REASONS.map(|(reason, class, words, _)| (words, class, by_reason(of, reason))));
+    let mut chart = Html::new();
+    for (name, amount) in [("pages", (|amount| amount.pages) as fn(&Amount) -> u64), ("bytes", |amount| amount.bytes)] {
+        chart.markup("<p class=ask>").markup(name).markup("</p>");
+        stack(&mut chart, &parts.iter().map(|part| (part.1, amount(&part.2))).collect::<Vec<_>>());
+    }
+    chart.markup("<ul class=legend>");
+    for (words, class, _) in &parts {
+        chart.markup("<li>");
+        spot(&mut chart, class);
+        chart.markup(words).markup("</li>");
+    }
+    chart.markup("</ul>");
+    let rows: Vec<Vec<String>> =
+        parts.iter().map(|(words, _, of)| vec![words.to_string(), count(of.pages), count(of.bytes)]).collect();
+    let sentence = format!(
+        "{} of the pages and {} of the bytes may be skipped",
+        share(of.skip.pages, of.crawl.pages),
+        share(of.skip.bytes, of.crawl.bytes)
+    );
+    html.markup("<div class=card>");
+    figure(html, &sentence, &chart, &["part", "pages", "bytes"], &rows);
+    html.markup("</div>");
+}
+
+fn steps(html: &mut Html, of: &Overview) {
+    let steps = REASONS.map(|(reason, class, _, [words, more])| Step {
+        words,
+        more,
+        class,
+        pages: by_reason(of, reason).pages,
+    });
+    let stay = of.crawl.pages - of.skip.pages;
+    let sentence = format!(
+        "Of {} pages {}, after what may be skipped",
+        counted(of.crawl.pages, "crawled", "crawled"),
+        if stay == 1 { "1 stays".into() } else { format!("{} stay", count(stay)) }
+    );
+    let mut rows = vec![vec!["crawled".into(), count(of.crawl.pages)]];
+    rows.extend(steps.iter().map(|step| vec![format!("{} {}", step.words, step.more), count(step.pages)]));
+    rows.push(vec!["stay".into(), count(stay)]);
+    figure(html, &sentence, &waterfall(of.crawl.pages, &steps), &["step", "pages"], &rows);
+}
+
+fn spots(html: &mut Html, report: &Report) {
+    let mirrors = &report.mirrors;
+    let Some(first) = mirrors.shown.first() else {
+        html.markup("<p class=note>No collection of this crawl has a mirror.</p>");
+        return;
+    };
+    let spots: Vec<Spot<'_>> = mirrors
+        .shown
+        .iter()
+        .map(|of| Spot {
+            id: of.id,
+            name: &of.shown[0].host,
+            copies: of.copies,
+            pages: of.largest,
+            surplus: of.surplus,
+        })
+        .collect();
+    let sentence = format!(
+        "{}; the largest saving is the one kept at {}, with {} of up to {}",
+        counted(mirrors.all, "original has mirrors", "originals have mirrors"),
+        first.shown[0].host,
+        counted(first.copies, "copy", "copies"),
+        counted(first.largest, "page", "pages")
+    );
+    let row = |of: &crate::report::contract::Mirror| {
+        vec![of.url.clone(), count(of.copies), count(of.largest), count(of.surplus)]
+    };
+    let rows: Vec<Vec<String>> = mirrors.shown.iter().map(row).collect();
+    figure(html, &sentence, &scatter(&spots), &["kept at", "copies", "pages of the largest", "pages not kept"], &rows);
+}
+
+fn replication(html: &mut Html, of: &Overview) {
+    let bars: Vec<(&str, [u64; 2])> =
+        of.replication.iter().map(|bar| (bar.replicas.as_str(), [bar.exact, bar.similar])).collect();
+    let alone = of.replication.first().map_or([0, 0], |bar| [bar.exact, bar.similar]);
+    let sentence = format!(
+        "{} of the pages have a copy with the same text, {} have one with similar text",
+        share(of.crawl.pages - alone[0], of.crawl.pages),
+        share(of.crawl.pages - alone[1], of.crawl.pages)
+    );
+    let mut chart = histogram(&bars, ["f-exact", "f-similar"], of.crawl.pages, "replicas of a page, itself included");
+    chart.markup("<ul class=legend><li>");
+    spot(&mut chart, "f-exact");
+    chart.markup("left bars: equal text</li><li>");
+    spot(&mut chart, "f-similar");
+    chart.markup("right bars: similar text</li></ul>");
+    let rows: Vec<Vec<String>> =
+        of.replication.iter().map(|bar| vec![bar.replicas.clone(), count(bar.exact), count(bar.similar)]).collect();
+    figure(html, &sentence, &chart, &["replicas", "pages by equal text", "pages by similar text"], &rows);
+}
+
+/// Counts with bars: a table that is a chart.
+fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &'static str) {
+    let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
+    html.markup("<table class=bars><caption class=unseen>").markup(caption).markup("</caption><tbody>");
+    for of in counts {
+        html.markup("<tr><th scope=row>").text(&of.what).markup("</th><td class=num>").text(count(of.count));
+        html.markup("</td><td class=level>");
+        bar(html, &[(class, of.count)], longest);
+        html.markup("</td></tr>");
+    }
+    html.markup("</tbody></table>");
+}

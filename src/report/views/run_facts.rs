@@ -1,0 +1,139 @@
+//! The run: whether the input was sound, and how to repeat it.
+
+use super::heading;
+use crate::report::charts::bars::{bar, spot, stack};
+use crate::report::charts::figure;
+use crate::report::contract::{Machine, Report, RunFacts};
+use crate::report::figures::{bytes, count, counted};
+use crate::report::html::Html;
+
+/// Classes of stages, in turn.
+const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let of = &report.run;
+    heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
+    html.markup("<div class=pair><div class=card><h2>Records</h2>");
+    records(html, of);
+    html.markup("<h2 class=gap>Text that was left out</h2><dl class=facts>");
+    for left in &of.left_out {
+        fact(html, &left.what, &count(left.count));
+    }
+    html.markup("</dl></div><div class=card><h2>The job</h2><dl class=facts>");
+    fact(html, "input", &report.inputs.join(", "));
+    fact(html, "digest", &report.digest);
+    for (what, recipe) in &of.recipes {
+        fact(html, &format!("recipe of {what}"), recipe);
+    }
+    html.markup("</dl><h2 class=gap>Settings that are not the default</h2>");
+    if of.settings.is_empty() {
+        html.markup("<p class=note>none</p>");
+    }
+    html.markup("<dl class=facts>");
+    for (name, value) in &of.settings {
+        fact(html, name, value);
+    }
+    html.markup("</dl></div>");
+    if let Some(machine) = &of.machine {
+        html.markup("<div class=card><h2>Time and place</h2>");
+        time(html, machine);
+        html.markup("</div>");
+    }
+    html.markup(
+        "<div class=card><h2>Tables</h2><p class=ask>Rows of each; <code>webtwin show RUN TABLE</code> prints them, ",
+    );
+    html.markup("<code>views.sql</code> opens them in DuckDB.</p><dl class=facts>");
+    for (table, rows) in &of.tables {
+        fact(html, table, &count(*rows));
+    }
+    html.markup("</dl></div></div>");
+}
+
+fn fact(html: &mut Html, what: &str, value: &str) {
+    html.markup("<dt>").text(what).markup("</dt><dd>").crawled(value).markup("</dd>");
+}
+
+fn records(html: &mut Html, of: &RunFacts) {
+    let rejected: u64 = of.rejected.values().sum();
+    html.markup("<p>").text(format_args!(
+        "{} read = {} kept as pages + {} not kept.",
+        counted(of.read, "record", "records"),
+        count(of.kept),
+        count(rejected)
+    ));
+    html.markup("</p>");
+    if rejected == 0 {
+        html.markup("<p class=note>Every record was a page.</p>");
+    } else {
+        let longest = of.rejected.values().copied().max().unwrap_or(0);
+        html.markup("<table class=bars><caption class=unseen>records not kept, by reason</caption><tbody>");
+        for (reason, &records) in &of.rejected {
+            html.markup("<tr><th scope=row>")
+                .text(reason.replace('_', " "))
+                .markup("</th><td class=num>")
+                .text(count(records));
+            html.markup("</td><td class=level>");
+            bar(html, &[("f-similar", records)], longest);
+            html.markup("</td></tr>");
+        }
+        html.markup("</tbody></table>");
+    }
+    for (what, records) in &of.mended {
+        html.markup("<p class=note>")
+            .text(counted(*records, "page", "pages"))
+            .text(" kept though something was mended: ");
+        html.text(what.replace('_', " ")).markup("</p>");
+    }
+    if of.torn > 0 {
+        html.markup("<p class=warn>")
+            .text(counted(of.torn, "input ends", "inputs end"))
+            .markup(" within a record.</p>");
+    }
+    if !of.rejected_by_input.is_empty() {
+        html.markup("<details class=data><summary>").text(counted(of.inputs_with_rejected, "input has", "inputs have"));
+        html.markup(
+            " records that were not kept</summary><div class=\"scroll tall\" tabindex=0 role=group aria-label=inputs>",
+        );
+        html.markup("<table class=small><thead><tr><th scope=col>input</th><th scope=col>reason</th><th scope=col class=num>records</th></tr></thead><tbody>");
+        for input in &of.rejected_by_input {
+            for (reason, records) in &input.by_reason {
+                html.markup("<tr><td class=url>")
+                    .crawled(&input.source)
+                    .markup("</td><td>")
+                    .text(reason.replace('_', " "));
+                html.markup("</td><td class=num>").text(count(*records)).markup("</td></tr>");
+            }
+        }
+        html.markup("</tbody></table></div></details>");
+    }
+}
+
+fn time(html: &mut Html, of: &Machine) {
+    let all: f64 = of.seconds.iter().map(|stage| stage.seconds).sum();
+    let parts: Vec<(&'static str, u64)> = of
+        .seconds
+        .iter()
+        .zip(CLASSES.iter().cycle())
+        .map(|(stage, class)| (*class, (stage.seconds * 1e3) as u64))
+        .collect();
+    let name = |stage: &str| stage.split_once(' ').map_or(stage.to_string(), |(_, name)| name.to_string());
+    let mut chart = Html::new();
+    stack(&mut chart, &parts);
+    chart.markup("<ul class=legend>");
+    for (stage, (class, _)) in of.seconds.iter().zip(&parts) {
+        chart.markup("<li>");
+        spot(&mut chart, class);
+        chart.text(name(&stage.stage)).markup("</li>");
+    }
+    chart.markup("</ul>");
+    let rows: Vec<Vec<String>> =
+        of.seconds.iter().map(|stage| vec![name(&stage.stage), format!("{:.1}", stage.seconds)]).collect();
+    figure(html, &format!("The run took {all:.1} seconds"), &chart, &["stage", "seconds"], &rows);
+    html.markup("<dl class=facts>");
+    fact(html, "workers", &count(of.workers));
+    fact(html, "peak memory", &bytes(of.peak_memory_bytes));
+    fact(html, "program", &of.build);
+    fact(html, "result", &format!("{}: {} files, {}", of.folder, count(of.files), bytes(of.bytes)));
+    fact(html, "started in", &of.started_in);
+    html.markup("</dl>");
+}

@@ -1,0 +1,132 @@
+//! Sets of similar pages, those first that may be false.
+
+use super::{alike, filter, heading, member, name};
+use crate::report::charts::graph;
+use crate::report::contract::{Measure, PageSet, Report};
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let of = &report.sets;
+    let pairs: Vec<String> = of
+        .pairs
+        .iter()
+        .map(|(measure, &pairs)| match measure.as_str() {
+            "exact" => format!("{} of equal text", counted(pairs, "pair", "pairs")),
+            measure => format!("{} by {measure}", counted(pairs, "pair", "pairs")),
+        })
+        .collect();
+    let lead = match of.all {
+        0 => "No two pages of this crawl are similar.".to_string(),
+        all => format!(
+            "{}, joined by {}. Look at the weakest links first: one false pair joins two sets for good.",
+            counted(all, "set", "sets"),
+            pairs.join(" and ")
+        ),
+    };
+    heading(html, "sets", "Sets of similar pages", &lead);
+    if of.looked_at < of.all {
+        html.markup("<p class=note>The weakest links are those of ").text(count(of.looked_at));
+        html.markup(" sets, a sample by their ids and the largest: there are too many to hold them all.</p>");
+    }
+    if of.shown.is_empty() {
+        return;
+    }
+    filter(html, "set-list", "Filter by title, host or path");
+    html.markup("<div class=\"tools script-only\" role=group aria-label=Order><button class=chip type=button data-order=weak aria-pressed=true>");
+    html.markup("weakest link first</button><button class=chip type=button data-order=size aria-pressed=false>largest first</button></div>");
+    html.markup("<div id=set-list>");
+    for (number, set) in of.shown.iter().enumerate() {
+        item(html, number, set);
+    }
+    html.markup("</div>");
+    super::cut(html, of.shown.len(), of.all, "sets", "clusters");
+}
+
+fn item(html: &mut Html, number: usize, set: &PageSet) {
+    let first = &set.members[0];
+    html.markup("<details class=\"card item\" id=\"set-").text(set.id).markup("\"").attribute("data-weak", number);
+    html.attribute("data-size", set.pages).markup("><summary><span class=size>").text(count(set.pages));
+    html.markup("<span class=unseen> pages: </span></span><span class=what><span>")
+        .crawled(name(&first.title, &first.url));
+    html.markup("</span><span class=sub>")
+        .text(on_hosts(set))
+        .text(" · ")
+        .crawled(&first.host)
+        .markup("</span></span>");
+    match set.links.first() {
+        Some(weakest) if weakest.by.measure != Measure::Exact => {
+            html.markup("<span class=\"tag similar\">").text(alike(weakest.by)).markup("</span>")
+        }
+        _ => html.markup("<span class=\"tag exact\">same text</span>"),
+    };
+    html.markup("</summary><div class=inside><p class=ask>").text(sentence(set)).markup("</p>");
+    let all = set.members.len() as u64 == set.pages;
+    if all {
+        html.markup("<div class=beside>").piece(&graph::set(set));
+    }
+    html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
+    html.markup("<th scope=col class=num>bytes of text</th><th scope=col class=num>chunks</th></tr></thead><tbody>");
+    for (number, of) in set.members.iter().enumerate() {
+        member(html, number + 1, of);
+    }
+    html.markup("</tbody></table></div>");
+    if all {
+        html.markup("</div>");
+    } else {
+        html.markup("<p class=note>").text(counted(
+            set.pages - set.members.len() as u64,
+            "more page is",
+            "more pages are",
+        ));
+        html.markup(" in the set.</p>");
+    }
+    links(html, set);
+    html.markup("</div></details>");
+}
+
+fn on_hosts(set: &PageSet) -> String {
+    match set.members.len() as u64 == set.pages {
+        true => counted(set.hosts, "host", "hosts"),
+        false => format!("at least {}", counted(set.hosts, "host", "hosts")),
+    }
+}
+
+/// What the set is, and where it is weak.
+fn sentence(set: &PageSet) -> String {
+    let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
+    match set.links.first() {
+        Some(weakest) if weakest.by.measure != Measure::Exact => format!(
+            "{pages} Its weakest link: {}. Without it, {} and {} pages would be two sets.",
+            alike(weakest.by),
+            count(weakest.sides[0]),
+            count(weakest.sides[1])
+        ),
+        _ => format!("{pages} All have the same text."),
+    }
+}
+
+/// The links that hold the set together, as a table.
+fn links(html: &mut Html, set: &PageSet) {
+    if set.links.is_empty() {
+        return;
+    }
+    html.markup("<details class=data><summary>").text(match set.members.len() as u64 == set.pages {
+        true => {
+            "The links of the graph, weakest first (dashed: the weakest; blue: same text; green: the page that stays)"
+        }
+        false => "The weakest links",
+    });
+    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small><thead><tr><th scope=col>pages</th>");
+    html.markup("<th scope=col>alike by</th><th scope=col class=num>pages on either side</th></tr></thead><tbody>");
+    for link in &set.links {
+        html.markup("<tr><td>").text(link.a + 1).text(" and ").text(link.b + 1);
+        html.markup("</td><td>")
+            .text(alike(link.by))
+            .markup("</td><td class=num>")
+            .text(count(link.sides[0]))
+            .text(" + ");
+        html.text(count(link.sides[1])).markup("</td></tr>");
+    }
+    html.markup("</tbody></table></div></details>");
+}

@@ -1,0 +1,67 @@
+//! Skip lists: what to put where.
+
+use super::heading;
+use crate::report::contract::{Export, Report};
+use crate::report::figures::{bytes, count, counted};
+use crate::report::html::Html;
+
+/// The exports that are shown: file, whose it is, where it goes.
+const PLACES: [(&str, &str, &str); 7] = [
+    ("regex-urlfilter.txt", "Nutch", "conf/regex-urlfilter.txt, before its last rule"),
+    ("scrapy_webtwin.py", "Scrapy", "DOWNLOADER_MIDDLEWARES; it reads prefixes.txt and urls.txt"),
+    ("scrapy-deny.txt", "Scrapy's LinkExtractor", "deny"),
+    ("browsertrix.yaml", "Browsertrix", "part of the crawl's configuration"),
+    ("heritrix-surts.txt", "Heritrix 3", "beside the job's crawler-beans.cxml, with the beans of heritrix-beans.xml"),
+    ("prefixes.txt", "any crawler", "URL prefixes, one a line"),
+    ("urls.txt", "any crawler", "whole URLs that no prefix covers"),
+];
+
+pub(super) fn write(html: &mut Html, report: &Report) {
+    let lead = format!(
+        "{}, and single URLs for other pages, say what may be skipped.",
+        counted(report.overview.prefixes, "URL prefix", "URL prefixes")
+    );
+    heading(html, "skip", "Skip lists for crawlers", &lead);
+    html.markup("<p class=warn>A prefix also speaks for pages below it that were never crawled. Look through the list before a crawler obeys it.</p>");
+    html.markup("<div class=pair><div class=card><h2>Prefixes that cover the most pages</h2>");
+    if report.skip.prefixes.is_empty() {
+        html.markup("<p class=note>There are none.</p>");
+    } else {
+        html.markup("<div class=scroll tabindex=0 role=group aria-label=prefixes><table class=small><thead><tr><th scope=col>prefix</th>");
+        html.markup("<th scope=col class=num>pages</th><th scope=col class=num>bytes</th></tr></thead><tbody>");
+        for prefix in &report.skip.prefixes {
+            html.markup("<tr><td class=url>")
+                .crawled(&prefix.prefix)
+                .markup("</td><td class=num>")
+                .text(count(prefix.covers.pages));
+            html.markup("</td><td class=num>").text(bytes(prefix.covers.bytes)).markup("</td></tr>");
+        }
+        html.markup("</tbody></table></div>");
+        super::cut(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
+    }
+    html.markup("</div><div class=card><h2>What goes where</h2>");
+    for (file, whose, place) in PLACES {
+        let path = format!("exports/{file}");
+        if let Some(export) = report.skip.exports.iter().find(|export| export.path == path) {
+            head(html, export, whose, place);
+        }
+    }
+    html.markup("</div></div>");
+}
+
+fn head(html: &mut Html, export: &Export, whose: &'static str, place: &'static str) {
+    html.markup("<h3>")
+        .markup(whose)
+        .markup(": <code>")
+        .text(&export.path)
+        .markup("</code></h3><p class=ask>")
+        .markup(place)
+        .text(". ");
+    html.text(bytes(export.bytes)).markup("</p>");
+    if !export.head.is_empty() && !export.path.ends_with(".py") {
+        html.markup("<pre tabindex=0 role=group")
+            .attribute("aria-label", format_args!("first lines of {}", export.path))
+            .markup(">");
+        html.crawled(&export.head.join("\n")).markup("\n…</pre>");
+    }
+}

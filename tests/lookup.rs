@@ -1,0 +1,411 @@
+//! The index of a run answers what its tables say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use webtwin::chunks::Recipe;
+use webtwin::ids::doc_id;
+use webtwin::lookup::Index;
+use webtwin::lookup::answer::{Asker, hexadecimal};
+use webtwin::lookup::check::{Asked, Checker, Form};
+use webtwin::lookup::chunks::compare;
+use webtwin::results::Run;
+use webtwin::results::pages::Pages;
+
+use crate::support::program::{answer, fail, files, said, succeed, succeed_with, webtwin};
+
+/// A made-up crawl, the run over it, and its index.
+struct Made {
+    folder: tempfile::TempDir,
+}
+
+impl Made {
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    fn run(&self) -> Run {
+        Run::open(&self.at("run")).unwrap()
+    }
+
+    fn index(&self) -> Index {
+        Index::open(&self.at("idx")).unwrap()
+    }
+}
+
+/// Made once: nobody changes it.
+fn made() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let made = Made { folder: tempfile::tempdir().unwrap() };
+        // Pairs before any guard are what an index can know.
+        let sets = ["--set", "overlap.guard=none", "--set", "output.fprint_docid=true"];
+        let input = "synth://?pages=1200&seed=5";
+        succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());
+        succeed(&["index", &made.at("run"), "--output", &made.at("idx"), "--chunks", "--simhashes"]);
+        made
+    })
+}
+
+/// What tables say of pages, by a plain scan.
+struct Plain {
+    pages: BTreeMap<u64, String>,
+    avoid: HashMap<u64, (u64, String)>,
+    prefixes: Vec<String>,
+    clusters: HashMap<u64, u64>,
+}
+
+impl Plain {
+    fn of(run: &Run) -> Plain {
+        let (pages, avoid, clusters) =
+            (run.table("pages").unwrap(), run.table("avoid").unwrap(), run.table("clusters").unwrap());
+        let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
+        let why = avoid.text("why").unwrap().iter().cloned();
+        let skipped = ids(&avoid, "keep_doc_id").into_iter().zip(why);
+        let file = run.manifest.files.iter().find(|file| file.path == "exports/prefixes.txt").unwrap();
+        let prefixes = String::from_utf8(run.manifest.read_file(&run.folder, file).unwrap()).unwrap();
+        Plain {
+            pages: ids(&pages, "doc_id").into_iter().zip(pages.text("url").unwrap().iter().cloned()).collect(),
+            avoid: ids(&avoid, "doc_id").into_iter().zip(skipped).collect(),
+            prefixes: prefixes.lines().map(String::from).collect(),
+            clusters: ids(&clusters, "doc_id").into_iter().zip(ids(&clusters, "cluster")).collect(),
+        }
+    }
+
+    fn line(&self, url: &str) -> String {
+        let Ok(url) = webtwin::pages::url::CanonicalUrl::parse(url) else { return "reject".into() };
+        let id = doc_id(url.as_str());
+        if let Some((keep, _)) = self.avoid.get(&id) {
+            return format!("skip\t{}", self.pages[keep]);
+        }
+        if self.pages.contains_key(&id) {
+            return "fetch".into();
+        }
+        match self.prefixes.iter().any(|prefix| url.as_str().starts_with(prefix)) {
+            true => "skip".into(),
+            false => "unknown".into(),
+        }
+    }
+}
+
+fn plain() -> &'static Plain {
+    static PLAIN: OnceLock<Plain> = OnceLock::new();
+    PLAIN.get_or_init(|| Plain::of(&made().run()))
+}
+
+/// URLs of the crawl, changed ones, and others.
+fn some_url() -> impl Strategy<Value = String> {
+    let urls: Vec<String> = plain().pages.values().cloned().collect();
+    let prefixes = plain().prefixes.clone();
+    assert!(prefixes.len() > 2);
+    prop_oneof![
+        4 => prop::sample::select(urls.clone()),
+        1 => (prop::sample::select(urls.clone()), "[a-z/?#]{1,4}").prop_map(|(url, end)| url + &end),
+        1 => (prop::sample::select(urls), 1usize..20).prop_map(|(url, cut)| url[..url.len().saturating_sub(cut)].into()),
+        2 => (prop::sample::select(prefixes), "[a-z0-9]{0,5}").prop_map(|(prefix, end)| prefix + &end),
+        1 => "[ -~]{0,30}",
+        1 => "HTTPS?://[a-z.]{1,12}(:80)?/[a-z]{0,3}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_look_up_tells_what_a_scan_of_the_tables_tells(urls in prop::collection::vec(some_url(), 1..20)) {
+        let (index, plain) = (made().index(), plain());
+        let mut asker = Asker::new(&index, None);
+        for url in &urls {
+            let found = asker.url(url).unwrap();
+            let mut line = String::new();
+            asker.line(&found, &mut line).unwrap();
+            prop_assert_eq!(line.trim_end_matches('\n'), plain.line(url), "{}", url);
+            let full = asker.answer(url).unwrap();
+            prop_assert_eq!(full.action.as_str(), line.split(['\t', '\n']).next().unwrap());
+            let id = full.canonical.as_deref().map(doc_id);
+            let cluster = id.and_then(|id| plain.clusters.get(&id)).map(|cluster| hexadecimal(*cluster));
+            prop_assert_eq!(full.cluster, cluster);
+            let why = id.and_then(|id| plain.avoid.get(&id)).map(|one| one.1.clone());
+            if full.known {
+                prop_assert_eq!(full.why, why);
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_of_the_command_are_those_of_the_tables_in_their_order() {
+    let (index, plain) = (made().at("idx"), plain());
+    let mut urls: Vec<String> = plain.pages.values().cloned().collect();
+    urls.extend(["no url".into(), String::new(), "http://never.example/".into(), " <http://never.example/x>\r".into()]);
+    let told = succeed_with(&["lookup", &index], &(urls.join("\n") + "\n"));
+    let want: Vec<String> = urls.iter().map(|url| plain.line(url)).collect();
+    assert_eq!(told.lines().collect::<Vec<_>>(), want);
+    assert!(want.iter().filter(|line| line.starts_with("skip\t")).count() > 100);
+
+    let ids: String = plain.pages.keys().map(|id| hexadecimal(*id) + "\n").collect();
+    let by_id = succeed_with(&["lookup", &index, "--id"], &ids);
+    assert_eq!(by_id.lines().collect::<Vec<_>>(), want[..plain.pages.len()]);
+
+    let json = succeed_with(&["lookup", &index, "--json"], &(urls.join("\n") + "\n"));
+    for ((url, line), want) in urls.iter().zip(json.lines()).zip(&want) {
+        let object: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(object["url"], url.trim_end_matches('\r'));
+        assert_eq!(object["action"].as_str().unwrap(), want.split('\t').next().unwrap());
+        assert_eq!(object["keep"]["url"].as_str(), want.split_once('\t').map(|one| one.1));
+    }
+    let bad = answer(&["lookup", &index], "http://a.example/\u{fffd}\n");
+    assert!(bad.status.success());
+}
+
+#[test]
+fn sets_and_collections_have_the_members_of_the_tables() {
+    let (run, index) = (made().run(), made().index());
+    let clusters = run.table("clusters").unwrap();
+    let mut of: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
+        of.entry(*cluster).or_default().insert(hexadecimal(*page));
+    }
+    assert_eq!(index.clusters(), of.len());
+    for (id, pages) in &of {
+        let set = webtwin::lookup::sets::set(&index, *id, 0, usize::MAX).unwrap().unwrap();
+        assert_eq!(set.members.iter().map(|member| member.id.clone()).collect::<BTreeSet<_>>(), *pages);
+    }
+    let (collections, members) = (run.table("collections").unwrap(), run.table("members").unwrap());
+    assert!(collections.rows() > 3);
+    for (row, id) in collections.u64("collection").unwrap().iter().enumerate() {
+        let found = webtwin::lookup::sets::collection(&index, *id, 0, usize::MAX).unwrap().unwrap();
+        let own = members.u64("collection").unwrap().iter().zip(members.u64("doc_id").unwrap());
+        let want: BTreeSet<String> = own.filter(|one| one.0 == id).map(|one| hexadecimal(*one.1)).collect();
+        assert_eq!(found.members.iter().map(|member| member.id.clone()).collect::<BTreeSet<_>>(), want);
+        assert_eq!(found.cardinality, collections.u32("cardinality").unwrap()[row]);
+        assert_eq!(found.mirrors.len(), found.cardinality as usize);
+        assert_eq!(found.own.root.url, collections.text("root_url").unwrap()[row]);
+        assert_eq!(found.mirrors.iter().filter(|mirror| mirror.keep).count(), 1);
+    }
+}
+
+#[test]
+fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
+    let (run, index) = (made().run(), made().index());
+    let job = run.job().unwrap();
+    let pages = Pages::of(&run).unwrap();
+    let doc_ids = pages.doc_ids().unwrap();
+    let table = run.table("pairs").unwrap();
+    let mut want: HashMap<u64, BTreeSet<(u64, u32)>> = HashMap::new();
+    let mut copies = BTreeSet::new();
+    for row in 0..table.rows() {
+        let (a, b) = (table.u64("a").unwrap()[row], table.u64("b").unwrap()[row]);
+        let value = table.u32("value").unwrap()[row];
+        match table.text("measure").unwrap()[row].as_str() {
+            "overlap" => {
+                want.entry(a).or_default().insert((b, value));
+                want.entry(b).or_default().insert((a, value));
+            }
+            "exact" => _ = copies.insert(b),
+            _ => {}
+        }
+    }
+    assert!(want.len() > 50 && !copies.is_empty());
+    let mut recipe = Recipe::new(&job.chunks);
+    let (mut fprints, mut compared) = (Vec::new(), 0);
+    let rows: Vec<usize> = (0..doc_ids.len()).collect();
+    pages
+        .read(&rows, &job.input, &mut |row, _, text| {
+            if copies.contains(&doc_ids[row]) {
+                return Ok(());
+            }
+            recipe.fingerprint(text, &mut fprints);
+            let found = compare(&index, &fprints, &job.overlap).unwrap().unwrap();
+            let near: BTreeSet<(u64, u32)> = found
+                .near
+                .iter()
+                .map(|one| (doc_ids[one.page as usize], one.shared))
+                .filter(|one| one.0 != doc_ids[row])
+                .collect();
+            assert_eq!(near, want.remove(&doc_ids[row]).unwrap_or_default(), "{}", pages.urls().unwrap()[row]);
+            compared += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert!(want.is_empty() && compared > 500);
+}
+
+#[test]
+fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
+    let (run, index) = (made().run(), made().index());
+    let job = run.job().unwrap();
+    let pages = Pages::of(&run).unwrap();
+    let simhashes = pages.0.u64_where("simhash", "has_simhash").unwrap();
+    let mut checker = Checker::new(&index);
+    let (mut exact, mut near, mut bits) = (0, 0, 0);
+    let rows: Vec<usize> = (0..pages.0.rows()).step_by(7).collect();
+    pages
+        .read(&rows, &job.input, &mut |row, page, text| {
+            let (charset, url) = (page.charset.as_deref(), None);
+            let found = checker.check(&index, Asked { body: &page.body, form: Form::Html, charset, url }).unwrap();
+            assert_eq!((found.text_bytes, found.action.as_str(), found.why), (text.len(), "skip", Some("exact")));
+            assert_eq!(found.fingerprint, simhashes[row].map(hexadecimal));
+            exact += usize::from(found.exact.is_some());
+            let changed = format!("{}\n\nA last line that no page has, about nothing at all.", text);
+            let asked = Asked { body: changed.as_bytes(), form: Form::Text, charset: None, url: None };
+            let found = checker.check(&index, asked).unwrap();
+            assert!(
+                found.exact.is_none() && found.measures.overlap == "used" && found.measures.hamming != "used"
+                    || bits < 5000
+            );
+            near += usize::from(found.near.iter().any(|one| one.measure == "overlap"));
+            bits += usize::from(found.near.iter().any(|one| one.measure == "hamming"));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(exact, rows.len());
+    assert!(near * 2 > rows.len() && bits * 4 > rows.len(), "{near} and {bits} of {}", rows.len());
+    let nothing = Asked { body: b"Nobody ever wrote this.", form: Form::Text, charset: None, url: None };
+    let found = checker.check(&index, nothing).unwrap();
+    assert_eq!((found.action.as_str(), found.near.len(), found.exact), ("fetch", 0, None));
+}
+
+#[test]
+fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
+    let (run, index) = (made().run(), made().index());
+    let pages = Pages::of(&run).unwrap();
+    let mut checker = Checker::new(&index);
+    let kept: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
+    let row = pages.row(*kept.first().unwrap()).unwrap().unwrap();
+    pages
+        .read(&[row], &run.job().unwrap().input, &mut |_, page, _| {
+            let url = webtwin::pages::url::CanonicalUrl::parse(&page.url).unwrap();
+            let charset = page.charset.as_deref();
+            let found =
+                checker.check(&index, Asked { body: &page.body, form: Form::Html, charset, url: Some(&url) }).unwrap();
+            assert_eq!(found.action.as_str(), "fetch", "{found:?}");
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_table_of_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["synth", "--pages", "400", "--seed", "3", "--output", &at("crawl")]);
+    let input = at("crawl");
+    succeed(&["run", "--input", &input, "--output", &at("plain")]);
+    succeed(&["run", "--input", &input, "--output", &at("table"), "--set", "output.fprint_docid=true"]);
+    let made = |name: &str, run: &str, more: &[&str]| {
+        succeed(&[&["index", &at(run), "--output", &at(name), "--chunks", "--simhashes", "5"][..], more].concat());
+        files(&at(name))
+    };
+    let one = made("one", "plain", &["--workers", "1"]);
+    assert!(one.keys().any(|name| name == "table-00.fptable") && one.contains_key("chunks"));
+    assert!(made("three", "plain", &["--workers", "3"]) == one);
+    assert!(made("tight", "plain", &["--workers", "2", "--memory", "1"]) == one);
+    assert!(made("tabled", "table", &[]) == one);
+    // Another index in its place, or the run itself, is not taken for it.
+    assert!(fail(&["index", &at("plain"), "--output", &at("one")], 4).contains("already"));
+    assert!(fail(&["lookup", &at("plain")], 3).contains("no index"));
+    assert!(fail(&["index", &at("one"), "--output", &at("of-index")], 2).contains("kind index"));
+}
+
+#[test]
+fn damage_anywhere_is_an_error_and_never_another_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let idx = folder.path().join("idx");
+    let index = idx.to_str().unwrap();
+    succeed(&["index", &made().at("run"), "--output", index]);
+    let urls: String = plain().pages.values().map(|url| url.clone() + "\n").collect();
+    let good = succeed_with(&["lookup", index], &urls);
+    assert!(succeed_with(&["lookup", index, "--verify"], "").is_empty());
+    let mut noticed = 0;
+    for name in files(index).into_keys() {
+        let path = idx.join(&name);
+        let whole = std::fs::read(&path).unwrap();
+        for at in [0, whole.len() / 2, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            std::fs::write(&path, &bytes).unwrap();
+            let output = answer(&["lookup", index], &urls);
+            let told = String::from_utf8(output.stdout.clone()).unwrap();
+            // Lines that were answered before are whole and right; what is not touched is not noticed.
+            assert!(good.starts_with(&told), "{name} at {at}");
+            match output.status.code() {
+                Some(0) => assert_eq!(told, good),
+                Some(3) => noticed += 1,
+                code => panic!("{name} at {at}: {code:?}: {}", said(&output)),
+            }
+            assert!(!answer(&["lookup", index, "--verify"], "").status.success(), "{name} at {at}");
+        }
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(webtwin(&["lookup", index]).output().unwrap().status.code(), Some(3), "{name}");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(webtwin(&["lookup", index]).output().unwrap().status.code(), Some(3), "{name}");
+        std::fs::write(&path, &whole).unwrap();
+    }
+    assert!(noticed > 15, "{noticed}");
+}
+
+#[test]
+fn copies_are_told_the_nearest_or_the_newest_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |n: usize| format!("<p>Line {n} says {} and nothing that any other line says.", n * 31);
+    let text = |changed: usize| (0..40).map(|n| line(if n < changed { n + 1000 } else { n })).collect::<String>();
+    let pages = [
+        ("http://gone.example/a", text(0), "20250101000000"),
+        ("http://near.example/a", text(1), "20250301000000"),
+        ("http://same.example/a", text(0), "20250201000000"),
+        ("http://gone.example/b", text(2), "20250401000000"),
+    ];
+    let row = |(url, html, time): &(&str, String, &str)| {
+        serde_json::json!({ "url": url, "html": html, "timestamp": time }).to_string() + "\n"
+    };
+    std::fs::write(at("in.jsonl"), pages.iter().map(row).collect::<String>()).unwrap();
+    succeed(&[
+        "run",
+        "--input",
+        &at("in.jsonl"),
+        "--output",
+        &at("run"),
+        "--set",
+        "overlap.guard=none",
+        "--set",
+        "hamming.k=20",
+    ]);
+    succeed(&["index", &at("run"), "--output", &at("idx")]);
+    let copies = |more: &[&str]| -> Vec<String> {
+        let told = succeed_with(
+            &[&["lookup", &at("idx"), "--alternates"][..], more].concat(),
+            "http://gone.example/a\nhttp://x.example/\n",
+        );
+        told.lines().map(|line| line.split_once('\t').unwrap().1.to_string()).collect()
+    };
+    assert_eq!(copies(&[])[0], "http://same.example/a");
+    assert_eq!(copies(&[]).len(), 3);
+    assert_eq!(copies(&["--newest"]), ["http://gone.example/b", "http://near.example/a", "http://same.example/a"]);
+    assert_eq!(copies(&["--newest", "--elsewhere"]), ["http://near.example/a", "http://same.example/a"]);
+    assert_eq!(copies(&["--limit", "1"]).len(), 1);
+    let json =
+        succeed_with(&["lookup", &at("idx"), "--alternates", "--json"], "http://gone.example/a\nhttp://x.example/\n");
+    let arrays: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((arrays[0][0]["same_text"].as_bool(), arrays[1].as_array().unwrap().len()), (Some(true), 0));
+}
+
+#[test]
+fn a_run_whose_input_has_gone_can_be_indexed_but_not_its_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let rows = (0..30).map(|n| {
+        serde_json::json!({ "url": format!("http://a.example/{n}"), "html": format!("<p>page {n}") }).to_string() + "\n"
+    });
+    std::fs::write(at("in.jsonl"), rows.collect::<String>()).unwrap();
+    succeed(&["run", "--input", &at("in.jsonl"), "--output", &at("run")]);
+    std::fs::remove_file(at("in.jsonl")).unwrap();
+    assert!(fail(&["index", &at("run"), "--output", &at("idx"), "--chunks"], 3).contains("in.jsonl"));
+    assert!(!Path::new(&at("idx")).join("manifest.json").exists());
+    assert_eq!(std::fs::read_dir(at("idx")).map_or(0, Iterator::count), 0);
+    succeed(&["index", &at("run"), "--output", &at("idx")]);
+}

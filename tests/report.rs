@@ -1,0 +1,299 @@
+//! What a report says is what the tables say, whatever the pages say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+
+fn at(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().unwrap().to_string()
+}
+
+fn report(run: &str, options: &[&str]) -> Value {
+    let text = succeed(&[&["report", run, "--json", "--output", "-"], options].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn page(run: &str) -> String {
+    succeed(&["report", run, "--output", "-", "--no-run-facts"])
+}
+
+fn sum<'r>(rows: impl IntoIterator<Item = &'r Value>, column: &str) -> u64 {
+    rows.into_iter().map(|row| row[column].as_u64().unwrap()).sum()
+}
+
+/// Columns of text by the column `key`.
+fn by<'r>(rows: &'r [Value], key: &str) -> BTreeMap<&'r str, &'r Value> {
+    rows.iter().map(|row| (row[key].as_str().unwrap(), row)).collect()
+}
+
+/// Parts of a graph of pages: the smallest name of each one's part.
+fn parts<'p>(links: &[(&'p str, &'p str)]) -> BTreeMap<&'p str, &'p str> {
+    let mut part: BTreeMap<&str, &str> = links.iter().flat_map(|&(a, b)| [(a, a), (b, b)]).collect();
+    while let Some(&(a, b)) = links.iter().find(|(a, b)| part[a] != part[b]) {
+        let (small, large) = (part[a].min(part[b]), part[a].max(part[b]));
+        part.values_mut().filter(|of| **of == large).for_each(|of| *of = small);
+    }
+    part
+}
+
+#[test]
+fn every_figure_is_a_plain_sum_over_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = at(&folder, "out");
+    succeed(&["run", "--input", "synth://?pages=1200&seed=5", "--output", &run]);
+    let said = report(&run, &[]);
+    let (pages, avoid, clusters) = (rows(&run, "pages"), rows(&run, "avoid"), rows(&run, "clusters"));
+    let (collections, members, pairs) = (rows(&run, "collections"), rows(&run, "members"), rows(&run, "pairs"));
+    let page = by(&pages, "doc_id");
+    let skipped: BTreeSet<&str> = avoid.iter().map(|row| row["doc_id"].as_str().unwrap()).collect();
+
+    let overview = &said["overview"];
+    assert_eq!(overview["crawl"]["pages"], pages.len());
+    assert_eq!(overview["crawl"]["bytes"], sum(&pages, "body_bytes"));
+    assert_eq!(overview["skip"]["pages"], avoid.len());
+    assert_eq!(overview["skip"]["bytes"], sum(skipped.iter().map(|id| page[id]), "body_bytes"));
+    for why in ["exact", "collection", "similar"] {
+        let of_reason = avoid.iter().filter(|row| row["why"] == why).count();
+        assert_eq!(overview["by_reason"][why]["pages"].as_u64().unwrap_or(0), of_reason as u64, "{why}");
+    }
+    let hosts = rows(&run, "hosts");
+    assert_eq!(overview["hosts"], hosts.len());
+    assert_eq!(overview["links"], rows(&run, "links").len());
+    assert_eq!(overview["collections"], collections.len());
+    assert_eq!(overview["pages_in_collections"], members.len());
+    let sets: BTreeSet<&str> = clusters.iter().map(|row| row["cluster"].as_str().unwrap()).collect();
+    assert_eq!((&said["sets"]["all"], &said["sets"]["looked_at"]), (&sets.len().into(), &sets.len().into()));
+    assert_eq!(said["sets"]["pairs"]["exact"], pairs.iter().filter(|row| row["measure"] == "exact").count());
+    for exact in [true, false] {
+        let bars = overview["replication"].as_array().unwrap();
+        assert_eq!(sum(bars, if exact { "exact" } else { "similar" }), pages.len() as u64);
+    }
+
+    assert!(!collections.is_empty() && said["mirrors"]["shown"].as_array().unwrap().len() > 1);
+    for mirror in said["mirrors"]["shown"].as_array().unwrap() {
+        let of_mirror: Vec<&Value> = collections.iter().filter(|row| row["similar_cluster"] == mirror["id"]).collect();
+        let kept = of_mirror.iter().find(|row| row["keep"] == true).unwrap();
+        assert_eq!(mirror["copies"], of_mirror.len());
+        assert_eq!(mirror["pages"], sum(of_mirror.iter().copied(), "size"));
+        assert_eq!(mirror["surplus"], sum(of_mirror.iter().copied(), "size") - kept["size"].as_u64().unwrap());
+        assert_eq!(mirror["largest"], of_mirror.iter().map(|row| row["size"].as_u64().unwrap()).max().unwrap());
+        assert_eq!((&mirror["url"], &mirror["shown"][0]["keep"]), (&kept["root_url"], &true.into()));
+        assert_eq!(mirror["title"], page[kept["root"].as_str().unwrap()]["title"]);
+        assert_eq!(mirror["shown"][0]["links_from_elsewhere"], kept["links_from_elsewhere"]);
+        let on: BTreeSet<&str> = of_mirror.iter().map(|row| row["host"].as_str().unwrap()).collect();
+        assert_eq!(mirror["hosts"], on.len());
+        let of_members = members.iter().filter(|row| row["similar_cluster"] == mirror["id"]);
+        let of_members = of_members.map(|row| row["doc_id"].as_str().unwrap()).filter(|id| skipped.contains(id));
+        let to_skip: Vec<&Value> = of_members.map(|id| page[id]).collect();
+        assert_eq!(mirror["skip"]["pages"], to_skip.len());
+        assert_eq!(mirror["skip"]["bytes"], sum(to_skip, "body_bytes"));
+    }
+
+    let of_host = by(&hosts, "host");
+    for host in said["hosts"]["shown"].as_array().unwrap() {
+        let row = of_host[host["host"].as_str().unwrap()];
+        assert_eq!([&host["crawl"]["pages"], &host["crawl"]["bytes"]], [&row["pages"], &row["body_bytes"]]);
+        assert_eq!([&host["skip"]["pages"], &host["skip"]["bytes"]], [&row["skip_pages"], &row["skip_bytes"]]);
+    }
+    let server_pairs = rows(&run, "server_pairs");
+    assert_eq!(
+        said["hosts"]["pairs"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
+        server_pairs.len() as u64
+    );
+    let most = server_pairs.iter().map(|row| row["shared"].as_u64().unwrap()).max();
+    assert_eq!(said["hosts"]["shown_pairs"][0]["shared"].as_u64(), most);
+
+    let run_facts = &said["run"];
+    assert_eq!(run_facts["kept"], pages.len());
+    assert_eq!(run_facts["tables"]["members"], members.len());
+    for set in said["sets"]["shown"].as_array().unwrap() {
+        let of_set = clusters.iter().filter(|row| row["cluster"] == set["id"]);
+        let roles: BTreeMap<&str, &Value> = of_set.map(|row| (row["doc_id"].as_str().unwrap(), &row["role"])).collect();
+        assert_eq!(set["pages"], roles.len());
+        for member in set["members"].as_array().unwrap() {
+            let id = member["id"].as_str().unwrap();
+            assert_eq!((roles[id], &page[id]["url"]), (&member["role"], &member["url"]));
+            assert_eq!((&page[id]["title"], &page[id]["text_bytes"]), (&member["title"], &member["text_bytes"]));
+        }
+    }
+}
+
+#[test]
+fn below_the_weakest_link_of_a_set_it_falls_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = at(&folder, "out");
+    succeed(&["run", "--input", "synth://?pages=600&seed=2", "--output", &run]);
+    let pairs = rows(&run, "pairs");
+    let strength = |row: &Value| match row["measure"].as_str().unwrap() {
+        "exact" => u64::MAX,
+        _ => row["value"].as_u64().unwrap(),
+    };
+    let cluster_of: BTreeMap<String, String> = rows(&run, "clusters")
+        .iter()
+        .map(|row| (row["doc_id"].as_str().unwrap().into(), row["cluster"].as_str().unwrap().into()))
+        .collect();
+    let mut weakest = Vec::new();
+    let sets: BTreeSet<&String> = cluster_of.values().collect();
+    for &set in &sets {
+        let of_set: Vec<(u64, (&str, &str))> = pairs
+            .iter()
+            .map(|row| (strength(row), (row["a"].as_str().unwrap(), row["b"].as_str().unwrap())))
+            .filter(|pair| cluster_of[pair.1.0] == *set)
+            .collect();
+        let pages = cluster_of.values().filter(|of| *of == set).count();
+        // The strongest T at which the pairs of T and more hold the set together.
+        let holds = |least: u64| {
+            let links: Vec<(&str, &str)> = of_set.iter().filter(|pair| pair.0 >= least).map(|pair| pair.1).collect();
+            let parts = parts(&links);
+            parts.len() == pages && parts.values().collect::<BTreeSet<_>>().len() == 1
+        };
+        let strengths: BTreeSet<u64> = of_set.iter().map(|pair| pair.0).collect();
+        let at = *strengths.iter().rev().find(|least| holds(**least)).unwrap();
+        if at < u64::MAX {
+            weakest.push(at);
+        }
+    }
+    weakest.sort_unstable();
+    let said = report(&run, &[]);
+    let shown = said["sets"]["shown"].as_array().unwrap();
+    let shown = &shown[..said["sets"]["weakest"].as_u64().unwrap() as usize];
+    let told: Vec<u64> = shown.iter().map(|set| set["links"][0]["by"]["value"].as_u64().unwrap()).collect();
+    assert!(told.len() > 5, "{told:?}");
+    assert_eq!(told, weakest[..told.len()]);
+}
+
+#[test]
+fn the_same_tables_give_the_same_bytes_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["run", "--input", "synth://?pages=300&seed=4"];
+    let (first, _) = the_same_on_any_workers(folder.path(), "out", &run);
+    let one = page(&first);
+    for workers in ["2", "3"] {
+        assert_eq!(page(&at(&folder, &format!("out-{workers}"))), one);
+    }
+    let json = |options: &[&str]| report(&first, options)["run"]["machine"].clone();
+    assert_eq!(json(&["--no-run-facts"]), Value::Null);
+    assert_eq!(json(&[])["workers"], 1);
+}
+
+/// A page of HTML with its title and some lines of text.
+fn html(path: &Path, title: &str, lines: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let text: String =
+        lines.split(',').map(|line| format!("<p>{line} is a line of some length that stands here</p>")).collect();
+    std::fs::write(path, format!("<meta charset=utf-8><title>{title}</title>{text}")).unwrap();
+}
+
+#[test]
+fn what_pages_say_changes_nothing_but_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let titles = [
+        "a plain one",
+        "&lt;/script>&lt;img src=x onerror=alert(1)>",
+        "\u{202e}\u{2028}\u{2029}\" onload=\"x",
+        &"long ".repeat(2000),
+    ];
+    let mut shapes = Vec::new();
+    for (number, title) in titles.into_iter().enumerate() {
+        for host in ["a.example", "b.example"] {
+            html(&folder.path().join(format!("crawl-{number}/{host}/x.html")), title, "one,two,three,four");
+        }
+        let run = at(&folder, &format!("out-{number}"));
+        succeed(&["run", "--input", &at(&folder, &format!("crawl-{number}")), "--output", &run]);
+        let page = page(&run);
+        // Its elements, without what stands in and between them.
+        let tags: Vec<&str> = page.split('<').skip(1).map(|tag| tag.split([' ', '>']).next().unwrap()).collect();
+        assert!(!page.contains("<img") && page.matches("<script").count() == 1, "{title}");
+        assert!(page.len() < 120_000, "{} bytes", page.len());
+        shapes.push(tags.join(" "));
+    }
+    assert!(shapes.iter().all(|shape| *shape == shapes[0]));
+}
+
+#[test]
+fn a_crawl_without_pages_or_copies_has_a_report_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(at(&folder, "none.warc"), "").unwrap();
+    html(&folder.path().join("one/a.example/x.html"), "alone", "one,two,three");
+    for (input, run, headline) in
+        [("none.warc", "empty", "No page was found"), ("one", "alone", "Every page of this crawl")]
+    {
+        let run = at(&folder, run);
+        succeed(&["run", "--input", &at(&folder, input), "--output", &run]);
+        let page = page(&run);
+        assert!(page.contains(headline), "{page}");
+        assert!(
+            page.contains("No two pages of this crawl are similar")
+                && page.contains("No collection of this crawl has a mirror")
+        );
+    }
+}
+
+#[test]
+fn a_large_set_is_shown_by_its_weakest_links() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..400 {
+        html(
+            &folder.path().join(format!("crawl/a.example/{number}.html")),
+            &format!("page {number}"),
+            "one,two,three,four",
+        );
+    }
+    let run = at(&folder, "out");
+    succeed(&[
+        "run",
+        "--input",
+        &at(&folder, "crawl"),
+        "--output",
+        &run,
+        "--set",
+        "overlap.template_pages=0",
+        "--set",
+        "overlap.max_documents=0",
+    ]);
+    let said = report(&run, &["--pairs", "0"]);
+    let set = &said["sets"]["shown"][0];
+    assert_eq!(set["pages"], 400);
+    assert!(set["members"].as_array().unwrap().len() < 50 && set["links"].as_array().unwrap().len() < 50);
+    assert!(page(&run).len() < 150_000);
+}
+
+#[test]
+fn pages_that_cannot_be_read_again_are_no_reason_to_show_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for (host, last) in [("a.example", "four"), ("b.example", "five")] {
+        html(&folder.path().join(format!("crawl/{host}/x.html")), "a title", &format!("one,two,three,{last}"));
+    }
+    let run = at(&folder, "out");
+    succeed(&["run", "--input", &at(&folder, "crawl"), "--output", &run]);
+    let compared = report(&run, &[])["compare"]["shown"][0].clone();
+    assert_eq!(
+        (&compared["together"], &compared["same_text"], &compared["unread"]),
+        (&true.into(), &false.into(), &"".into())
+    );
+    assert!(compared["diff"].to_string().contains("five"));
+    std::fs::remove_dir_all(folder.path().join("crawl")).unwrap();
+    let compared = report(&run, &[])["compare"]["shown"][0].clone();
+    assert_eq!(compared["diff"], serde_json::json!([]));
+    assert_ne!(compared["unread"], "");
+    assert!(page(&run).contains("could not be read again"));
+}
+
+#[test]
+fn only_a_finished_run_over_pages_has_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = fail(&["report", &at(&folder, "nothing"), "--output", "-"], 3);
+    assert!(said.contains("not a result"), "{said}");
+    let run = at(&folder, "out");
+    let told = crate::support::program::webtwin(&["run", "--input", "synth://?pages=300&seed=1", "--output", &run])
+        .output()
+        .unwrap();
+    assert!(crate::support::program::said(&told).contains(&format!("next: webtwin report {run}")));
+    let file = at(&folder, "made.html");
+    succeed(&["report", &run, "--output", &file]);
+    succeed(&["report", &run, "--output", &file]);
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("<!doctype html>"));
+}

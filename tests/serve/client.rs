@@ -1,0 +1,167 @@
+//! A server of the program, and who asks it: HTTP/1.1 over loopback, by hand, so that nothing is mended on the way.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::support::program::webtwin;
+
+/// A process that serves; it is stopped when this is dropped.
+pub(super) struct Server {
+    process: Child,
+    told: BufReader<ChildStderr>,
+    pub address: String,
+}
+
+impl Server {
+    /// Starts one on a free port of loopback.
+    pub fn start(arguments: &[&str]) -> Server {
+        let all = [&["serve", "--listen", "127.0.0.1:0"][..], arguments].concat();
+        let mut process = webtwin(&all).stdout(Stdio::null()).spawn().unwrap();
+        let mut told = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_string();
+        Server { process, told, address }
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
+    }
+
+    /// Stops it; returns its exit code, and what it told since it listens.
+    pub fn stop(mut self) -> (Option<i32>, String) {
+        self.signal(Signal::SIGTERM);
+        let code = self.process.wait().unwrap().code();
+        let mut told = String::new();
+        self.told.read_to_string(&mut told).unwrap();
+        (code, told)
+    }
+
+    /// A line that it tells.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub fn client(&self) -> Client {
+        Client::of(&self.address)
+    }
+
+    /// Asks on a connection of its own.
+    pub fn get(&self, path: &str) -> Answer {
+        self.client().get(path)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.iter().find(|header| header.0 == name).map_or("", |header| &header.1)
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+
+    /// Status and code of a problem.
+    pub fn problem(&self) -> (u16, String) {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status);
+        (self.status, problem["code"].as_str().unwrap().to_string())
+    }
+}
+
+/// A connection that is kept.
+pub(super) struct Client {
+    stream: BufReader<TcpStream>,
+    address: String,
+}
+
+impl Client {
+    pub fn of(address: &str) -> Client {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Client { stream: BufReader::new(stream), address: address.into() }
+    }
+
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.ask("GET", path, &[], b"")
+    }
+
+    pub fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> Answer {
+        self.ask("POST", path, &[("content-type", kind)], body)
+    }
+
+    pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|header| header.0 == "host") {
+            head += &format!("host: {}\r\n", self.address);
+        }
+        head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")));
+        head += &format!("content-length: {}\r\n\r\n", body.len());
+        self.send(&[head.as_bytes(), body].concat());
+        self.answer().expect("an answer")
+    }
+
+    /// Sends bytes as they are. Who is refused early may be cut off.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// The next answer; `None` if the connection has ended.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut headers = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).unwrap();
+            match line.trim_end().split_once(": ") {
+                Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_string())),
+                None => break,
+            }
+        }
+        let mut answer = Answer { status, headers, body: Vec::new() };
+        let length = answer.header("content-length").parse().unwrap_or(0);
+        answer.body.resize(length, 0);
+        self.stream.read_exact(&mut answer.body).unwrap();
+        Some(answer)
+    }
+}
+
+/// Escapes a URL for a query.
+pub(super) fn escaped(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

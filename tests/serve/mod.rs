@@ -1,0 +1,464 @@
+//! The server: what it answers, whom it refuses, and that it goes on.
+
+mod client;
+mod schema;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use webtwin::ids::splitmix64;
+
+use crate::support::program::{fail, succeed, succeed_with};
+use client::{Answer, Client, Server, escaped};
+
+/// Two runs over one made-up crawl, which keep other pages, and their indexes.
+struct Made {
+    folder: tempfile::TempDir,
+    urls: Vec<String>,
+}
+
+impl Made {
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    /// Lines that the command says of all URLs.
+    fn lines(&self, index: &str) -> String {
+        succeed_with(&["lookup", &self.at(index)], &(self.urls.join("\n") + "\n"))
+    }
+}
+
+fn made() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut made = Made { folder, urls: Vec::new() };
+        succeed(&["synth", "--pages", "500", "--seed", "11", "--output", &made.at("crawl")]);
+        for (name, guard) in [("a", "none"), ("b", "mutual-best")] {
+            let set = format!("overlap.guard={guard}");
+            let share = if name == "a" { "keep.by=links" } else { "keep.by=oldest" };
+            let (run, crawl) = (made.at(&format!("run-{name}")), made.at("crawl"));
+            succeed(&["run", "--input", &crawl, "--output", &run, "--set", &set, "--set", share]);
+            succeed(&["index", &run, "--output", &made.at(name), "--chunks", "--simhashes"]);
+        }
+        let pages = crate::support::program::rows(&made.at("run-a"), "pages");
+        made.urls = pages.iter().map(|page| page["url"].as_str().unwrap().to_string()).collect();
+        made
+    })
+}
+
+/// A page that may be skipped, of index `a`, with the one that stays.
+fn skipped() -> (String, String) {
+    let lines = made().lines("a");
+    let found = made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
+    found.map(|(url, keep)| (url.clone(), keep.into())).unwrap()
+}
+
+#[test]
+fn every_path_of_the_document_answers_as_the_document_says() {
+    let server = Server::start(&[&made().at("a")]);
+    let document = server.get("/openapi.json").json();
+    let (url, keep) = skipped();
+    let mut client = server.client();
+    let page = client.get(&format!("/v1/page?url={}", escaped(&url))).json();
+    assert_eq!((page["action"].as_str(), page["keep"]["url"].as_str()), (Some("skip"), Some(keep.as_str())));
+    let run = client.get("/v1/run").json();
+    let collections = crate::support::program::rows(&made().at("run-a"), "collections");
+    let collection = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
+    let set = client.get(&format!("/v1/set/{}", page["id"].as_str().unwrap())).json();
+    let simhash =
+        set["members"].as_array().unwrap().iter().find_map(|member| member["simhash"].as_str()).unwrap().to_string();
+
+    let urls = |urls: &[&str]| json!({ "urls": urls }).to_string();
+    let asked: Vec<(&str, &str, String, (&str, String))> = vec![
+        ("get", "/v1/page", format!("/v1/page?url={}", escaped(&url)), ("", String::new())),
+        ("get", "/v1/page", "/v1/page?url=no%20url".into(), ("", String::new())),
+        ("get", "/v1/page", format!("/v1/page?id={}", page["id"].as_str().unwrap()), ("", String::new())),
+        ("get", "/v1/page", "/v1/page?id=0000000000000001".into(), ("", String::new())),
+        ("post", "/v1/pages", "/v1/pages".into(), ("application/json", urls(&[&url, "x", "http://never.example/"]))),
+        ("post", "/v1/pages.txt", "/v1/pages.txt".into(), ("text/plain", format!("{url}\n"))),
+        ("post", "/v1/check", "/v1/check".into(), ("text/plain", "Nobody ever wrote this line of text. ".repeat(9))),
+        (
+            "post",
+            "/v1/check",
+            format!("/v1/check?url={}", escaped(&url)),
+            ("text/html; charset=utf-8", "<p>Some text".into()),
+        ),
+        ("get", "/v1/near/{fingerprint}", format!("/v1/near/{simhash}?k=2"), ("", String::new())),
+        (
+            "post",
+            "/v1/near",
+            "/v1/near".into(),
+            ("application/json", json!({ "fingerprints": [simhash], "k": 3 }).to_string()),
+        ),
+        ("get", "/v1/set/{id}", format!("/v1/set/{}?limit=3", page["id"].as_str().unwrap()), ("", String::new())),
+        ("get", "/v1/collection/{id}", format!("/v1/collection/{collection}"), ("", String::new())),
+        ("get", "/v1/explain", format!("/v1/explain?a={}&b={}", escaped(&url), escaped(&keep)), ("", String::new())),
+        ("get", "/v1/alternates", format!("/v1/alternates?url={}&newest=1", escaped(&url)), ("", String::new())),
+        ("get", "/v1/redirect", format!("/v1/redirect?url={}", escaped(&url)), ("", String::new())),
+        ("get", "/v1/run", "/v1/run".into(), ("", String::new())),
+        ("post", "/v1/reload", "/v1/reload".into(), ("", String::new())),
+        ("get", "/openapi.json", "/openapi.json".into(), ("", String::new())),
+        ("get", "/health", "/health".into(), ("", String::new())),
+        ("get", "/ready", "/ready".into(), ("", String::new())),
+        ("get", "/metrics", "/metrics".into(), ("", String::new())),
+    ];
+    let paths = document["paths"].as_object().unwrap();
+    let called = |path: &String, method: &String| asked.iter().any(|one| one.1 == path && one.0 == method);
+    for (path, methods) in paths {
+        assert!(methods.as_object().unwrap().keys().all(|method| called(path, method)), "{path} is not called");
+    }
+    for (method, path, target, (kind, body)) in &asked {
+        let answer = client.ask(&method.to_uppercase(), target, &[("content-type", kind)], body.as_bytes());
+        let responses = &paths[*path][*method]["responses"];
+        if *path == "/v1/redirect" {
+            assert_eq!((answer.status, responses["302"].is_object()), (302, true));
+            assert!(made().urls.iter().any(|url| url == answer.header("location")));
+        } else {
+            assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+            let content = responses["200"]["content"].as_object().unwrap();
+            let kind = answer.header("content-type").split(';').next().unwrap();
+            let schema = &content.get(kind).unwrap_or_else(|| panic!("{target}: {kind}"))["schema"];
+            let value = if kind == "application/json" { answer.json() } else { answer.text().into() };
+            assert_eq!(schema::wrong(&document, schema, &value, target), None);
+        }
+        assert_eq!(answer.header("x-webtwin-run"), run["run"].as_str().unwrap());
+    }
+    let refused = client.get("/v1/page");
+    let problem = &document["components"]["schemas"]["Problem"];
+    assert_eq!(schema::wrong(&document, problem, &refused.json(), "a problem"), None);
+}
+
+#[test]
+fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let html = "<p>".to_string() + &"What two pages say alike, and no other page. ".repeat(9);
+    let urls = ["http://a.example/?q=\"><script>alert(1)</script>&x=1", "http://b.example/'\"/?<b>"];
+    let rows = urls.map(|url| json!({ "url": url, "html": html }).to_string() + "\n");
+    std::fs::write(at("in.jsonl"), rows.concat()).unwrap();
+    succeed(&["run", "--input", &at("in.jsonl"), "--output", &at("run")]);
+    succeed(&["index", &at("run"), "--output", &at("idx")]);
+    let server = Server::start(&[&at("idx")]);
+    let mut client = server.client();
+    let id = client.get(&format!("/v1/page?url={}", escaped(urls[0]))).json()["cluster"].as_str().unwrap().to_string();
+    let hostile = escaped("javascript:\"><script>\u{202e}");
+    for (path, has) in [
+        ("/".to_string(), "sets of copies"),
+        ("/sets".into(), &id),
+        (format!("/set/{id}"), "2 pages"),
+        (format!("/page?url={}", escaped(urls[0])), "same text"),
+        (format!("/page?url={hostile}"), "reject"),
+        (format!("/compare?a={}&b={}", escaped(urls[0]), escaped(urls[1])), "TOGETHER"),
+    ] {
+        let answer = client.get(&path);
+        assert_eq!((answer.status, answer.text().contains(has)), (200, true), "{path}: {}", answer.text());
+        assert!(answer.header("content-security-policy").starts_with("default-src 'none'; style-src 'self'"));
+        let text = answer.text();
+        assert!(!text.contains("<script") && !text.contains("href=\"javascript") && !text.contains("<b>&"), "{text}");
+        // What a link leads to is there.
+        for link in text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")) {
+            assert_eq!(client.get(&format!("/{link}")).status, 200, "{link}");
+        }
+    }
+    let collections = crate::support::program::rows(&made().at("run-a"), "collections");
+    let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
+    let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
+    assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
+    assert_eq!(client.get("/set/0000000000000000").problem().0, 404);
+}
+
+/// Scrapy in earnest: needs `pip install scrapy`, or says so.
+#[test]
+fn scrapy_skips_what_the_server_knows_and_crawls_on_without_it() {
+    let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
+    if !scrapy.is_ok_and(|output| output.status.success()) {
+        eprintln!("not tried: python3 has no scrapy");
+        return;
+    }
+    let tried = std::process::Command::new("python3")
+        .args(["clients/scrapy/try.py", env!("CARGO_BIN_EXE_webtwin")])
+        .output()
+        .unwrap();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+}
+
+#[test]
+fn answers_are_those_of_the_command_and_texts_of_the_crawl_are_known() {
+    let server = Server::start(&[&made().at("a")]);
+    let mut client = server.client();
+    let all = made().urls.join("\n");
+    let lines = client.post("/v1/pages.txt", "text/plain", all.as_bytes());
+    assert_eq!(lines.text(), made().lines("a"));
+    let json = client.post(
+        "/v1/pages",
+        "application/json",
+        json!({ "urls": made().urls, "fields": ["action", "keep"] }).to_string().as_bytes(),
+    );
+    let answers = json.json()["answers"].as_array().unwrap().clone();
+    for (answer, line) in answers.iter().zip(lines.text().lines()) {
+        assert_eq!(answer["action"].as_str().unwrap(), line.split('\t').next().unwrap());
+        assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["action", "keep"]);
+    }
+    let (url, _) = skipped();
+    let known = client.get(&format!("/v1/page?url={}", escaped(&url)));
+    let tag = known.header("etag").to_string();
+    let again = client.ask("GET", &format!("/v1/page?url={}", escaped(&url)), &[("if-none-match", &tag)], b"");
+    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, tag.as_str()));
+    assert!(client.get("/metrics").text().contains("webtwin_lookups_total{action=\"skip\"}"));
+}
+
+#[test]
+fn who_asks_wrongly_is_told_so_and_the_server_goes_on() {
+    let server = Server::start(&[&made().at("a"), "--host", "twins.example"]);
+    let too_many = "http://a.example/\n".repeat(10_001);
+    let many = json!({ "urls": vec!["http://a.example/"; 10_001] }).to_string();
+    let post = |path: &str, kind: &str, body: &[u8]| server.client().post(path, kind, body).problem();
+    let problem = |status: u16, code: &str| (status, code.to_string());
+    assert_eq!(post("/v1/pages.txt", "text/plain", too_many.as_bytes()), problem(413, "too_many"));
+    assert_eq!(server.client().post("/v1/pages.txt", "text/plain", &too_many.as_bytes()[18..]).status, 200);
+    assert_eq!(post("/v1/pages", "application/json", many.as_bytes()), problem(413, "too_many"));
+    assert_eq!(post("/v1/pages.txt", "text/plain", &vec![b'x'; (1 << 20) + 1]), problem(413, "too_large"));
+    assert_eq!(post("/v1/pages.txt", "text/plain", b"http://a/\xff\n"), problem(400, "not_utf8"));
+    assert_eq!(post("/v1/pages", "application/json", b"{"), problem(400, "bad_json"));
+    assert_eq!(post("/v1/pages", "application/json", b"{\"urls\":[1]}"), problem(422, "bad_value"));
+    assert_eq!(post("/v1/pages", "application/json", b"{\"urls\":[],\"ids\":[]}"), problem(422, "bad_value"));
+    assert_eq!(post("/v1/pages", "application/json", b"{\"urls\":[],\"fields\":[\"x\"]}"), problem(422, "bad_value"));
+    assert_eq!(post("/v1/pages", "text/plain", b"{}"), problem(415, "media_type"));
+    assert_eq!(post("/v1/check", "image/png", b"x"), problem(415, "media_type"));
+    assert_eq!(post("/v1/check", "text/plain", &vec![b'x'; (16 << 20) + 1]), problem(413, "too_large"));
+    let get = |path: &str| server.get(path).problem();
+    assert_eq!(get("/v1/page"), problem(400, "bad_query"));
+    assert_eq!(get("/v1/page?url=http://a/&id=0000000000000000"), problem(400, "bad_query"));
+    assert_eq!(get("/v1/page?uri=http://a/"), problem(400, "bad_query"));
+    assert_eq!(get("/v1/page?id=12"), problem(422, "bad_value"));
+    assert_eq!(get("/v1/near/0000000000000000?k=9"), problem(422, "bad_value"));
+    assert_eq!(get("/v1/set/0000000000000000"), problem(404, "not_found"));
+    assert_eq!(get("/v1/alternates?url=http://never.example/"), problem(404, "not_found"));
+    assert_eq!(get("/v1/redirect?url=ftp://x/"), problem(422, "bad_value"));
+    assert_eq!(get("/nothing"), problem(404, "not_found"));
+    assert_eq!(get("/v1/pages.txt"), problem(405, "method"));
+
+    let with_host = |host: &str| server.client().ask("GET", "/v1/run", &[("host", host)], b"");
+    for right in ["twins.example", "TWINS.example", "localhost", &server.address] {
+        assert_eq!(with_host(right).status, 200, "{right}");
+    }
+    for wrong in ["evil.example", "twins.example.evil", "", "127.0.0.1:1"] {
+        assert_eq!(with_host(wrong).problem(), problem(421, "wrong_host"), "{wrong}");
+    }
+    let mut client = server.client();
+    client.send(b"GET /v1/run HTTP/1.1\r\n\r\n");
+    assert_eq!(client.answer().unwrap().problem(), problem(400, "no_host"));
+    let mut client = server.client();
+    client.send(format!("GET /health HTTP/1.1\r\nhost: x\r\nlong: {}\r\n\r\n", "x".repeat(20_000)).as_bytes());
+    assert!(client.answer().is_none_or(|answer| answer.status == 431));
+    assert_eq!(server.get("/health").text(), "ok\n");
+}
+
+#[test]
+fn whatever_comes_no_request_breaks_the_server() {
+    let server = Server::start(&[&made().at("a")]);
+    let parts: [&[u8]; 16] = [
+        b"{\"urls\":[",
+        b"\"http://a.example/\"",
+        b",",
+        b"]}",
+        b"{\"fingerprints\":[\"0123456789abcdef\"],\"k\":",
+        b"3}",
+        b"99999999999}",
+        b"\xff\xfe\0",
+        b"<html><p>",
+        b"</script>",
+        b"http://",
+        b"[::1]/%",
+        b"\n",
+        b"\xe2\x80\xae",
+        b"{\"ids\":[\"\"]}",
+        b"\\ud800",
+    ];
+    let paths = [
+        "/v1/pages",
+        "/v1/pages.txt",
+        "/v1/check",
+        "/v1/near",
+        "/v1/check?charset=utf-16",
+        "/v1/check?url=%00",
+        "/v1/reload?x",
+    ];
+    let kinds =
+        ["application/json", "text/plain", "text/html; charset=\"iso-2022-jp\"", "text/html;charset=x", ";", ""];
+    for round in 0..400u64 {
+        let draw = |what: u64, of: usize| splitmix64((round << 8) | what) as usize % of;
+        let body: Vec<u8> = (0..draw(0, 9)).flat_map(|n| parts[draw(9 + n as u64, parts.len())].to_vec()).collect();
+        let answer = server.client().post(paths[draw(1, paths.len())], kinds[draw(2, kinds.len())], &body);
+        assert!(answer.status < 500, "{body:?}: {answer:?}");
+        // Heads that are none.
+        let mut client = server.client();
+        let head: Vec<u8> = (0..40).map(|n| splitmix64((round << 8) | (n + 100)) as u8).collect();
+        client.send(&[&b"GET /v1/page?url="[..], &head, b" HTTP/1.1\r\nhost: localhost\r\n\r\n"].concat());
+        assert!(client.answer().is_none_or(|answer| answer.status < 500));
+    }
+    let (code, told) = server.stop();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+}
+
+#[test]
+fn beyond_loopback_a_key_is_needed_and_only_those_who_have_one_are_answered() {
+    use std::os::unix::fs::PermissionsExt;
+    let index = made().at("a");
+    assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("a key is needed"));
+    assert!(fail(&["serve", &index, "--listen", "nowhere"], 2).contains("ADDRESS:PORT"));
+    assert!(fail(&["serve", &made().at("run-a")], 3).contains("no index"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    let key = "0123456789abcdef0123456789abcdef";
+    std::fs::write(&path, format!("crawler {key}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(fail(&["serve", &index, "--key", path.to_str().unwrap()], 2).contains("chmod 600"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let server = Server::start(&[&index, "--key", path.to_str().unwrap()]);
+    let with = |value: &str| server.client().ask("GET", "/v1/run", &[("authorization", value)], b"");
+    assert_eq!(with(&format!("Bearer {key}")).status, 200);
+    for wrong in
+        ["", "Bearer", "Bearer ", &format!("Basic {key}"), &format!("Bearer {key}x"), &format!("Bearer {}", &key[1..])]
+    {
+        let refused = with(wrong);
+        assert_eq!((refused.problem().0, refused.header("www-authenticate")), (401, "Bearer"), "{wrong}");
+    }
+    assert_eq!(server.get("/v1/run").status, 401);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let current = folder.path().join("CURRENT");
+    let name = |index: &str| {
+        let half = folder.path().join("half");
+        std::fs::write(&half, made().at(index) + "\n").unwrap();
+        std::fs::rename(half, &current).unwrap();
+    };
+    name("a");
+    let server = Server::start(&[folder.path().to_str().unwrap(), "--follow", "--threads", "2"]);
+    let want = ["a", "b"].map(|index| made().lines(index));
+    assert_ne!(want[0], want[1]);
+    let runs = ["a", "b"].map(|index| {
+        let about: Value =
+            serde_json::from_slice(&std::fs::read(format!("{}/manifest.json", made().at(index))).unwrap()).unwrap();
+        about["job"]["run"]["result"].as_str().unwrap().to_string()
+    });
+    let body = made().urls.join("\n");
+    let (done, seen) = (AtomicBool::new(false), [AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let told: Vec<Answer> = std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut client = server.client();
+                while !done.load(Ordering::Relaxed) {
+                    let answer = client.post("/v1/pages.txt", "text/plain", body.as_bytes());
+                    assert_eq!(answer.status, 200);
+                    let of = runs.iter().position(|run| run == answer.header("x-webtwin-run")).unwrap();
+                    assert!(answer.text() == want[of], "an answer of another run");
+                    seen[of].fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let mut client = server.client();
+        let reload = |number: usize| {
+            name(if number.is_multiple_of(2) { "b" } else { "a" });
+            client.post("/v1/reload", "", b"")
+        };
+        let told = (0..100).map(reload).collect();
+        done.store(true, Ordering::Relaxed);
+        told
+    });
+    assert!(told.iter().all(|answer| answer.status == 200), "{told:?}");
+    assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
+    // What is no index is not taken over, and that is told.
+    std::fs::write(&current, "nowhere\n").unwrap();
+    assert_eq!(server.client().post("/v1/reload", "", b"").problem().1, "not_reloaded");
+    assert_eq!(server.get("/ready").json()["stale"], true);
+    assert_eq!(server.get("/v1/page?url=http://a.example/").status, 200);
+}
+
+#[test]
+fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let current = folder.path().join("CURRENT");
+    std::fs::write(&current, made().at("a")).unwrap();
+    let mut server = Server::start(&[folder.path().to_str().unwrap(), "--follow"]);
+    let first = server.get("/v1/run").json()["run"].clone();
+    std::fs::write(&current, made().at("b")).unwrap();
+    assert!(server.line().starts_with("serving "));
+    assert_ne!(server.get("/v1/run").json()["run"], first);
+    server.signal(Signal::SIGHUP);
+    assert!(server.line().starts_with("serving "));
+    // A request that is on its way is answered, and then no other.
+    let mut slow = server.client();
+    slow.send(
+        format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {}\r\ncontent-length: 18\r\n\r\nhttp://a", server.address)
+            .as_bytes(),
+    );
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal(Signal::SIGTERM);
+    std::thread::sleep(Duration::from_millis(200));
+    slow.send(b".example/\n");
+    assert_eq!(slow.answer().unwrap().text(), "unknown\n");
+    assert!(slow.answer().is_none());
+    let (code, told) = server.stop();
+    assert_eq!(code, Some(0), "{told}");
+}
+
+/// A server within this process, whose bounds are small.
+fn within_small_bounds(test: impl FnOnce(&str)) {
+    use webtwin::serve::{Limits, Settings, serve};
+    let second = Duration::from_millis(400);
+    let limits = Limits { connections: 3, request: second, connection: 4 * second, ..Limits::default() };
+    let settings = Settings {
+        index: made().at("a"),
+        follow: false,
+        listen: "127.0.0.1:0".into(),
+        hosts: Vec::new(),
+        keys: None,
+        threads: 1,
+        recheck: 1.0,
+        verify: true,
+        limits,
+    };
+    let (send, receive) = std::sync::mpsc::channel();
+    let served = std::thread::spawn(move || serve(settings, |address, handle| send.send((address, handle)).unwrap()));
+    let (address, handle) = receive.recv().unwrap();
+    test(&address.to_string());
+    handle.stop();
+    served.join().unwrap().unwrap();
+}
+
+#[test]
+fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
+    within_small_bounds(|address| {
+        // Three who say nothing, and three who say little at a time, one after the other.
+        let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
+        let mut behind = Client::of(address);
+        idle.iter_mut().for_each(|client| client.send(b"GET /hea"));
+        assert_eq!(behind.get("/health").text(), "ok\n");
+        let mut slow = Client::of(address);
+        slow.send(
+            format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {address}\r\ncontent-length: 1000\r\n\r\nhttp://a/")
+                .as_bytes(),
+        );
+        assert_eq!(slow.answer().unwrap().problem(), (408, "timeout".into()));
+        // A connection grows only so old.
+        let mut kept = Client::of(address);
+        assert_eq!(kept.get("/health").status, 200);
+        assert!(kept.answer().is_none());
+        // All that may be skipped is to be looked at again.
+        let mut client = Client::of(address);
+        let (url, keep) = skipped();
+        let page = client.get(&format!("/v1/page?url={}", escaped(&url)));
+        assert_eq!((page.json()["action"].as_str(), page.json()["why"].as_str()), (Some("fetch"), Some("recheck")));
+        assert_eq!((page.json()["keep"]["url"].as_str(), page.header("etag")), (Some(keep.as_str()), ""));
+    });
+}
