@@ -48,7 +48,7 @@ pub struct Weak {
     /// URL of the larger page.
     pub b: String,
     /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths; the
-    /// resemblance of shingles in millionths.
+    /// resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
@@ -62,7 +62,7 @@ pub fn giants(
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
-    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs]: [&[SimilarPair]; 4],
+    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&[SimilarPair]; 5],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
@@ -81,7 +81,8 @@ pub fn giants(
         .chain(similar_pairs.iter().map(strength(|shared| shared)))
         .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
         .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
-        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)));
+        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)))
+        .chain(context_pairs.iter().map(strength(|_| 0)));
     let mut edges: Vec<Edge> = Vec::new();
     for (SimilarPair { a, b, .. }, strength) in pairs {
         let cluster = labels[a as usize];

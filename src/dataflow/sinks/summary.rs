@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::applications::keep::Why;
 use crate::dataflow::clusters::giant_clusters::Giant;
+use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::clusters::servers::ServerCounts;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
@@ -80,6 +81,9 @@ pub struct Summary {
     /// Shingled pages and pairs, where similar pages are found by shingles.
     #[serde(default)]
     pub minhash: MinhashCounts,
+    /// Pairs that only their collections tell to be copies.
+    #[serde(default)]
+    pub second_look: SecondLook,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.
