@@ -215,9 +215,8 @@ pub fn one_to_one(candidates: &[Candidate], texts: &[u32]) -> Vec<(Candidate, u3
             }
         }
     }
-    let is_best = |of: &Candidate, sum: u32| {
-        sides(of).iter().all(|side| best[side][0] == sum && sum - best[side][1] >= MARGIN)
-    };
+    let is_best =
+        |of: &Candidate, sum: u32| sides(of).iter().all(|side| best[side][0] == sum && sum - best[side][1] >= MARGIN);
     let found = both().filter(|&(of, text, sum)| text >= TEXT && sum >= BOTH && is_best(of, sum));
     found.map(|(of, _, sum)| (*of, sum / 2)).collect()
 }

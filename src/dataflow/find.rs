@@ -111,7 +111,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
     let joined = || exact_pairs.iter().chain(by_measure.into_iter().flatten());
     let edges = joined().map(|pair| (pair.a, pair.b));
-    let mut labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let mut labels: Arc<Vec<ClusterId>> =
+        components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
 
     let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
     let room = memory_estimate::room(net, held, job)?;

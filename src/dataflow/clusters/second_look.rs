@@ -91,8 +91,7 @@ pub(crate) fn look(
     let texts = compared(net, shelf, &proposed, room)?;
     let matched = net.once(|| one_to_one(&proposed, &texts))?;
     let mine = matched.iter().skip(net.index()).step_by(net.peers());
-    let mut kept: Vec<SimilarPair> =
-        mine.map(|&(Candidate { a, b, .. }, value)| SimilarPair { a, b, value }).collect();
+    let mut kept: Vec<SimilarPair> = mine.map(|&(Candidate { a, b, .. }, value)| SimilarPair { a, b, value }).collect();
     // What joined clusters before is not asked again.
     let refused = guards::keep_neighbours_apart(net, job.overlap.guard, &mut kept, context)?;
     let counts = SecondLook { proposed: proposed.len() as u64, matched: matched.len() as u64, refused };
