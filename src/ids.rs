@@ -25,9 +25,6 @@ use xxhash_rust::xxh3::xxh3_64;
 /// A page, by the hash of its canonical URL.
 pub type DocId = u64;
 
-/// A page within one run: its number, from 0, in ascending [`DocId`] order.
-pub type Page = u32;
-
 /// Fingerprint of a chunk of text.
 pub type FPrint = u64;
 
@@ -130,6 +127,18 @@ macro_rules! number {
 }
 
 number! {
+    /// A page within one run: its number, from 0, in ascending [`DocId`] order.
+    Page
+}
+
+impl Page {
+    /// The first `count` pages of a run, ascending.
+    pub fn first(count: usize) -> impl DoubleEndedIterator<Item = Page> + ExactSizeIterator + Clone {
+        (0..count as u32).map(Page)
+    }
+}
+
+number! {
     /// A host within one run: its number, from 0, in ascending order of hashed host names.
     HostId
 }
@@ -146,13 +155,13 @@ macro_rules! named_by_page {
             /// The set whose smallest page this is.
             #[inline]
             pub fn of(smallest: Page) -> $name {
-                $name(smallest)
+                $name(smallest.0)
             }
 
             /// Its smallest page.
             #[inline]
             pub fn smallest(self) -> Page {
-                self.0
+                Page(self.0)
             }
         }
     };

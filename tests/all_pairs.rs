@@ -35,7 +35,7 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
     let Small { rows, hosts, copies, settings } = small.clone();
     let mut pairs = results(cluster, move |net| {
         let (me, peers) = (net.index(), net.peers());
-        let copies = PageSet::new(60, |page| copies.contains(&(page as Page)));
+        let copies = PageSet::new(60, |page| copies.contains(&page));
         let mut mine = rows.iter().skip(me).step_by(peers);
         let source = |send: &mut dyn FnMut(u64, Page)| {
             Ok(mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
@@ -55,8 +55,9 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
 fn small() -> impl Strategy<Value = Small> {
     let filters = (0u32..4, prop::sample::select(vec![0u32, 9]));
     let similar = (1u32..6, prop::sample::select(vec![0.0, 0.35]), filters);
-    let rows = prop::collection::btree_set((0u64..40, 0u32..60), 0..400);
-    let copies = prop::collection::btree_set(0u32..60, 0..10);
+    let page = || (0u32..60).prop_map(Page);
+    let rows = prop::collection::btree_set((0u64..40, page()), 0..400);
+    let copies = prop::collection::btree_set(page(), 0..10);
     (rows, prop::collection::vec((0u32..4).prop_map(HostId), 60), copies, similar).prop_map(
         |(rows, hosts, copies, (min_shared, min_resemblance, (template_pages, max_documents)))| Small {
             rows: rows.into_iter().collect(),
@@ -158,15 +159,15 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
 
 /// One chunk on all of a million pages, given by one worker.
 fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
-    const PAGES: u32 = 1_000_000;
-    let mut mine = if net.index() == 0 { 0..PAGES } else { 0..0 };
+    const PAGES: usize = 1_000_000;
+    let mut mine = Page::first(if net.index() == 0 { PAGES } else { 0 });
     let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
-    let copies = PageSet::new(PAGES as usize, |_| false);
-    let pages = Pages { count: PAGES as usize, hosts: &[], copies: &copies };
+    let copies = PageSet::new(PAGES, |_| false);
+    let pages = Pages { count: PAGES, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..paper(1) };
     let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
     let room = MemoryBudget { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
-    let rows = u64::from(PAGES) / net.peers() as u64;
+    let rows = (PAGES / net.peers()) as u64;
     Ok(similar_pairs::<Row32>(net, rows, source, &pages, &settings, &room, |_| {})?.work)
 }
 

@@ -118,9 +118,9 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
+        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
-            labels[verdict.page as usize] = verdict.cluster;
+            labels[verdict.page] = verdict.cluster;
         }
         let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let mut want = Vec::new();
@@ -150,9 +150,9 @@ proptest! {
             Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<ClusterId> = (0..hosts.len() as Page).map(ClusterId::of).collect();
+        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
-            labels[verdict.page as usize] = verdict.cluster;
+            labels[verdict.page] = verdict.cluster;
         }
         let mut links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.0.clone()).collect();
         links.sort_unstable();
@@ -193,15 +193,15 @@ proptest! {
         if matches!(settings.guard, Guard::Neighbours | Guard::Auto) {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.4.clone()).collect();
             let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
-            let linked: Vec<Linked> = (0..hosts.len() as Page)
+            let linked: Vec<Linked> = Page::first(hosts.len())
                 .map(|page| {
-                    let home = |target: &Page| hosts[*target as usize] == hosts[page as usize];
+                    let home = |target: &Page| hosts[*target] == hosts[page];
                     Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
                 })
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
-            let larger = |a: Page, b: Page| chunks[a as usize].max(chunks[b as usize]) + settings.doubt;
-            let links_from = |host| links.iter().any(|link| hosts[link.0 as usize] == host);
+            let larger = |a: Page, b: Page| chunks[a].max(chunks[b]) + settings.doubt;
+            let links_from = |host| links.iter().any(|link| hosts[link.0] == host);
             let has_links = |host| settings.guard == Guard::Neighbours || links_from(host);
             keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, larger);
         }
@@ -265,7 +265,7 @@ proptest! {
         };
         let directory = &parts[0].2;
         let mut raw = vec![Vec::new(); directory.len()];
-        parts.iter().flat_map(|part| &part.1.0).for_each(|(page, projected)| raw[*page as usize] = projected.clone());
+        parts.iter().flat_map(|part| &part.1.0).for_each(|(page, projected)| raw[*page] = projected.clone());
         let mut bounds = Bounds::default();
         raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
         let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
@@ -281,29 +281,29 @@ proptest! {
             }
         }
         rows.sort_by_key(|row| row.0);
-        let signed: Vec<usize> = (0..raw.len()).filter(|&page| !raw[page].is_empty()).collect();
-        let row = |&page: &usize| (directory.doc_ids[page], [rp[page][0], rp[page][1], hm[page][0], hm[page][1]].map(number));
+        let signed: Vec<Page> = Page::first(raw.len()).filter(|&page| !raw[page].is_empty()).collect();
+        let row = |&page: &Page| (directory.doc_ids[page], [rp[page][0], rp[page][1], hm[page][0], hm[page][1]].map(number));
         prop_assert_eq!(rows, signed.iter().map(row).collect::<Vec<_>>());
 
         let copies = gathered(&|worker| parts[worker].1.2.iter().map(|pair| (pair.b, pair.b)).collect());
-        let near = |x: usize, y: usize| {
+        let near = |x: Page, y: Page| {
             distance(&rp[x], &rp[y]) < (rp_tolerance * 1e12) as u64 && distance(&hm[x], &hm[y]) < (hm_tolerance * 1e12) as u64
         };
-        let centres: Vec<usize> =
-            signed.into_iter().filter(|&page| copies.binary_search(&(page as Page, page as Page)).is_err()).collect();
+        let centres: Vec<Page> =
+            signed.into_iter().filter(|&page| copies.binary_search(&(page, page)).is_err()).collect();
         let hosts = &directory.hosts;
         let mut matches = Vec::new();
         for &x in &centres {
             for &y in centres.iter().filter(|&&y| y != x && near(x, y)) {
                 let shared = 1_000_000_000 - (distance(&rp[x], &rp[y]) / 1000) as u32;
-                matches.push(Match { from: x as Page, host: hosts[y], to: y as Page, shared, larger: 1_000_000_000 });
+                matches.push(Match { from: x, host: hosts[y], to: y, shared, larger: 1_000_000_000 });
             }
         }
         let collisions = matches.len() as u64 / 2;
         let mut votes: Vec<(Page, Page)> = matches.iter().map(|m| (m.from, m.to)).collect();
         if guard == Guard::MutualBest {
             votes.clear();
-            best_on_each_host(&mut matches, |page| hosts[page as usize], |m| votes.push((m.from, m.to)));
+            best_on_each_host(&mut matches, |page| hosts[page], |m| votes.push((m.from, m.to)));
         }
         votes.sort_unstable();
         let want: Vec<_> =
@@ -372,7 +372,8 @@ proptest! {
             let time = newest.entry(doc_id(&page.url)).or_insert((page.url.clone(), page.time));
             time.1 = time.1.max(page.time);
         }
-        let want: Vec<_> = newest.values().enumerate().map(|(page, (url, time))| (page as Page, url.clone(), *time)).collect();
+        let urls = Page::first(newest.len()).zip(newest.values());
+        let want: Vec<_> = urls.map(|(page, (url, time))| (page, url.clone(), *time)).collect();
         let mut got: Vec<_> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort();
         prop_assert_eq!(&got, &want);

@@ -71,7 +71,7 @@ proptest! {
         let sets: Vec<Vec<u32>> = sets.into_values().collect();
         let (bands, hosts) = (Bands::of(&settings), &parts[0].4);
         let permutations = Permutations::new(bands.permutations());
-        let keys: Vec<Vec<u64>> = sets.iter().zip(0..).map(|(set, page)| {
+        let keys: Vec<Vec<u64>> = sets.iter().zip(Page::first(sets.len())).map(|(set, page)| {
             let mut signature = Vec::new();
             permutations.signature(set, &mut signature);
             let is_compared = !set.is_empty() && exact_pairs.iter().all(|pair| pair.b != page);
@@ -84,11 +84,11 @@ proptest! {
         let mut want: Vec<_> = similar.iter().map(|&(a, b, value)| SimilarPair { a, b, value }).collect();
         if settings.guard != Guard::None {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.3.clone()).collect();
-            let linked: Vec<Linked> = (0..hosts.len() as Page).map(|page| {
-                let home = |target: &Page| hosts[*target as usize] == hosts[page as usize];
+            let linked: Vec<Linked> = Page::first(hosts.len()).map(|page| {
+                let home = |target: &Page| hosts[*target] == hosts[page];
                 Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
             }).collect();
-            let links_from = |host| links.iter().any(|link| hosts[link.0 as usize] == host);
+            let links_from = |host| links.iter().any(|link| hosts[link.0] == host);
             let has_links = |host| settings.guard == Guard::Neighbours || links_from(host);
             keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, |_, _| 1);
         }

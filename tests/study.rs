@@ -5,7 +5,7 @@ use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
-use webtwin::ids::{Page, splitmix64};
+use webtwin::ids::{Number, Page, splitmix64};
 use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::matches::Match;
@@ -24,6 +24,10 @@ fn marks(text: &Text) -> Vec<u64> {
     marks
 }
 
+fn page() -> impl Strategy<Value = Page> {
+    (0u32..40).prop_map(Page)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -31,20 +35,20 @@ proptest! {
     #[test]
     fn a_study_of_all_workers_equals_a_look_at_every_pair(
         texts in prop::collection::vec(prop::collection::vec(0u64..6, 0..9), 1..40),
-        links in prop::collection::btree_set((0u32..40, 0u32..40), 0..60),
-        steps in 1u32..9, seed in prop::option::of(0u32..40), workers in 1usize..4
+        links in prop::collection::btree_set((page(), page()), 0..60),
+        steps in 1u32..9, seed in prop::option::of(page()), workers in 1usize..4
     ) {
         let pages = texts.len();
-        let inside = |page: &u32| (*page as usize) < pages;
+        let inside = |page: &Page| page.index() < pages;
         let links: Vec<(Page, Page)> = links.into_iter().filter(|(a, b)| inside(a) && inside(b)).collect();
         let seed = seed.filter(inside);
         let set = format!("study.steps={steps}");
         let job = resolve("", "preset = \"study\"", &[set]).unwrap();
         let given = (texts.clone(), links.clone());
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
-            let mine = |page: Page| page as usize % net.peers() == net.index();
+            let mine = |page: Page| page.index() % net.peers() == net.index();
             let mut shelf = WorkerPages::default();
-            for (page, text) in (0..).zip(&given.0).filter(|(page, _)| mine(*page)) {
+            for (page, text) in Page::first(pages).zip(&given.0).filter(|(page, _)| mine(*page)) {
                 let marks = marks(text);
                 shelf.exact.push(whole(&marks));
                 shelf.fprints.push(&marks);
@@ -60,15 +64,16 @@ proptest! {
 
         let documents = PageSet::new(pages, |page| !texts[page].is_empty());
         let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
-        let same: Vec<Page> = texts.iter().zip(0..).map(|(text, page)| {
+        let same: Vec<Page> = texts.iter().zip(Page::first(pages)).map(|(text, page)| {
             if text.is_empty() { page } else { *first.entry(marks(text)).or_insert(page) }
         }).collect();
         let (mut matches, mut sets) = (Vec::new(), NEAR.map(|_| UnionFind::new(pages)));
-        for (d, left) in texts.iter().enumerate().filter(|(_, text)| !text.is_empty()) {
-            for (e, right) in texts.iter().enumerate().filter(|&(e, text)| e != d && !text.is_empty()) {
+        let with_text = || Page::first(pages).zip(&texts).filter(|(_, text)| !text.is_empty());
+        for (d, left) in with_text() {
+            for (e, right) in with_text().filter(|&(e, _)| e != d) {
                 let found_in = left.len() == right.len() && left.iter().all(|paragraph| right.contains(paragraph));
-                if found_in && same[d] as usize == d && same[e] as usize == e {
-                    matches.push(Match { document: d as Page, within: e as Page });
+                if found_in && same[d] == d && same[e] == e {
+                    matches.push(Match { document: d, within: e });
                 }
                 let mut left_over = right.clone();
                 let shared = left.iter().filter(|paragraph| {
@@ -76,21 +81,22 @@ proptest! {
                 }).count();
                 for (sets, percent) in sets.iter_mut().zip(NEAR) {
                     if shared * 100 >= percent as usize * left.len().max(right.len()) {
-                        sets.union(d as Page, e as Page);
+                        sets.union(d.0, e.0);
                     }
                 }
             }
         }
         // Near-duplicates are those that share enough, and what the m steps find: not every match.
-        let pages_of: Vec<Page> = (0..pages as Page).filter(|&page| documents.contains(page)).collect();
+        let pages_of: Vec<Page> = Page::first(pages).filter(|&page| documents.contains(page)).collect();
         let in_steps = by_steps(&texts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>(), steps);
         for (at, &first) in in_steps.labels.iter().enumerate() {
-            sets.iter_mut().for_each(|sets| _ = sets.union(pages_of[at], pages_of[first as usize]));
+            sets.iter_mut().for_each(|sets| _ = sets.union(pages_of[at].0, pages_of[first].0));
         }
         for (sets, (got, percent)) in sets.into_iter().zip(got_near.iter().zip(NEAR)) {
-            prop_assert_eq!(got, &near(&sets.labels(), &documents, percent));
+            let labels: Vec<Page> = sets.labels().into_iter().map(Page).collect();
+            prop_assert_eq!(got, &near(&labels, &documents, percent));
         }
-        let mut reached = PageSet::new(pages, |page| Some(page as Page) == *got_seed);
+        let mut reached = PageSet::new(pages, |page| Some(page) == *got_seed);
         for _ in 0..pages {
             let before = reached.clone();
             links.iter().filter(|link| before.contains(link.0)).for_each(|link| reached.insert(link.1));

@@ -94,7 +94,7 @@ impl Keeping {
             KeepBy::Oldest => -fetch_time,
             KeepBy::Longest => text_bytes as i64,
             KeepBy::ShortestUrl => -(url.chars().count() as i64),
-            KeepBy::SmallestId => -i64::from(page),
+            KeepBy::SmallestId => -i64::from(page.0),
         }
     }
 
@@ -268,19 +268,19 @@ mod tests {
 
     use super::*;
 
-    fn copy(page: Page, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
+    fn copy(page: u32, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
         let cluster = ClusterId(0);
-        PageCopy { exact: 1, cluster, page, links_from_elsewhere, url_length, ..PageCopy::zeroed() }
+        PageCopy { exact: 1, cluster, page: Page(page), links_from_elsewhere, url_length, ..PageCopy::zeroed() }
     }
 
-    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> Page {
-        keeper(copies, placed).unwrap().page
+    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> u32 {
+        keeper(copies, placed).unwrap().page.0
     }
 
     #[test]
     fn the_page_of_the_kept_collection_stays_before_the_better_linked_one() {
         let copies = [copy(1, 9, 10), copy(2, 0, 30)];
-        assert_eq!(stays(&copies, |page| Some(page == 2)), 2);
+        assert_eq!(stays(&copies, |page| Some(page == Page(2))), 2);
         assert_eq!(stays(&copies, |_| None), 1);
     }
 
@@ -294,10 +294,10 @@ mod tests {
     fn a_preferred_page_stays_before_one_of_the_kept_collection_and_the_rule_before_links() {
         let preferred = PageCopy { preference: 0, ..copy(1, 0, 30) };
         let other = |page| PageCopy { preference: 1, ..copy(page, 9, 10) };
-        assert_eq!(stays(&[preferred, other(2)], |page| Some(page == 2)), 1);
+        assert_eq!(stays(&[preferred, other(2)], |page| Some(page == Page(2))), 1);
         let newest = PageCopy { merit: 7, ..copy(1, 0, 30) };
         assert_eq!(stays(&[newest, copy(2, 9, 10)], |_| None), 1);
-        assert_eq!(stays(&[newest, copy(2, 9, 10)], |page| Some(page == 2)), 2);
+        assert_eq!(stays(&[newest, copy(2, 9, 10)], |page| Some(page == Page(2))), 2);
     }
 
     #[test]
@@ -311,13 +311,14 @@ mod tests {
         });
         assert_eq!(keeping.preference("http://www.a.example/x/y.html"), 0);
         assert_eq!(keeping.preference("http://b.example/"), 1);
-        assert!(keeping.merit(5, 0, "", 0) > keeping.merit(4, 0, "", 0));
-        assert!(keeping.merit(-5, 0, "", 0) > keeping.merit(0, 0, "", 0));
-        let lost = |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == 9)).as_str();
+        assert!(keeping.merit(5, 0, "", Page(0)) > keeping.merit(4, 0, "", Page(0)));
+        assert!(keeping.merit(-5, 0, "", Page(0)) > keeping.merit(0, 0, "", Page(0)));
+        let lost =
+            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == Page(9))).as_str();
         let one = copy(1, 3, 10);
         assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: 9, ..one }), "collection");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: Page(9), ..one }), "collection");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
         assert_eq!(lost(copy(2, 2, 5), one), "links");
         assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
@@ -334,7 +335,7 @@ mod tests {
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
                 PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| drawn[page as usize].4.then_some(page.is_multiple_of(2));
+            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let best = copies.iter().map(|copy| copy.preference).min().unwrap();
             let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
             if from.iter().any(|copy| copy.kept_before == 1) {

@@ -55,9 +55,6 @@ pub const PASSES: [(u32, Scope); 3] = [
 /// A page in the order of some part.
 type Local = u32;
 
-/// Stands for no page.
-const NONE: u32 = u32::MAX;
-
 /// Skipped pages on the way to a page, itself among them, in the high half; links on the way in the low half.
 type Cost = u64;
 
@@ -154,7 +151,14 @@ impl WebPart {
             }
         }
         let count = pages.len();
-        WebPart { pages, entry, skip: vec![false; count], cost: vec![NO_WAY; count], from: vec![NONE; count], ..part }
+        WebPart {
+            pages,
+            entry,
+            skip: vec![false; count],
+            cost: vec![NO_WAY; count],
+            from: vec![Page::NONE; count],
+            ..part
+        }
     }
 
     /// Bytes of a part with so many pages and links, and of the links that it is made of.
@@ -173,7 +177,7 @@ impl WebPart {
     /// Forgets all ways, and begins new ones at entry points of some kinds.
     pub fn start(&mut self, entry: u32) {
         self.cost.fill(NO_WAY);
-        self.from.fill(NONE);
+        self.from.fill(Page::NONE);
         for local in 0..self.pages.len() as Local {
             if self.entry[local as usize] & entry != 0 {
                 let cost = self.toll(local);
@@ -267,19 +271,19 @@ impl WebPart {
             let mut page = page;
             while let Ok(at) = self.pages.binary_search(&page) {
                 if self.cost[at] < SKIPPED || std::mem::replace(&mut seen[at], true) {
-                    page = NONE;
+                    page = Page::NONE;
                     break;
                 }
                 if self.skip[at] {
                     visit.push(page);
                 }
                 // An entry point has none before it, unless the way over others is better.
-                page = if self.cost[at] == self.toll(at as Local) { NONE } else { self.from[at] };
-                if page == NONE {
+                page = if self.cost[at] == self.toll(at as Local) { Page::NONE } else { self.from[at] };
+                if page == Page::NONE {
                     break;
                 }
             }
-            if page != NONE {
+            if page != Page::NONE {
                 elsewhere.push(page);
             }
         }
@@ -366,7 +370,7 @@ mod tests {
     /// All hosts in one part: takes off a list what cuts others off, pass by pass.
     fn repaired(web: Vec<WebPage>, links: &[[Page; 2]], skip: &[Page]) -> BTreeSet<Page> {
         let hosts: Vec<HostId> = web.iter().map(|page| page.host).collect();
-        let mut part = WebPart::new(web, links.to_vec(), |page| hosts[page as usize]);
+        let mut part = WebPart::new(web, links.to_vec(), |page| hosts[page]);
         part.skip(skip.iter().copied());
         for (entry, scope) in PASSES {
             part.start(entry);
@@ -398,30 +402,35 @@ mod tests {
         }
     }
 
-    fn page(page: Page, host: u32, path_length: u32) -> WebPage {
-        WebPage { page, host: HostId(host), path_length, entry: 0 }
+    fn pages<C: FromIterator<Page>>(numbers: impl IntoIterator<Item = u32>) -> C {
+        numbers.into_iter().map(Page).collect()
+    }
+
+    fn page(page: u32, host: u32, path_length: u32) -> WebPage {
+        WebPage { page: Page(page), host: HostId(host), path_length, entry: 0 }
     }
 
     #[test]
     fn the_only_way_in_is_visited_and_what_it_alone_leads_to_stays_skipped_with_the_rest() {
         // 0 / -> 1 /index.html -> 2, 3, both skipped as is 1; 3 -> 4.
         let web = vec![page(0, 0, 1), page(1, 0, 11), page(2, 0, 5), page(3, 0, 5), page(4, 0, 5)];
-        let links = [[0, 1], [1, 2], [1, 3], [3, 4]];
-        assert_eq!(repaired(web.clone(), &links, &[1, 2, 3]), BTreeSet::from([2]));
-        assert_eq!(repaired(web, &links, &[1, 2, 3, 4]), BTreeSet::from([1, 2, 3, 4]));
+        let links = [[0, 1], [1, 2], [1, 3], [3, 4]].map(|link| link.map(Page));
+        assert_eq!(repaired(web.clone(), &links, &[1, 2, 3].map(Page)), pages([2]));
+        assert_eq!(repaired(web, &links, &[1, 2, 3, 4].map(Page)), pages([1, 2, 3, 4]));
     }
 
     #[test]
     fn of_two_ways_the_one_through_fewer_skipped_pages_is_visited() {
         let web = (0..5).map(|number| page(number, 0, 1 + number)).collect();
-        let links = [[0, 3], [3, 4], [0, 1], [1, 2], [2, 4]];
-        assert_eq!(repaired(web, &links, &[1, 2, 3]), BTreeSet::from([1, 2]));
+        let links = [[0, 3], [3, 4], [0, 1], [1, 2], [2, 4]].map(|link| link.map(Page));
+        assert_eq!(repaired(web, &links, &[1, 2, 3].map(Page)), pages([1, 2]));
     }
 
     #[test]
     fn a_mirror_that_is_skipped_as_a_whole_stays_skipped() {
         let web = vec![page(0, 0, 1), page(1, 0, 9), page(2, 1, 1), page(3, 1, 9)];
-        assert_eq!(repaired(web, &[[0, 1], [2, 3], [0, 2]], &[2, 3]), BTreeSet::from([2, 3]));
+        let links = [[0, 1], [2, 3], [0, 2]].map(|link| link.map(Page));
+        assert_eq!(repaired(web, &links, &[2, 3].map(Page)), pages([2, 3]));
     }
 
     #[test]
@@ -441,16 +450,16 @@ mod tests {
             skip in prop::collection::btree_set(0u32..14, 0..14),
             seeds in prop::collection::btree_set(0u32..14, 0..2),
         ) {
-            let count = hosts.len() as Page;
-            let links: Vec<[Page; 2]> =
-                links.into_iter().filter(|link| link.0 < count && link.1 < count).map(<[Page; 2]>::from).collect();
-            let skip: BTreeSet<Page> = skip.into_iter().filter(|&page| page < count && !seeds.contains(&page)).collect();
-            let host = |page: Page| hosts[page as usize];
+            let count = hosts.len() as u32;
+            let links = links.into_iter().filter(|link| link.0 < count && link.1 < count);
+            let links: Vec<[Page; 2]> = links.map(|(src, dst)| [Page(src), Page(dst)]).collect();
+            let skip: BTreeSet<Page> = pages(skip.into_iter().filter(|&page| page < count && !seeds.contains(&page)));
+            let host = |page: Page| hosts[page];
             let elsewhere = |page: Page| links.iter().any(|link| link[1] == page && host(link[0]) != host(page));
             let web: Vec<WebPage> = (0..count).map(|number| WebPage {
-                entry: if elsewhere(number) { LINKED_FROM_ELSEWHERE } else { 0 }
+                entry: if elsewhere(Page(number)) { LINKED_FROM_ELSEWHERE } else { 0 }
                     | if seeds.contains(&number) { SEED } else { 0 },
-                ..page(number, host(number), 2 + number % 5)
+                ..page(number, host(Page(number)), 2 + number % 5)
             }).collect();
             let left = repaired(web.clone(), &links, &skip.iter().copied().collect::<Vec<_>>());
             prop_assert!(left.is_subset(&skip));
@@ -460,8 +469,8 @@ mod tests {
             let of = |kind: u32| -> BTreeSet<Page> {
                 roots.iter().filter(|page| page.entry & kind != 0).map(|page| page.page).collect()
             };
-            let not_linked: BTreeSet<Page> =
-                (0..count).filter(|&page| links.iter().all(|link| link[1] != page || link[0] == page)).collect();
+            let is_linked = |page: Page| links.iter().any(|link| link[1] == page && link[0] != page);
+            let not_linked: BTreeSet<Page> = Page::first(hosts.len()).filter(|&page| !is_linked(page)).collect();
             let narrow: BTreeSet<Page> = of(ROOT | SEED);
             let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
             let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();

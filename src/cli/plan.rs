@@ -259,13 +259,16 @@ fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
         .collect();
     let mut seen = BTreeSet::new();
     let mut copies = PageSet::new(shelf.exact.len(), |_| false);
-    (0..).zip(&shelf.exact).filter(|&(_, exact)| !seen.insert(exact)).for_each(|(slot, _)| copies.insert(slot));
-    let of_slot =
-        |slot: usize| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, slot as Page));
-    let mut table: Vec<FPrintDocId> = (0..shelf.exact.len()).flat_map(of_slot).collect();
+    // A sample's pages have the numbers of their slots: in the order of reading, item by item.
+    let pages = || Page::first(shelf.exact.len());
+    pages().filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));
+    let rows = |page: Page| {
+        let fprints = shelf.fprints.get(page.index()).iter();
+        fprints.map(move |&fprint| FPrintDocId::new(fprint, page))
+    };
+    let mut table: Vec<FPrintDocId> = pages().flat_map(rows).collect();
     table.sort_unstable_by_key(FPrintDocId::key);
-    // Slots are in the order of reading, item by item.
-    let item = |slot: Page| shelf.captures[slot as usize].item;
+    let item = |page: Page| shelf.captures[page].item;
     sample_pairs(&table, &hosts, &copies, item, settings)
 }
 

@@ -133,7 +133,7 @@ pub fn is_similar_cluster(
     let extended = merge == MergeCondition::Extended;
     let parents = |collection: &PageCollection, page: Page| -> BTreeSet<ClusterId> {
         let inside = |src: Page| collection.members.iter().any(|member| member.1 == src);
-        links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src as usize]).collect()
+        links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src]).collect()
     };
     let similar = |c1: &PageCollection, c2: &PageCollection| {
         let clusters = |c: &PageCollection| c.members.iter().map(|member| member.0).collect::<Vec<_>>();

@@ -249,24 +249,24 @@ pub fn similar_clusters(
     let mut components = UnionFind::new(labels.len());
     edges.iter().for_each(|&(ri, rj)| _ = components.union(ri.0, rj.0));
     let component: Vec<ComponentId> = bytemuck::cast_vec(components.labels());
-    let component_of = |page: Page| component[labels[page as usize]];
+    let component_of = |page: Page| component[labels[page]];
     let merged = sizes(&component);
 
     let mut links_from_elsewhere = vec![0; labels.len()];
-    for link in links.iter().filter(|link| hosts[link.0 as usize] != hosts[link.1 as usize]) {
-        links_from_elsewhere[link.1 as usize] += 1;
+    for link in links.iter().filter(|link| hosts[link.0] != hosts[link.1]) {
+        links_from_elsewhere[link.1] += 1;
     }
-    let mut pages: Vec<ClusterPage> = (0..labels.len() as Page)
+    let mut pages: Vec<ClusterPage> = Page::first(labels.len())
         .filter(|&page| {
-            let alone = settings.min_size == 1 && pages_of[labels[page as usize]] > 1;
+            let alone = settings.min_size == 1 && pages_of[labels[page]] > 1;
             merged[component_of(page)] > 1 || alone
         })
         .map(|page| ClusterPage {
             component: component_of(page),
-            cluster: labels[page as usize],
+            cluster: labels[page],
             page,
-            host: hosts[page as usize],
-            links_from_elsewhere: links_from_elsewhere[page as usize],
+            host: hosts[page],
+            links_from_elsewhere: links_from_elsewhere[page],
         })
         .collect();
     pages.sort_unstable();
@@ -295,12 +295,19 @@ mod tests {
 
     #[test]
     fn collections_across_sites_are_found_only_when_they_are_free() {
-        let (labels, hosts, links) = ([0, 1, 0, 1].map(ClusterId), [0, 1, 2, 3].map(HostId), [(0, 1), (2, 3)]);
+        let (labels, hosts) = ([0, 1, 0, 1].map(ClusterId), [0, 1, 2, 3].map(HostId));
+        let links = [(Page(0), Page(1)), (Page(2), Page(3))];
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
         let free = Clusters { single_site: false, ..exact() };
         let found = similar_clusters(&labels, &hosts, &links, &free);
-        let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
-        assert_eq!(members, [[(ClusterId(0), 0), (ClusterId(1), 1)], [(ClusterId(0), 2), (ClusterId(1), 3)]]);
+        let members = |at: usize| {
+            found[0].collections[at].members.iter().map(|&(cluster, page)| (cluster.0, page.0)).collect::<Vec<_>>()
+        };
+        assert_eq!([members(0), members(1)], [[(0, 0), (1, 1)], [(0, 2), (1, 3)]]);
+    }
+
+    fn page() -> impl Strategy<Value = Page> {
+        (0u32..14).prop_map(Page)
     }
 
     proptest! {
@@ -308,7 +315,7 @@ mod tests {
         fn every_cluster_grown_on_any_graph_meets_definition_5(
             labels in prop::collection::vec(0u32..5, 14),
             hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14),
-            links in prop::collection::btree_set((0u32..14, 0u32..14), 0..50),
+            links in prop::collection::btree_set((page(), page()), 0..50),
             merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
             single_site: bool,
         ) {
@@ -322,8 +329,7 @@ mod tests {
                 prop_assert!(cluster.collections.len() > 1);
                 for collection in &cluster.collections {
                     prop_assert!(collection.members.iter().all(|&(_, page)| seen.insert(page)), "a page in two collections");
-                    let site = |page: u32| hosts[page as usize];
-                    prop_assert!(!single_site || collection.members.iter().all(|m| site(m.1) == collection.host));
+                    prop_assert!(!single_site || collection.members.iter().all(|m| hosts[m.1] == collection.host));
                 }
                 prop_assert!(is_similar_cluster(&cluster.collections, &labels, &links, merge));
             }

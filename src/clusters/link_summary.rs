@@ -97,8 +97,8 @@ pub fn cluster_links(
     let sizes = sizes(labels);
     let has_copies = |cluster: ClusterId| sizes[cluster] > 1;
     let link = |&(src, dst): &(Page, Page)| {
-        let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
-        let here = hosts[src as usize] == hosts[dst as usize] && has_copies(dst_cluster);
+        let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
+        let here = hosts[src] == hosts[dst] && has_copies(dst_cluster);
         let counts = src_cluster != dst_cluster && has_copies(src_cluster) && (here || !single_site);
         counts.then_some(ClusterLink { src_cluster, dst_cluster, src, dst })
     };
@@ -113,12 +113,16 @@ mod tests {
 
     use super::*;
 
+    fn page() -> impl Strategy<Value = Page> {
+        (0u32..12).prop_map(Page)
+    }
+
     proptest! {
         #[test]
         fn counts_equal_nested_loops_over_clusters_and_pages(
-            links in prop::collection::btree_set((0u32..12, 0u32..12), 0..60)
+            links in prop::collection::btree_set((page(), page()), 0..60)
         ) {
-            let cluster = |page: Page| ClusterId::of(page / 3 * 3);
+            let cluster = |page: Page| ClusterId(page.0 / 3 * 3);
             let mut rows: Vec<ClusterLink> = links
                 .iter()
                 .filter(|(src, dst)| cluster(*src) != cluster(*dst))

@@ -109,10 +109,9 @@ mod tests {
         let into = |x: Page| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
         let mut near: BTreeMap<Page, Page> = BTreeMap::new();
         for _ in collections {
-            for page in (0..collections.len() as Page).filter(|&page| collections[page as usize].is_none()) {
-                for of in 0..3 {
-                    let belongs =
-                        |other: &&Page| collections[**other as usize].or(near.get(*other).copied()) == Some(of);
+            for page in Page::first(collections.len()).filter(|&page| collections[page].is_none()) {
+                for of in Page::first(3) {
+                    let belongs = |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(of);
                     let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
                     let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
                     let belongs = match attach {
@@ -129,25 +128,29 @@ mod tests {
         near.into_iter().collect()
     }
 
+    fn page(below: u32) -> impl Strategy<Value = Page> {
+        (0..below).prop_map(Page)
+    }
+
     proptest! {
         #[test]
         fn nearby_pages_are_those_of_the_definition_in_any_order(
-            links in prop::collection::vec((0u32..12, 0u32..12), 0..40),
-            collections in prop::collection::vec(prop::option::of(0u32..3), 12),
+            links in prop::collection::vec((page(12), page(12)), 0..40),
+            collections in prop::collection::vec(prop::option::of(page(3)), 12),
             attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
         ) {
-            let found = nearby_pages(&links, |page| collections[page as usize], attach);
+            let found = nearby_pages(&links, |page| collections[page], attach);
             prop_assert_eq!(&found, &reference(&links, &collections, attach));
             let backwards: Vec<_> = links.iter().rev().copied().collect();
-            prop_assert_eq!(found, nearby_pages(&backwards, |page| collections[page as usize], attach));
+            prop_assert_eq!(found, nearby_pages(&backwards, |page| collections[page], attach));
         }
     }
 
     #[test]
     fn a_page_that_belongs_to_the_rest_of_the_site_is_not_near() {
         // h is the host's home page: it links to a page of the collection, and to two that are not.
-        let [p, h, x, y] = [0, 1, 2, 3];
-        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(7));
+        let [p, h, x, y] = [0, 1, 2, 3].map(Page);
+        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
         assert_eq!(nearby_pages(&links, of, Attach::Nearby), []);
     }
 }

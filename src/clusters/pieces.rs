@@ -188,9 +188,9 @@ mod tests {
     /// The rule as it is written, looking at all pages for each that is placed.
     fn reference(links: &[(Page, Page)], cluster: &[ClusterId]) -> Vec<(Page, PieceId)> {
         let pages: BTreeSet<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
-        let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page as usize] == of);
+        let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page] == of);
         let degree = |page: &Page| links.iter().filter(|&&(src, dst)| src == *page || dst == *page).count();
-        let mut starts: Vec<ClusterId> = pages.iter().map(|&page| cluster[page as usize]).collect();
+        let mut starts: Vec<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
         starts.sort_by_key(|&of| (alike(of).count(), Reverse(alike(of).map(degree).sum::<usize>()), of));
         starts.dedup();
         let mut pieces: Vec<BTreeSet<Page>> = Vec::new();
@@ -207,13 +207,13 @@ mod tests {
                     links.iter().filter(with).count()
                 };
                 let candidates = pages.iter().filter(|page| !placed(&pieces, page)).flat_map(|&page| {
-                    let own = cluster[page as usize];
-                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other as usize] != own);
+                    let own = cluster[page];
+                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other] != own);
                     let near = pieces.iter().enumerate().skip(first).filter(move |(_, piece)| free(piece));
                     near.map(move |(at, piece)| (links_with(page, piece), page, at)).filter(|(links, ..)| *links > 0)
                 });
                 let best = candidates.max_by_key(|&(links, page, at)| {
-                    (Reverse(alike(cluster[page as usize]).count()), links, Reverse(page), Reverse(at))
+                    (Reverse(alike(cluster[page]).count()), links, Reverse(page), Reverse(at))
                 });
                 let Some((_, page, at)) = best else { break };
                 pieces[at].insert(page);
@@ -226,14 +226,18 @@ mod tests {
         found
     }
 
+    fn page(below: u32) -> impl Strategy<Value = Page> {
+        (0..below).prop_map(Page)
+    }
+
     proptest! {
         #[test]
         fn pieces_grow_as_the_rule_says(
             cluster in prop::collection::vec((0u32..6).prop_map(ClusterId), 12),
-            links in prop::collection::btree_set((0u32..12, 0u32..12), 1..40),
+            links in prop::collection::btree_set((page(12), page(12)), 1..40),
         ) {
-            let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x as usize] != cluster[*y as usize]).collect();
-            prop_assert_eq!(grow_pieces(&links, |page| cluster[page as usize]), reference(&links, &cluster));
+            let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x] != cluster[*y]).collect();
+            prop_assert_eq!(grow_pieces(&links, |page| cluster[page]), reference(&links, &cluster));
         }
 
         #[test]
@@ -241,19 +245,17 @@ mod tests {
             cluster in prop::collection::vec((0u32..12).prop_map(ClusterId), 16),
             piece in prop::collection::vec((0u32..5).prop_map(PieceId), 16),
             similar in prop::collection::vec((0u32..2).prop_map(SimilarClusterId), 5),
-            links in prop::collection::vec((0u32..16, 0u32..16), 1..40),
+            links in prop::collection::vec((page(16), page(16)), 1..40),
         ) {
             // Pages whose trivial cluster their piece has already are in no piece.
-            let doubled = |page: usize| (0..page).any(|other| (piece[other], cluster[other]) == (piece[page], cluster[page]));
-            let of = |page: Page| {
-                let at = page as usize;
-                (!doubled(at)).then(|| (piece[at], similar[piece[at]], cluster[at]))
-            };
+            let alike = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
+            let doubled = |page: Page| Page::first(16).any(|other| other < page && alike(other, page));
+            let of = |page: Page| (!doubled(page)).then(|| (piece[page], similar[piece[page]], cluster[page]));
             let mut joined: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
             join_pieces(&links, of).into_iter().for_each(|(page, piece)| joined.entry(piece).or_default().push(page));
             for (name, pages) in &joined {
                 prop_assert_eq!(name.smallest(), *pages.iter().min().unwrap());
-                let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page as usize]).collect();
+                let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
                 prop_assert_eq!(clusters.len(), pages.len());
                 let similar: BTreeSet<SimilarClusterId> = pages.iter().map(|&page| of(page).unwrap().1).collect();
                 prop_assert_eq!(similar.len(), 1);
@@ -268,19 +270,19 @@ mod tests {
     #[test]
     fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
         // Pieces {0, 1, 2} and {3, 4}, and 9 in none.
-        let piece = |page: Page| (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(page)));
-        let all = [(0, 1), (1, 2), (3, 4)];
-        let joined = |more: &[(Page, Page)]| {
-            let links = [&all[..], more].concat();
+        type Piece = (PieceId, SimilarClusterId, ClusterId);
+        let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
+            let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();
+            let links: Vec<_> = links.into_iter().map(|(src, dst)| (Page(src), Page(dst))).collect();
+            let piece = |Page(page): Page| -> Option<Piece> {
+                (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(cluster(page))))
+            };
             join_pieces(&links, piece).iter().filter(|row| row.1 == PieceId(0)).count()
         };
-        assert_eq!(joined(&[]), 3);
-        assert_eq!(joined(&[(2, 3)]), 5);
-        assert_eq!(joined(&[(2, 9), (9, 3)]), 5);
+        assert_eq!(joined(&[], |page| page), 3);
+        assert_eq!(joined(&[(2, 3)], |page| page), 5);
+        assert_eq!(joined(&[(2, 9), (9, 3)], |page| page), 5);
         // 3 and 4 are doubles of 0 and 1.
-        let version =
-            |page: Page| (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(page % 3)));
-        let links = [&all[..], &[(2, 3)]].concat();
-        assert_eq!(join_pieces(&links, version).iter().filter(|row| row.1 == PieceId(0)).count(), 3);
+        assert_eq!(joined(&[(2, 3)], |page| page % 3), 3);
     }
 }

@@ -263,9 +263,9 @@ pub fn similar_clusters(
     settings: &Clusters,
 ) -> Vec<SimilarCluster> {
     let sizes = sizes(labels);
-    let cluster = |page: Page| labels[page as usize];
+    let cluster = |page: Page| labels[page];
     let has_copies = |page: Page| sizes[cluster(page)] > 1;
-    let host = |page: Page| hosts[page as usize];
+    let host = |page: Page| hosts[page];
     let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
     let inside: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
     let counts = |&&(src, dst): &&(Page, Page)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
@@ -281,39 +281,39 @@ pub fn similar_clusters(
         links.iter().for_each(|link| merging.entry(host(link.src)).or_default().push((link.src, link.dst)));
     }
 
-    let mut pieces: Vec<PieceId> = (0..labels.len() as Page).map(PieceId::of).collect();
+    let mut pieces: Vec<PieceId> = Page::first(labels.len()).map(PieceId::of).collect();
     for links in merging.values() {
-        grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
+        grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page] = piece);
     }
     // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
     // a joined piece may be a copy of another one than its parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let joined = join_pieces(&inside, |page| {
-        let piece = pieces[page as usize];
+        let piece = pieces[page];
         has_copies(page).then(|| (piece, similar[piece], cluster(page)))
     });
-    joined.into_iter().for_each(|(page, piece)| pieces[page as usize] = piece);
+    joined.into_iter().for_each(|(page, piece)| pieces[page] = piece);
     let similar = mirrors(labels, &sizes, &pieces);
 
     let mut links_from_elsewhere = vec![0; labels.len()];
     for link in links.iter().filter(|link| host(link.0) != host(link.1)) {
-        links_from_elsewhere[link.1 as usize] += 1;
+        links_from_elsewhere[link.1] += 1;
     }
-    let mut pages: Vec<PiecePage> = (0..labels.len() as Page)
+    let mut pages: Vec<PiecePage> = Page::first(labels.len())
         .filter(|&page| has_copies(page))
         .map(|page| PiecePage {
-            similar_cluster: similar[pieces[page as usize]],
-            piece: pieces[page as usize],
+            similar_cluster: similar[pieces[page]],
+            piece: pieces[page],
             cluster: cluster(page),
             page,
             host: host(page),
-            links_from_elsewhere: links_from_elsewhere[page as usize],
+            links_from_elsewhere: links_from_elsewhere[page],
         })
         .collect();
     pages.sort_unstable();
     let mut within: BTreeMap<SimilarClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0 as usize] == pieces[link.1 as usize]) {
-        within.entry(similar[pieces[src as usize]]).or_default().push((src, dst));
+    for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0] == pieces[link.1]) {
+        within.entry(similar[pieces[src]]).or_default().push((src, dst));
     }
     let mut found: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
@@ -361,6 +361,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::Number;
     use crate::job::Attach;
 
     const SETTINGS: Clusters = Clusters {
@@ -385,7 +386,7 @@ mod tests {
             let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
             self.names.extend(pages.chars());
             self.hosts.resize(self.names.len(), host);
-            let place = |name: char| (first + pages.chars().position(|page| page == name).unwrap()) as Page;
+            let place = |name: char| Page::from_index(first + pages.chars().position(|page| page == name).unwrap());
             self.links.extend(links.split(' ').map(|link| {
                 let mut ends = link.chars();
                 (place(ends.next().unwrap()), place(ends.next().unwrap()))
@@ -400,7 +401,7 @@ mod tests {
                 ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
             };
             let labels: Vec<ClusterId> = (0..self.names.len()).map(label).collect();
-            let name = |page: &Page| self.names[*page as usize];
+            let name = |page: &Page| self.names[*page];
             let text = |collection: &PageCollection| {
                 let mut members: Vec<char> = collection.members.iter().map(|member| name(&member.1)).collect();
                 members.sort_unstable();
@@ -502,7 +503,7 @@ mod tests {
         let mut pages = BTreeSet::new();
         for collection in all {
             for member in &collection.members {
-                let one_host = hosts[member.1 as usize] == collection.host;
+                let one_host = hosts[member.1] == collection.host;
                 let alike = collection.members.iter().filter(|other| other.0 == member.0).count();
                 if !pages.insert(member.1) || !one_host || alike > 1 {
                     return Err(format!("1: {member:?} of {collection:?}"));
@@ -534,6 +535,12 @@ mod tests {
         if on.len() < min_hosts || all.len() < 2 { Err("4".into()) } else { Ok(()) }
     }
 
+    /// Links of a tree whose root is page `first`, to each page after it from one before.
+    fn links_of(tree: &[prop::sample::Index], first: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
+        let link = move |parent: usize, page: usize| (Page::from_index(first + parent), Page::from_index(first + page));
+        tree.iter().zip(1..).map(move |(parent, page)| link(parent.index(page), page))
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
@@ -541,7 +548,7 @@ mod tests {
         fn every_cluster_grown_on_any_graph_meets_the_definition(
             labels in prop::collection::vec(0u32..7, 24),
             hosts in prop::collection::vec((0u32..3).prop_map(HostId), 24),
-            links in prop::collection::btree_set((0u32..24, 0u32..24), 0..160),
+            links in prop::collection::btree_set(((0u32..24).prop_map(Page), (0u32..24).prop_map(Page)), 0..160),
             min_hosts in 1u32..3,
         ) {
             let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
@@ -566,13 +573,13 @@ mod tests {
             let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
             let carried = (0..both).map(|_| &[0, 1][..]).chain((0..2 * alone).map(|n| if n < alone { &[0][..] } else { &[1] }));
             for (host, carried) in (0..).zip(carried) {
-                let home = labels.len() as Page;
+                let home = Page::from_index(labels.len());
                 labels.push(if carried.len() > 1 { 99 } else { 1000 + host });
                 for &tree in carried {
-                    let first = labels.len() as Page;
+                    let first = labels.len();
                     labels.extend((0..=trees[tree].len() as u32).map(|page| 100 * (tree as u32 + 1) + page));
-                    links.push((home, first));
-                    links.extend(trees[tree].iter().zip(1..).map(|(to, page)| (first + to.index(page as usize) as Page, first + page)));
+                    links.push((home, Page::from_index(first)));
+                    links.extend(links_of(&trees[tree], first));
                 }
                 hosts.resize(labels.len(), HostId(host));
             }
@@ -583,7 +590,7 @@ mod tests {
             for cluster in &found {
                 prop_assert_eq!(cluster.collections.len() as u32, both + alone);
                 let members = cluster.collections.iter().flat_map(|collection| &collection.members);
-                let trees: BTreeSet<u32> = members.map(|member| labels[member.1 as usize] / 100).filter(|tree| *tree > 0).collect();
+                let trees: BTreeSet<u32> = members.map(|member| labels[member.1] / 100).filter(|tree| *tree > 0).collect();
                 prop_assert_eq!(trees.len(), 1);
             }
         }
@@ -596,16 +603,17 @@ mod tests {
         ) {
             let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
             for (host, lost) in (0..).zip(&lost) {
-                let first = labels.len() as Page;
-                labels.extend((0..13u32).map(|page| if lost.contains(&page) { 100 + first + page } else { page }));
+                let first = labels.len();
+                let changed = 100 + first as u32;
+                labels.extend((0..13u32).map(|page| if lost.contains(&page) { changed + page } else { page }));
                 hosts.extend([HostId(host); 13]);
-                links.extend(tree.iter().zip(1..).map(|(parent, page)| (first + parent.index(page as usize) as Page, first + page)));
+                links.extend(links_of(&tree, first));
             }
             let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
             let labels: Vec<ClusterId> = labels.iter().map(label).collect();
             let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
             for collection in found.iter().flat_map(|cluster| &cluster.collections) {
-                prop_assert!(collection.members.iter().all(|member| hosts[member.1 as usize] == collection.host));
+                prop_assert!(collection.members.iter().all(|member| hosts[member.1] == collection.host));
             }
             let whole = lost.iter().filter(|lost| lost.is_empty()).count();
             if whole > 1 {

@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    fn edge(a: Page, b: Page, strength: u32) -> Edge {
-        Edge { cluster: ClusterId(0), a: a.min(b), b: a.max(b), strength }
+    fn edge(a: u32, b: u32, strength: u32) -> Edge {
+        Edge { cluster: ClusterId(0), a: Page(a.min(b)), b: Page(a.max(b)), strength }
     }
 
     /// A connected graph: a random tree and some more.
@@ -183,8 +183,8 @@ mod tests {
     /// Parts of a graph: the smallest page of each page's part.
     fn parts(pages: usize, edges: impl Iterator<Item = Edge>) -> Vec<Page> {
         let mut sets = UnionFind::new(pages);
-        edges.for_each(|edge| _ = sets.union(edge.a, edge.b));
-        sets.labels()
+        edges.for_each(|edge| _ = sets.union(edge.a.0, edge.b.0));
+        bytemuck::cast_vec(sets.labels())
     }
 
     proptest! {
@@ -195,7 +195,7 @@ mod tests {
             for edge in &edges {
                 let left = edges.iter().filter(|other| (other.a, other.b) != (edge.a, edge.b));
                 let parts = parts(pages.len(), left.copied());
-                let off = parts.iter().filter(|&&part| part != 0).count();
+                let off = parts.iter().filter(|&&part| part != Page(0)).count();
                 if off > 0 {
                     want.push((edge.a, edge.b, off.min(pages.len() - off) as u32));
                 }
@@ -230,7 +230,7 @@ mod tests {
             let together = |least: u32| {
                 let parts = parts(pages.len(), edges.iter().copied().filter(|edge| edge.strength >= least));
                 let mut sizes = vec![0; pages.len()];
-                parts.iter().for_each(|&part| sizes[part as usize] += 1);
+                parts.iter().for_each(|&part| sizes[part] += 1);
                 sizes.iter().filter(|size| **size >= 2).count() <= 1
             };
             if let Some(split) = split {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn two_cliques_on_one_weak_pair_split_there() {
-        let clique = |from: Page| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
+        let clique = |from: u32| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
         let mut edges: Vec<Edge> = clique(0).chain(clique(5)).collect();
         edges.push(edge(3, 7, 2));
         let cut = Cut { edge: edge(3, 7, 2), cuts_off: 5 };

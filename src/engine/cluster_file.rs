@@ -67,7 +67,7 @@ impl Cluster {
         let table: Table = text.parse().map_err(|cause: toml::de::Error| {
             Error::Usage(format!("cluster file {}: {}", file.0, cause.to_string().trim().replace('\n', " ")))
         })?;
-        file.check_keys(&table, "", &["workers", "deadline", "key_file", "process"])?;
+        file.check_keys(&table, "", &["workers", "deadline", "key_file", "key_env", "process"])?;
 
         let workers = match table.get("workers") {
             Some(Value::Integer(workers)) if (1..=MOST as i64).contains(workers) => *workers as usize,
@@ -86,11 +86,17 @@ impl Cluster {
             Some(Value::String(path)) if !path.is_empty() => Some(folder.join(path)),
             other => return Err(file.wrong("key_file", other, "the path of a file")),
         };
+        let key_env = match table.get("key_env") {
+            None => None,
+            Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
+            other => return Err(file.wrong("key_env", other, "the name of an environment variable, without key_file")),
+        };
         let open = addresses.iter().find(|address| !is_loopback(address));
-        let key = match (key_file, open) {
-            (Some(path), open) => Key::read(&path, open.is_some())?,
-            (None, None) => Key::none(),
-            (None, Some(address)) => {
+        let key = match (key_file, key_env, open) {
+            (Some(path), _, open) => Key::read(&path, open.is_some())?,
+            (None, Some(name), _) => Key::from_environment(name)?,
+            (None, None, None) => Key::none(),
+            (None, None, Some(address)) => {
                 let must_be = format!("the path of a key file, because {address} can be reached from other machines");
                 return Err(file.wrong("key_file", None, &must_be));
             }

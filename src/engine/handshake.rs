@@ -1,30 +1,42 @@
 //! The handshake of two processes over one connection: who is there, and do we compute the same thing?
 //!
 //! ```text
-//! acceptor                                         dialer
-//!    Greeting: magic, version, nonce        ->
-//!                                           <-     Hello: magic, version, purpose, nonce, who; tag over all so far
-//!    Answer: verdict, who; tag over all so far ->
+//! acceptor                                          dialer
+//!    Greeting: magic, version, nonce         ->
+//!                                            <-     Hello: magic, version, process; Noise message 1: purpose, who
+//!    Noise message 2: verdict, who           ->
 //! ```
 //!
-//! Both tags are HMAC-SHA256 under the cluster's key over everything both sides said, each under its own label. A fresh
-//! nonce of either side is in both, so a tag cannot be used twice, and neither side can be made to answer for the other.
-//! All messages have fixed lengths; nothing a stranger sends decides how much is read or allocated.
+//! The two messages are those of the Noise protocol, pattern `NNpsk0` (<https://noiseprotocol.org/noise.html>, section 9.4):
+//! fresh keys of both sides, mixed with the cluster's key, so that nobody without that one can read or make either message,
+//! and nobody who learns it later can read what was sent before. All that is said in the clear is bound into them (the
+//! prologue), the acceptor's nonce too, so a message cannot be used twice. What follows on the connection is encrypted by the
+//! keys that the handshake leaves ([`super::frames`]), if the cluster has a key. All messages have fixed lengths; nothing a
+//! stranger sends decides how much is read or allocated.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
 use sha2::{Digest, Sha256};
+use snow::HandshakeState;
 
 use super::cluster_file::Cluster;
+pub use super::frames::Session;
+use super::frames::TAG;
 use super::key::Key;
 use crate::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// The Noise protocol of the handshake.
+const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
+
+/// Bytes of a fresh public key, which each message begins with.
+const PUBLIC_KEY: usize = 32;
 
 /// Time limit of a connection's whole handshake, however it spreads its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -138,10 +150,6 @@ pub enum Purpose {
     Heartbeat = 2,
 }
 
-/// Secret of one connection, made of the key and both nonces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Session(pub(super) [u8; 32]);
-
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Greeting {
@@ -155,8 +163,13 @@ struct Greeting {
 struct Hello {
     magic: [u8; 8],
     version: u32,
+    process: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Request {
     purpose: u32,
-    nonce: [u8; 32],
     who: Identity,
 }
 
@@ -170,7 +183,55 @@ struct Answer {
 const WELCOME: u32 = 0;
 const CONFLICT: u32 = 1;
 const TAKEN: u32 = 2;
-const STRANGER: u32 = 3;
+
+/// Bytes of a Noise message that carries a `T`.
+const fn message<T>() -> usize {
+    PUBLIC_KEY + size_of::<T>() + TAG
+}
+
+/// One side of the Noise handshake of a connection on which this was said in the clear.
+fn noise(psk: &[u8; 32], greeting: &Greeting, hello: &Hello, dials: bool) -> HandshakeState {
+    let said = [bytemuck::bytes_of(greeting), bytemuck::bytes_of(hello)].concat();
+    let builder = snow::Builder::new(NOISE.parse().expect("the name of a protocol"));
+    let state = builder.psk(0, psk).and_then(|builder| builder.prologue(&said)).and_then(|builder| match dials {
+        true => builder.build_initiator(),
+        false => builder.build_responder(),
+    });
+    state.expect("the pattern needs a key of 32 bytes and nothing else")
+}
+
+fn write<T: Pod>(noise: &mut HandshakeState, value: &T) -> Vec<u8> {
+    let mut message = vec![0; message::<T>()];
+    let written = noise.write_message(bytemuck::bytes_of(value), &mut message);
+    assert_eq!(written.ok(), Some(message.len()), "a message of this length, in its turn");
+    message
+}
+
+/// Reads a message; `None` if it was made with another key, or altered.
+fn read<T: Pod>(noise: &mut HandshakeState, message: &[u8]) -> Option<T> {
+    let mut value = T::zeroed();
+    let read = noise.read_message(message, bytemuck::bytes_of_mut(&mut value)).ok()?;
+    (read == size_of::<T>()).then_some(value)
+}
+
+/// What the two sides share once both messages have passed.
+fn session(noise: HandshakeState, keyed: bool) -> Session {
+    let hash = noise.get_handshake_hash().try_into().expect("SHA-256 has 32 bytes");
+    let ciphers = keyed.then(|| noise.into_stateless_transport_mode().expect("both messages have passed"));
+    Session { hash, ciphers: ciphers.map(Arc::new) }
+}
+
+/// The sessions of two processes that have met.
+#[cfg(test)]
+pub(super) fn sessions(keyed: bool) -> [Session; 2] {
+    let (greeting, hello) = (Greeting::zeroed(), Hello::zeroed());
+    let [mut here, mut there] = [true, false].map(|dials| noise(&[9; 32], &greeting, &hello, dials));
+    let first = write(&mut here, &Request::zeroed());
+    read::<Request>(&mut there, &first).unwrap();
+    let second = write(&mut there, &Answer::zeroed());
+    read::<Answer>(&mut here, &second).unwrap();
+    [here, there].map(|noise| session(noise, keyed))
+}
 
 /// Outcome of a connection that somebody opened to this process.
 #[derive(Debug)]
@@ -220,39 +281,35 @@ fn accept_within(
         return stranger(None, format!("it speaks version {theirs} of the protocol, this process version {VERSION}"));
     }
     stream.read_exact(&mut bytes[12..])?;
-    let mut tag = [0; 32];
-    stream.read_exact(&mut tag)?;
+    let mut first = [0; message::<Request>()];
+    stream.read_exact(&mut first)?;
 
-    let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
-    if !key.verify("webtwin dial", &said, &tag) {
+    let opened = key.psks().find_map(|psk| {
+        let mut noise = noise(&psk, &greeting, &hello, false);
+        read::<Request>(&mut noise, &first).map(|request| (noise, request))
+    });
+    let Some((mut noise, Request { purpose, who })) = opened else {
         // The dialer learns that it was heard and refused, and nothing else.
-        let answer = Answer { verdict: STRANGER, who: Identity::zeroed() };
-        stream.write_all(bytemuck::bytes_of(&answer))?;
-        stream.write_all(&[0; 32])?;
-        return stranger(Some(hello.who.process), "its key is not the key of this process".into());
-    }
+        stream.write_all(&[0; message::<Answer>()])?;
+        return stranger(Some(hello.process), "its key is not the key of this process".into());
+    };
 
-    let purpose = match hello.purpose {
+    let purpose = match purpose {
         1 => Purpose::Data,
         2 => Purpose::Heartbeat,
-        other => return stranger(Some(hello.who.process), format!("it asks for purpose {other}")),
+        other => return stranger(Some(who.process), format!("it asks for purpose {other}")),
     };
-    let conflict = me.conflict(&hello.who);
+    let conflict = me.conflict(&who);
     let verdict = match &conflict {
         Some(_) => CONFLICT,
-        None if admit(&hello.who, purpose) => WELCOME,
+        None if admit(&who, purpose) => WELCOME,
         None => TAKEN,
     };
-    let answer = Answer { verdict, who: *me };
-    let [greeting, hello_bytes] = said;
-    let tag = key.sign("webtwin accept", &[greeting, hello_bytes, bytemuck::bytes_of(&answer)]);
-    let mut reply = bytemuck::bytes_of(&answer).to_vec();
-    reply.extend(tag);
-    stream.write_all(&reply)?;
+    stream.write_all(&write(&mut noise, &Answer { verdict, who: *me }))?;
     Ok(match (conflict, verdict) {
         (Some(conflict), _) => Arrival::Conflict(Error::Handshake(conflict)),
-        (None, WELCOME) => Arrival::Joined(hello.who, purpose, Session(key.sign("webtwin session", &said))),
-        (None, _) => Arrival::Twice(hello.who.process),
+        (None, WELCOME) => Arrival::Joined(who, purpose, session(noise, !key.is_none())),
+        (None, _) => Arrival::Twice(who.process),
     })
 }
 
@@ -289,28 +346,25 @@ pub fn dial(
         ));
     }
 
-    // Both sign all that was said so far, nonces included, so neither message can be replayed in another handshake.
-    let hello = Hello { magic: MAGIC, version: VERSION, purpose: purpose as u32, nonce: random(), who: *me };
-    let said = [bytemuck::bytes_of(&greeting), bytemuck::bytes_of(&hello)];
-    let mut message = said[1].to_vec();
-    message.extend(key.sign("webtwin dial", &said));
+    let hello = Hello { magic: MAGIC, version: VERSION, process: me.process };
+    let mut noise = noise(&key.psk(), &greeting, &hello, true);
+    let mut message = bytemuck::bytes_of(&hello).to_vec();
+    message.extend(write(&mut noise, &Request { purpose: purpose as u32, who: *me }));
     stream.write_all(&message).map_err(again)?;
 
-    let mut answer = Answer::zeroed();
-    let mut tag = [0; 32];
-    stream.read_exact(bytemuck::bytes_of_mut(&mut answer)).map_err(again)?;
-    stream.read_exact(&mut tag).map_err(again)?;
-    if !key.verify("webtwin accept", &[said[0], said[1], bytemuck::bytes_of(&answer)], &tag) {
+    let mut second = [0; self::message::<Answer>()];
+    stream.read_exact(&mut second).map_err(again)?;
+    let Some(answer) = read::<Answer>(&mut noise, &second) else {
         return refuse(format!(
             "process {to} at {address} has another key than process {}; give all processes the same key_file",
             me.process
         ));
-    }
+    };
     if let Some(conflict) = me.conflict(&answer.who) {
         return refuse(conflict);
     }
     match answer.verdict {
-        WELCOME if answer.who.process == to => Ok(Session(key.sign("webtwin session", &said))),
+        WELCOME if answer.who.process == to => Ok(session(noise, !key.is_none())),
         WELCOME => {
             refuse(format!("process {to} was expected at {address}, but process {} answered", answer.who.process))
         }
@@ -382,7 +436,7 @@ mod tests {
     #[test]
     fn both_sides_hold_one_session_afterwards() {
         let (Arrival::Joined(who, Purpose::Data, here), Ok(there)) = meet(identity(1), true) else { panic!() };
-        assert_eq!((who, here), (identity(1), there));
+        assert_eq!((who, here.hash), (identity(1), there.hash));
     }
 
     #[test]
@@ -402,6 +456,46 @@ mod tests {
                 assert!(part.iter().all(|part| line.contains(part)) && error.exit_code() == 2, "{line}");
             }
         }
+    }
+
+    #[test]
+    fn while_a_key_is_replaced_old_and_new_processes_meet() {
+        let (old, new) = ("the old key, of 32 bytes and more", "the new key, of 32 bytes and more");
+        let both = [format!("{old}\n{new}"), format!("{new}\n{old}")];
+        let key = |text: &str| Key::parse(text.as_bytes()).unwrap();
+        let meet = |dials: &str, answers: &str| {
+            let ((here, there), dials) = (pair(), key(dials));
+            let dialed = std::thread::spawn(move || dial(&there, &identity(1), &dials, Purpose::Heartbeat, 0, "there"));
+            let arrival = accept(&here, &identity(0), &key(answers), |_, _| true);
+            (arrival, dialed.join().unwrap())
+        };
+        for (dials, answers) in
+            [(old, &*both[0]), (&both[0], old), (&both[0], &both[1]), (&both[1], &both[0]), (new, &both[1])]
+        {
+            let (Arrival::Joined(_, Purpose::Heartbeat, here), Ok(there)) = meet(dials, answers) else { panic!() };
+            assert!(here.hash == there.hash && here.ciphers.is_some() && there.ciphers.is_some());
+        }
+        for (dials, answers) in [(old, new), (&*both[1], old)] {
+            let (Arrival::Stranger { claims: Some(1), .. }, Err(Miss::Final(error))) = meet(dials, answers) else {
+                panic!()
+            };
+            assert!(error.to_string().contains("has another key"), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_the_hello_is_in_the_clear() {
+        let (mut here, there) = pair();
+        let me =
+            Identity { build: text("0.1.0 a build of ours"), job: *b"the digest of a job, in 32 bytes", ..identity(1) };
+        let dialed = std::thread::spawn(move || dial(&there, &me, &Key::none(), Purpose::Data, 0, "there").map(drop));
+        here.write_all(bytemuck::bytes_of(&Greeting { magic: MAGIC, version: VERSION, nonce: [3; 32] })).unwrap();
+        let mut sent = vec![0; size_of::<Hello>() + message::<Request>()];
+        here.read_exact(&mut sent).unwrap();
+        drop(here);
+        assert!(matches!(dialed.join().unwrap(), Err(Miss::Again(_))));
+        let said = |what: &[u8]| sent.windows(what.len()).any(|bytes| bytes == what);
+        assert!(said(&MAGIC) && !said(b"build of ours") && !said(b"digest"));
     }
 
     #[test]

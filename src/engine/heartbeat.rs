@@ -1,18 +1,19 @@
 //! Signs of life between processes, and the reason when one gives up.
 //!
-//! Every process sends a byte each second on a connection of its own to each peer, and expects one within the deadline:
+//! Every process sends a frame each second on a connection of its own to each peer, and expects one within the deadline:
 //! a peer that is frozen or cut off is noticed although its sockets stay open. (A data connection that is cut off by
 //! itself is noticed by its own signs of life, in `link`.) An orderly failure travels the same way,
 //! so that all processes end with the same line and the same exit code. It works from threads of its own, however busy
 //! the workers are.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::stop::{Phase, Stop};
 use crate::console::tell;
 use crate::error::{Error, Result};
@@ -29,20 +30,12 @@ pub(super) fn beat(deadline: Duration) -> Duration {
 /// Time the workers have to come to their end after the run was stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-// No two of them are a flipped bit apart.
-const ALIVE: u8 = 0x55;
-const GOODBYE: u8 = 0xaa;
-const FAREWELL: u8 = 0x0f;
-
-/// Most bytes of a farewell's reason.
-const LONGEST_REASON: u32 = 64 << 10;
-
 /// The heartbeat of one process in one run; dropping it says goodbye, or passes on why the run was stopped.
 #[derive(Debug)]
 pub struct Heartbeat {
     stop: Arc<Stop>,
     deadline: Duration,
-    peers: Arc<Mutex<Vec<TcpStream>>>,
+    peers: Arc<Mutex<Vec<Peer>>>,
     /// Dropped when the run has returned.
     running: Option<Sender<()>>,
     beater: Option<JoinHandle<()>>,
@@ -60,21 +53,24 @@ impl Heartbeat {
         Heartbeat { stop, deadline, peers, running: Some(running), beater: Some(beater) }
     }
 
-    /// Begins to send signs of life to a peer on `socket`, and to expect them. `peer` names it in messages.
+    /// Begins to send signs of life from process `here` to process `there` on a connection, and to expect them. `peer` names
+    /// it in messages.
     ///
     /// # Errors
     /// [`Error::PeerLost`] when the socket is broken already.
-    pub fn watch(&self, peer: &str, socket: TcpStream) -> Result<()> {
+    pub fn watch(&self, peer: &str, socket: TcpStream, session: &Session, (here, there): (usize, usize)) -> Result<()> {
         let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
         socket.set_read_timeout(Some(self.deadline)).map_err(lost)?;
         socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
         let listen = socket.try_clone().map_err(lost)?;
         let (stop, name, deadline) = (Arc::clone(&self.stop), peer.to_string(), self.deadline);
+        let frames = FrameReader::new(session, here);
         std::thread::Builder::new()
             .name("heartbeat".into())
-            .spawn(move || hear(listen, &name, deadline, &stop))
+            .spawn(move || hear(listen, frames, &name, deadline, &stop))
             .map_err(lost)?;
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        let peer = Peer { socket, frames: FrameWriter::new(session, there) };
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer);
         Ok(())
     }
 
@@ -105,10 +101,22 @@ impl Drop for Heartbeat {
     }
 }
 
+/// A connection on which signs of life go to a peer.
+struct Peer {
+    socket: TcpStream,
+    frames: FrameWriter,
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.socket.fmt(out)
+    }
+}
+
 /// The sending half, in its own thread.
 struct Beater {
     stop: Arc<Stop>,
-    peers: Arc<Mutex<Vec<TcpStream>>>,
+    peers: Arc<Mutex<Vec<Peer>>>,
     deadline: Duration,
     returned: Receiver<()>,
 }
@@ -119,13 +127,13 @@ impl Beater {
         let mut last = Instant::now();
         loop {
             match self.stop.wait(interval) {
-                Phase::Running => self.tell_all(&[ALIVE]),
+                Phase::Running => self.tell_all(Frame::Alive, &[]),
                 Phase::Over => {
-                    self.tell_all(&[GOODBYE]);
+                    self.tell_all(Frame::End, &[]);
                     return;
                 }
                 Phase::Stopped(error) => {
-                    self.tell_all(&farewell(&error));
+                    self.tell_all(Frame::Payload, &farewell(&error));
                     if let Err(RecvTimeoutError::Timeout) = self.returned.recv_timeout(PATIENCE) {
                         end_process(&error);
                     }
@@ -145,16 +153,16 @@ impl Beater {
     }
 
     /// Writes to every peer; who does not take it is noticed by the thread that listens to it.
-    fn tell_all(&self, message: &[u8]) {
-        for mut socket in self.peers().iter() {
-            let told = socket.write_all(message);
-            if message[0] != ALIVE || told.is_err() {
+    fn tell_all(&self, what: Frame, payload: &[u8]) {
+        for Peer { socket, frames } in self.peers().iter_mut() {
+            let told = frames.send(socket, what, payload);
+            if what != Frame::Alive || told.is_err() {
                 let _ = socket.shutdown(Shutdown::Write);
             }
         }
     }
 
-    fn peers(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
+    fn peers(&self) -> std::sync::MutexGuard<'_, Vec<Peer>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -165,17 +173,19 @@ fn end_process(error: &Error) -> ! {
     exit(error.exit_code())
 }
 
+/// The reason why a process gives up, in one frame. One that is longer than a frame goes without its words.
 fn farewell(error: &Error) -> Vec<u8> {
-    let reason = serde_json::to_vec(error).expect("an error is plain strings and numbers");
-    let mut message = vec![FAREWELL];
-    message.extend((reason.len() as u32).to_le_bytes());
-    message.extend(reason);
-    message
+    let told = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
+    let reason = told(error);
+    match reason.len() <= LONGEST {
+        true => reason,
+        false => told(&Error::PeerLost("a peer gave up; see its own last message".into())),
+    }
 }
 
 /// Listens to one peer until it says goodbye, and stops the run if it does not.
-fn hear(mut socket: TcpStream, peer: &str, deadline: Duration, stop: &Stop) {
-    match hear_out(&mut socket) {
+fn hear(mut socket: TcpStream, mut frames: FrameReader, peer: &str, deadline: Duration, stop: &Stop) {
+    match hear_out(&mut socket, &mut frames) {
         Ok(None) => {}
         Ok(Some(error)) => {
             stop.stop(error);
@@ -200,35 +210,27 @@ pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
 }
 
 /// Returns `None` after a goodbye, and the reason after a farewell.
-fn hear_out(socket: &mut TcpStream) -> io::Result<Option<Error>> {
-    let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+fn hear_out(socket: &mut TcpStream, frames: &mut FrameReader) -> io::Result<Option<Error>> {
+    let mut reason = Vec::new();
     loop {
-        let mut sign = [0];
-        socket.read_exact(&mut sign)?;
-        match sign[0] {
-            ALIVE => {}
-            GOODBYE => return Ok(None),
-            FAREWELL => {
-                let mut length = [0; 4];
-                socket.read_exact(&mut length)?;
-                let length = u32::from_le_bytes(length);
-                if length > LONGEST_REASON {
-                    return Err(damaged(format!("its farewell has {length} bytes")));
-                }
-                let mut reason = vec![0; length as usize];
-                socket.read_exact(&mut reason)?;
-                return serde_json::from_slice(&reason).map(Some).map_err(|cause| damaged(cause.to_string()));
+        match frames.next(socket, &mut reason)? {
+            Frame::Alive => {}
+            Frame::End => return Ok(None),
+            Frame::Payload => {
+                let damaged = |cause: serde_json::Error| io::Error::new(io::ErrorKind::InvalidData, cause.to_string());
+                return serde_json::from_slice(&reason).map(Some).map_err(damaged);
             }
-            other => return Err(damaged(format!("it sent {other:#04x} as a sign of life"))),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::TcpListener;
 
     use super::*;
+    use crate::engine::handshake::sessions;
 
     const DEADLINE: Duration = Duration::from_secs(1);
 
@@ -236,8 +238,9 @@ mod tests {
     fn pair() -> (Heartbeat, Heartbeat) {
         let (here, there) = (Heartbeat::start(DEADLINE), Heartbeat::start(DEADLINE));
         let (one, other) = sockets();
-        here.watch("process 1", one).unwrap();
-        there.watch("process 0", other).unwrap();
+        let [of_here, of_there] = sessions(true);
+        here.watch("process 1", one, &of_here, (0, 1)).unwrap();
+        there.watch("process 0", other, &of_there, (1, 0)).unwrap();
         (here, there)
     }
 
@@ -271,7 +274,7 @@ mod tests {
     fn a_silent_peer_is_given_up_after_the_deadline() {
         let here = Heartbeat::start(DEADLINE);
         let (one, silent) = sockets();
-        here.watch("process 1 at there:1", one).unwrap();
+        here.watch("process 1 at there:1", one, &sessions(false)[0], (0, 1)).unwrap();
         assert!(here.check().is_ok());
         let line = end(&here);
         assert!(line.starts_with("7 ") && line.contains("process 1 at there:1 has been silent for 1 s"), "{line}");
@@ -288,14 +291,22 @@ mod tests {
 
     #[test]
     fn a_peer_that_vanishes_or_talks_nonsense_is_lost() {
-        for last in [&b""[..], b"\x55\x55", b"?", b"\x0f\xff\xff\xff\xff", b"\x0f\x02\0\0\0{}"] {
+        let alive = |frames: &mut FrameWriter, to: &mut Vec<u8>| frames.send(to, Frame::Alive, &[]).unwrap();
+        let nothing = |_: &mut FrameWriter, _: &mut Vec<u8>| {};
+        let noise = |_: &mut FrameWriter, to: &mut Vec<u8>| to.extend([0x55; 40]);
+        let words = |frames: &mut FrameWriter, to: &mut Vec<u8>| frames.send(to, Frame::Payload, b"{}").unwrap();
+        let lasts: [&dyn Fn(&mut FrameWriter, &mut Vec<u8>); 4] = [&alive, &nothing, &noise, &words];
+        for (last, keyed) in lasts.into_iter().flat_map(|last| [(last, false), (last, true)]) {
             let here = Heartbeat::start(10 * DEADLINE);
             let (one, mut other) = sockets();
-            here.watch("process 1", one).unwrap();
-            other.write_all(last).unwrap();
+            let [of_here, of_there] = sessions(keyed);
+            here.watch("process 1", one, &of_here, (0, 1)).unwrap();
+            let (mut frames, mut bytes) = (FrameWriter::new(&of_there, 0), Vec::new());
+            last(&mut frames, &mut bytes);
+            other.write_all(&bytes).unwrap();
             drop(other);
             let line = end(&here);
-            assert!(line.starts_with("7 peer lost: process 1"), "{last:?}: {line}");
+            assert!(line.starts_with("7 peer lost: process 1"), "{bytes:?}: {line}");
         }
     }
 }

@@ -13,8 +13,11 @@ const SHORTEST: usize = 32;
 
 /// The key all processes of a cluster share. Without one ([`Key::none`]) a handshake still compares settings, but proves
 /// nothing about who is there; only loopback clusters may go without.
+///
+/// While a key is replaced there are two: this process dials with the first, and answers who dials with either. So add the
+/// new one as the second everywhere, then exchange the two, then take the old one away; no run need stop for it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Vec<u8>);
+pub struct Key(Vec<Vec<u8>>);
 
 impl fmt::Debug for Key {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,10 +31,11 @@ impl Key {
         Key(Vec::new())
     }
 
-    /// Reads a key file. White space around a text does not count; bytes that are no text (UTF-8) all do.
+    /// Reads a key file: a key on each line of a text, white space around it not counted; bytes that are no text (UTF-8) are
+    /// one key.
     ///
     /// # Errors
-    /// [`Error::Usage`] when it cannot be read, has fewer than 32 bytes, or `private` is asked for and users other than
+    /// [`Error::Usage`] when it cannot be read, a key has fewer than 32 bytes, or `private` is asked for and users other than
     /// its owner may read it.
     pub fn read(path: &Path, private: bool) -> Result<Key> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
@@ -39,17 +43,34 @@ impl Key {
         if private {
             check_private(path).map_err(wrong)?;
         }
-        let key = match str::from_utf8(&content) {
-            Ok(text) => text.trim_ascii().as_bytes(),
-            Err(_) => &content[..],
+        Key::parse(&content).map_err(wrong)
+    }
+
+    /// Reads the key from an environment variable, in the form of a key file.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when there is no such variable, or a key in it has fewer than 32 bytes.
+    pub fn from_environment(name: &str) -> Result<Key> {
+        let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
+        let content = std::env::var_os(name).ok_or_else(|| wrong("it is not set".into()))?;
+        Key::parse(content.as_encoded_bytes()).map_err(wrong)
+    }
+
+    pub(super) fn parse(content: &[u8]) -> std::result::Result<Key, String> {
+        let keys: Vec<Vec<u8>> = match str::from_utf8(content) {
+            Ok(text) => {
+                text.lines().map(str::trim_ascii).filter(|line| !line.is_empty()).map(|line| line.into()).collect()
+            }
+            Err(_) => vec![content.to_vec()],
         };
-        if key.len() < SHORTEST {
-            return Err(wrong(format!(
-                "holds {} bytes, but a key needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | base64",
-                key.len()
-            )));
+        let shortest = keys.iter().map(Vec::len).min().unwrap_or(0);
+        match shortest < SHORTEST {
+            true => Err(format!(
+                "a key in it has {shortest} bytes, but needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | \
+                 base64"
+            )),
+            false => Ok(Key(keys)),
         }
-        Ok(Key(key.to_vec()))
     }
 
     /// Whether there is no key.
@@ -57,25 +78,23 @@ impl Key {
         self.0.is_empty()
     }
 
-    /// Returns HMAC-SHA256 under this key of `label` and `parts`, all of which must have lengths fixed by the label.
-    pub(super) fn sign(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
-        self.mac(label, parts).finalize().into_bytes().into()
+    /// What a handshake that this process begins is made with: 32 bytes of the first key, or of no key.
+    pub(super) fn psk(&self) -> [u8; 32] {
+        psk(self.0.first().map_or(&[], Vec::as_slice))
     }
 
-    /// Whether `tag` is what [`Key::sign`] returns; the time taken does not depend on where they differ.
-    pub(super) fn verify(&self, label: &str, parts: &[&[u8]], tag: &[u8]) -> bool {
-        self.mac(label, parts).verify_slice(tag).is_ok()
+    /// What handshakes that others begin may be made with.
+    pub(super) fn psks(&self) -> impl Iterator<Item = [u8; 32]> + '_ {
+        let others = self.0.iter().skip(1).map(|key| psk(key));
+        std::iter::once_with(|| self.psk()).chain(others)
     }
+}
 
-    fn mac(&self, label: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
-        mac.update(label.as_bytes());
-        mac.update(&[0]);
-        for part in parts {
-            mac.update(part);
-        }
-        mac
-    }
+/// HMAC-SHA256 of a label under a key of any length.
+fn psk(key: &[u8]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(b"webtwin noise psk");
+    mac.finalize().into_bytes().into()
 }
 
 #[cfg(unix)]
@@ -107,7 +126,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, format!(" {SECRET}\n")).unwrap();
-        assert_eq!(Key::read(&path, false).unwrap(), Key(SECRET.into()));
+        assert_eq!(Key::read(&path, false).unwrap(), Key(vec![SECRET.into()]));
     }
 
     #[test]
@@ -117,7 +136,7 @@ mod tests {
         let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();
         std::fs::write(&path, &raw).unwrap();
         assert_eq!(raw.len(), SHORTEST);
-        assert_eq!(Key::read(&path, false).unwrap(), Key(raw));
+        assert_eq!(Key::read(&path, false).unwrap(), Key(vec![raw]));
     }
 
     #[test]
@@ -126,7 +145,7 @@ mod tests {
         let path = folder.path().join("key");
         std::fs::write(&path, &SECRET[1..]).unwrap();
         let error = Key::read(&path, false).unwrap_err();
-        assert!(error.to_string().contains("holds 31 bytes") && error.exit_code() == 2, "{error}");
+        assert!(error.to_string().contains("has 31 bytes") && error.exit_code() == 2, "{error}");
     }
 
     #[cfg(unix)]
@@ -145,17 +164,21 @@ mod tests {
 
     #[test]
     fn a_key_is_never_printed() {
-        assert_eq!(format!("{:?}", Key(SECRET.into())), "Key(***)");
+        assert_eq!(format!("{:?}", Key(vec![SECRET.into()])), "Key(***)");
     }
 
     #[test]
-    fn a_signature_holds_for_its_key_label_and_parts_only() {
-        let key = Key(SECRET.into());
-        let tag = key.sign("dial", &[b"ab", b"c"]);
-        assert!(key.verify("dial", &[b"ab", b"c"], &tag));
-        assert!(!key.verify("accept", &[b"ab", b"c"], &tag));
-        assert!(!key.verify("dial", &[b"ab", b"d"], &tag));
-        assert!(!Key::none().verify("dial", &[b"ab", b"c"], &tag));
-        assert!(!key.verify("dial", &[b"ab", b"c"], &tag[..31]));
+    fn each_line_is_a_key_and_the_first_is_the_one_to_dial_with() {
+        let other = SECRET.to_uppercase();
+        let key = Key::parse(format!("{SECRET}\n\n {other}\r\n").as_bytes()).unwrap();
+        assert_eq!(key, Key(vec![SECRET.into(), other.clone().into()]));
+        let dialed = Key(vec![other.clone().into()]).psk();
+        assert!(key.psk() != dialed && key.psks().any(|psk| psk == dialed));
+        assert_eq!(
+            Key::parse(format!("{SECRET}\nshort").as_bytes()).unwrap_err().split(';').next(),
+            Some("a key in it has 5 bytes, but needs 32 or more")
+        );
+        assert!(Key::parse(b" \n").unwrap_err().contains("has 0 bytes"));
+        assert_ne!(Key::none().psk(), key.psk());
     }
 }

@@ -1,115 +1,44 @@
 //! A connection for timely's workers whose every byte is checked.
 //!
 //! timely trusts its sockets: a flipped bit in a payload arrives as data, one in a length is a panic, and a socket that
-//! closes is a panic too. A link cuts the bytes into numbered frames with a tag on each, so that what arrives is exactly
-//! what was sent, in order and once; anything else ends the run with [`Error::PeerLost`](crate::error::Error::PeerLost).
-//!
-//! ```text
-//! frame: length u32 | check of the header u32 | tag, 16 bytes | payload
-//!        length 0 ends the stream, length 2^32 - 1 is a sign of life without a payload
-//! ```
+//! closes is a panic too. A link cuts the bytes into frames ([`super::frames`]), so that what arrives is exactly what was
+//! sent, in order and once, and with a key encrypted; anything else ends the run with
+//! [`Error::PeerLost`](crate::error::Error::PeerLost).
 //!
 //! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in each
 //! direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the heartbeat has a
 //! connection of its own, and says nothing of what a firewall, NAT or proxy has done to this one. Half a deadline more, so
 //! that a process that is silent on both is reported as such. A slow connection is not a dead one, for any byte counts; nor is
 //! a slow reader, for timely's threads take what arrives, whatever the workers do.
-//!
-//! With a key the tag is HMAC-SHA256, cut to 128 bits: nobody without it can alter, repeat or inject a frame. Without
-//! one (loopback) it is XXH3: damage is found, malice is not.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use timely::communication::allocator::zero_copy::stream::Stream;
-use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-use super::handshake::Session;
+use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::heartbeat::{beat, lost};
 use super::stop::{Phase, Stop};
 use crate::error::Error;
 
-/// Most bytes of a payload; nothing larger is believed or allocated.
-const LONGEST: usize = 1 << 20;
-
-const HEADER: usize = 24;
-
-/// Stands in place of a length in the header of a sign of life.
-const ALIVE: u32 = u32::MAX;
-
-/// Length that ends the stream.
-const END: u32 = 0;
-
-/// The tags of one direction of a connection.
-#[derive(Clone)]
-struct Seal {
-    mac: Option<Hmac<Sha256>>,
-    seed: u64,
-}
-
-impl Seal {
-    fn new(session: &Session, keyed: bool, receiver: usize) -> Seal {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&session.0).expect("HMAC takes keys of any length");
-        mac.update(&(receiver as u64).to_le_bytes());
-        let secret: [u8; 32] = mac.finalize().into_bytes().into();
-        let seed = u64::from_le_bytes(secret[..8].try_into().expect("a range of 8 bytes"));
-        let mac = keyed.then(|| Hmac::new_from_slice(&secret).expect("HMAC takes keys of any length"));
-        Seal { mac, seed }
-    }
-
-    /// Returns the header of frame number `number`; `length` is that of the payload, [`END`] or [`ALIVE`].
-    fn header(&self, number: u64, length: u32, payload: &[u8]) -> [u8; HEADER] {
-        let mut header = [0; HEADER];
-        header[..4].copy_from_slice(&length.to_le_bytes());
-        let check = self.check(number, &header[..4]);
-        header[4..8].copy_from_slice(&check);
-        let tag = match &self.mac {
-            Some(mac) => {
-                let mut mac = mac.clone();
-                mac.update(&number.to_le_bytes());
-                mac.update(&length.to_le_bytes());
-                mac.update(payload);
-                let tag: [u8; 32] = mac.finalize().into_bytes().into();
-                tag[..16].try_into().expect("a range of 16 bytes")
-            }
-            None => xxh3_128_with_seed(payload, self.seed.wrapping_add(number)).to_le_bytes(),
-        };
-        header[8..].copy_from_slice(&tag);
-        header
-    }
-
-    /// Checks the length before it is used: waiting for bytes that nobody sent would hang the run.
-    fn check(&self, number: u64, length: &[u8]) -> [u8; 4] {
-        (xxh3_64_with_seed(length, self.seed ^ !number) as u32).to_le_bytes()
-    }
-}
-
 /// The half that sends; timely's thread and the one that gives signs of life take turns.
 struct Outgoing {
     socket: TcpStream,
-    seal: Seal,
-    sent: u64,
-    packet: Vec<u8>,
+    frames: FrameWriter,
     ended: bool,
 }
 
 impl Outgoing {
-    fn send(&mut self, length: u32, payload: &[u8]) -> io::Result<()> {
-        self.packet.clear();
-        self.packet.extend_from_slice(&self.seal.header(self.sent, length, payload));
-        self.packet.extend_from_slice(payload);
-        self.sent += 1;
-        self.socket.write_all(&self.packet)
+    fn send(&mut self, what: Frame, payload: &[u8]) -> io::Result<()> {
+        self.frames.send(&mut self.socket, what, payload)
     }
 
     /// Nothing may follow the end of the stream.
     fn end(&mut self, how: Shutdown) -> io::Result<()> {
         self.ended = true;
-        self.send(END, &[])?;
+        self.send(Frame::End, &[])?;
         self.socket.shutdown(how)
     }
 }
@@ -123,8 +52,7 @@ pub(super) struct Link {
     peer: Arc<str>,
     stop: Arc<Stop>,
     outgoing: Arc<Mutex<Outgoing>>,
-    incoming: Seal,
-    received: u64,
+    incoming: FrameReader,
     frame: Vec<u8>,
     taken: usize,
     ended: bool,
@@ -138,25 +66,17 @@ impl Link {
     pub fn new(
         socket: TcpStream,
         session: &Session,
-        keyed: bool,
         (here, there): (usize, usize),
         peer: &str,
         stop: Arc<Stop>,
     ) -> io::Result<Link> {
-        let outgoing = Outgoing {
-            socket: socket.try_clone()?,
-            seal: Seal::new(session, keyed, there),
-            sent: 0,
-            packet: Vec::new(),
-            ended: false,
-        };
+        let outgoing = Outgoing { socket: socket.try_clone()?, frames: FrameWriter::new(session, there), ended: false };
         Ok(Link {
             socket: BufReader::with_capacity(1 << 18, socket),
             peer: peer.into(),
             stop,
             outgoing: Arc::new(Mutex::new(outgoing)),
-            incoming: Seal::new(session, keyed, here),
-            received: 0,
+            incoming: FrameReader::new(session, here),
             frame: Vec::new(),
             taken: 0,
             ended: false,
@@ -179,22 +99,8 @@ impl Link {
     }
 
     fn next_frame(&mut self) -> io::Result<()> {
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
-        let mut header = [0; HEADER];
-        self.socket.read_exact(&mut header)?;
-        let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
-        let bytes = if length == ALIVE { 0 } else { length as usize };
-        if header[4..8] != self.incoming.check(self.received, &header[..4]) || bytes > LONGEST {
-            return Err(damaged());
-        }
-        self.frame.resize(bytes, 0);
         self.taken = 0;
-        self.socket.read_exact(&mut self.frame)?;
-        if !equal(&header, &self.incoming.header(self.received, length, &self.frame)) {
-            return Err(damaged());
-        }
-        self.received += 1;
-        self.ended = length == END;
+        self.ended = self.incoming.next(&mut self.socket, &mut self.frame)? == Frame::End;
         Ok(())
     }
 
@@ -231,18 +137,13 @@ fn give_signs_of_life(outgoing: &Weak<Mutex<Outgoing>>, stop: &Stop, beat: Durat
         let Some(outgoing) = outgoing.upgrade() else { return Ok(()) };
         match outgoing.try_lock() {
             Ok(outgoing) if outgoing.ended => return Ok(()),
-            Ok(mut outgoing) => outgoing.send(ALIVE, &[])?,
+            Ok(mut outgoing) => outgoing.send(Frame::Alive, &[])?,
             // Whoever has it is sending: more than a sign.
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Poisoned(_)) => return Ok(()),
         }
     }
     Ok(())
-}
-
-/// Compares without telling by the time taken where two tags differ.
-fn equal(a: &[u8; HEADER], b: &[u8; HEADER]) -> bool {
-    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 impl Read for Link {
@@ -262,7 +163,7 @@ impl Read for Link {
 impl Write for Link {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let payload = &buffer[..buffer.len().min(LONGEST)];
-        let sent = if payload.is_empty() { Ok(()) } else { self.outgoing().send(payload.len() as u32, payload) };
+        let sent = if payload.is_empty() { Ok(()) } else { self.outgoing().send(Frame::Payload, payload) };
         match sent {
             Ok(()) => Ok(payload.len()),
             Err(cause) => self.give_up(&cause),
@@ -281,8 +182,7 @@ impl Stream for Link {
             peer: Arc::clone(&self.peer),
             stop: Arc::clone(&self.stop),
             outgoing: Arc::clone(&self.outgoing),
-            incoming: self.incoming.clone(),
-            received: 0,
+            incoming: self.incoming.fresh(),
             frame: Vec::new(),
             taken: 0,
             ended: false,
@@ -308,6 +208,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::engine::frames::TAG;
+    use crate::engine::handshake::sessions;
     use crate::engine::stop::Phase;
 
     fn sockets() -> (TcpStream, TcpStream) {
@@ -316,29 +218,31 @@ mod tests {
         (listener.accept().unwrap().0, dialer)
     }
 
-    fn link(socket: TcpStream, keyed: bool, ends: (usize, usize)) -> (Link, Arc<Stop>) {
+    fn link(socket: TcpStream, session: &Session, ends: (usize, usize)) -> (Link, Arc<Stop>) {
         let stop = Arc::new(Stop::new());
-        (Link::new(socket, &Session([7; 32]), keyed, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
+        (Link::new(socket, session, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
     }
 
-    /// The bytes on the wire after three writes, a sign of life after each, and the end.
-    fn wire(keyed: bool) -> Vec<u8> {
+    /// What process 0 leaves on the wire by three writes, a sign of life after each, and the end; and what process 1 shares
+    /// with it.
+    fn wire(keyed: bool) -> (Vec<u8>, [Session; 2]) {
+        let sessions = sessions(keyed);
         let (here, mut there) = sockets();
-        let mut link = link(here, keyed, (0, 1)).0;
+        let mut link = link(here, &sessions[0], (0, 1)).0;
         for payload in [&b"some"[..], &[b'x'; 300], b"rows"] {
             link.write_all(payload).unwrap();
-            link.outgoing().send(ALIVE, &[]).unwrap();
+            link.outgoing().send(Frame::Alive, &[]).unwrap();
         }
         link.shutdown(Shutdown::Write).unwrap();
         let mut bytes = Vec::new();
         there.read_to_end(&mut bytes).unwrap();
-        bytes
+        (bytes, sessions)
     }
 
     /// What arrives of `wire`: the bytes, or the reason the run stopped.
-    fn arrives(wire: &[u8], keyed: bool, ends: (usize, usize)) -> Result<Vec<u8>, String> {
+    fn arrives(wire: &[u8], session: &Session, ends: (usize, usize)) -> Result<Vec<u8>, String> {
         let (here, mut there) = sockets();
-        let (mut link, stop) = link(here, keyed, ends);
+        let (mut link, stop) = link(here, session, ends);
         there.write_all(wire).unwrap();
         drop(there);
         let (send, receive) = std::sync::mpsc::channel();
@@ -362,7 +266,32 @@ mod tests {
     fn what_was_sent_arrives_in_order() {
         let sent = [&b"some"[..], &[b'x'; 300], b"rows"].concat();
         for keyed in [false, true] {
-            assert_eq!(arrives(&wire(keyed), keyed, (1, 0)), Ok(sent.clone()));
+            let (wire, [_, session]) = wire(keyed);
+            assert_eq!(arrives(&wire, &session, (1, 0)), Ok(sent.clone()));
+        }
+    }
+
+    #[test]
+    fn with_a_key_nothing_of_what_was_sent_can_be_read() {
+        let reads =
+            |keyed| wire(keyed).0.windows(4).any(|bytes| bytes == b"some" || bytes == b"xxxx" || bytes == b"rows");
+        assert!(reads(false) && !reads(true));
+    }
+
+    #[test]
+    fn bytes_of_many_frames_arrive() {
+        let sent: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
+        for keyed in [false, true] {
+            let [here, there] = sessions(keyed);
+            let (one, other) = sockets();
+            let (mut from, mut to) = (link(one, &here, (0, 1)).0, link(other, &there, (1, 0)).0);
+            let arrived = std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                to.read_to_end(&mut bytes).map(|_| bytes).unwrap()
+            });
+            from.write_all(&sent).unwrap();
+            from.shutdown(Shutdown::Write).unwrap();
+            assert!(arrived.join().unwrap() == sent);
         }
     }
 
@@ -370,12 +299,12 @@ mod tests {
     fn a_flipped_bit_anywhere_ends_the_run_and_never_arrives() {
         std::thread::scope(|scope| {
             for keyed in [false, true] {
-                let wire = wire(keyed);
+                let (wire, [_, session]) = wire(keyed);
                 for at in (0..wire.len()).step_by(3) {
-                    let mut wire = wire.clone();
+                    let (mut wire, session) = (wire.clone(), session.clone());
                     scope.spawn(move || {
                         wire[at] ^= 1 << (at % 8);
-                        let line = arrives(&wire, keyed, (1, 0)).unwrap_err();
+                        let line = arrives(&wire, &session, (1, 0)).unwrap_err();
                         assert!(line.contains("process 9: bytes were damaged"), "bit {at}: {line}");
                     });
                 }
@@ -385,17 +314,18 @@ mod tests {
 
     #[test]
     fn frames_repeated_left_out_reflected_or_cut_off_end_the_run() {
-        let wire = wire(true);
-        let first = HEADER + 4;
+        const EMPTY: usize = 8 + TAG;
+        let (wire, [here, there]) = wire(true);
+        let first = EMPTY + 4;
         let twice = [&wire[..first], &wire[..]].concat();
-        for (what, bytes, ends) in [
-            ("repeated", &twice[..], (1, 0)),
-            ("left out", &wire[first..], (1, 0)),
-            ("reflected", &wire[..], (0, 1)),
-            ("cut off", &wire[..wire.len() - HEADER], (1, 0)),
-            ("cut in a frame", &wire[..first + HEADER + 9], (1, 0)),
+        for (what, bytes, session, ends) in [
+            ("repeated", &twice[..], &there, (1, 0)),
+            ("left out", &wire[first..], &there, (1, 0)),
+            ("reflected", &wire[..], &here, (0, 1)),
+            ("cut off", &wire[..wire.len() - EMPTY], &there, (1, 0)),
+            ("cut in a frame", &wire[..first + EMPTY + 9], &there, (1, 0)),
         ] {
-            assert!(arrives(bytes, true, ends).is_err(), "{what}");
+            assert!(arrives(bytes, session, ends).is_err(), "{what}");
         }
     }
 }

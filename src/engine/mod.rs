@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `cluster_file`, `key` | where does the job run, and who may take part? |
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
-//! | `link` | is what arrives what was sent? |
+//! | `frames`, `link` | is what arrives what was sent, and who can read it? |
 //! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
 //! | `owners` | which worker is a row for? |
 //! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
@@ -31,6 +31,7 @@ mod stop;
 
 // Rows on their way.
 mod block;
+mod frames;
 mod link;
 mod mail;
 

@@ -163,7 +163,7 @@ impl Lobby<'_> {
                         match purpose {
                             Purpose::Data => sockets[place] = Some((stream, session)),
                             Purpose::Heartbeat => {
-                                self.heartbeat.watch(&peer, stream)?;
+                                self.heartbeat.watch(&peer, stream, &session, (self.me.process as usize, place))?;
                                 watched[place] = true;
                             }
                         }

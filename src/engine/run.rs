@@ -174,8 +174,7 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
                 let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
-                let keyed = !cluster.key.is_none();
-                let link = Link::new(socket, &session, keyed, (process, there), &name, heartbeat.state());
+                let link = Link::new(socket, &session, (process, there), &name, heartbeat.state());
                 let link = link.and_then(|link| link.watch(cluster.deadline).map(|()| link)).map_err(broken)?;
                 Some(link)
             }

@@ -36,7 +36,7 @@ impl Evidence {
                 evidence.verdicts.insert(run[0].fprint(), (verdict, docs.len() as u32));
             }
             if verdict == Verdict::Counts {
-                docs.iter().for_each(|&doc| evidence.counting[doc as usize].push(run[0].fprint()));
+                docs.iter().for_each(|&doc| evidence.counting[doc].push(run[0].fprint()));
             }
         }
         evidence
@@ -49,13 +49,13 @@ impl Evidence {
 
     /// Number of chunks of a page that count.
     pub fn chunks(&self, page: Page) -> u32 {
-        self.counting[page as usize].len() as u32
+        self.counting[page].len() as u32
     }
 
     /// Number of chunks that count and are on both pages.
     pub fn shared(&self, x: Page, y: Page) -> u32 {
-        let of_x: HashSet<FPrint> = self.counting[x as usize].iter().copied().collect();
-        self.counting[y as usize].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
+        let of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
+        self.counting[y].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
     }
 
     /// The pages that are better matches for `from` than `to` is, best first: those that `from` votes for in its place
@@ -68,23 +68,23 @@ impl Evidence {
         hosts: &[HostId],
         settings: &Overlap,
     ) -> Vec<Match> {
-        let of_from: HashSet<FPrint> = self.counting[from as usize].iter().copied().collect();
+        let of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
         let matching = |rival: Page| {
-            let shared = self.counting[rival as usize].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
+            let shared = self.counting[rival].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
             let larger = self.chunks(from).max(self.chunks(rival));
             let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
-            similar.then_some(Match { from, host: hosts[rival as usize], to: rival, shared, larger })
+            similar.then_some(Match { from, host: hosts[rival], to: rival, shared, larger })
         };
         let mut matches: Vec<Match> = rivals.filter(|&rival| rival != from).filter_map(matching).collect();
         let mut best = Vec::new();
-        best_on_each_host(&mut matches, |page| hosts[page as usize], |spoken_for| best.push(*spoken_for));
+        best_on_each_host(&mut matches, |page| hosts[page], |spoken_for| best.push(*spoken_for));
         if best.iter().any(|of| of.to == to) {
             return Vec::new();
         }
         let asked = matches.iter().find(|of| of.to == to);
         // On its own host a page may be beaten by a match anywhere.
-        let at_home = hosts[from as usize] == hosts[to as usize];
-        best.retain(|of| at_home || of.host == hosts[to as usize]);
+        let at_home = hosts[from] == hosts[to];
+        best.retain(|of| at_home || of.host == hosts[to]);
         best.retain(|of| asked.is_none_or(|asked| of.better_than(asked).is_gt()));
         best.sort_by(|x, y| y.better_than(x).then(x.to.cmp(&y.to)));
         best
@@ -106,11 +106,11 @@ mod tests {
     use crate::overlap::sort_based::similar_pairs;
 
     fn table(pages: &[Vec<u64>]) -> Vec<FPrintDocId> {
-        let rows = |(doc, fprints): (usize, &Vec<u64>)| -> Vec<FPrintDocId> {
+        let rows = |(doc, fprints): (Page, &Vec<u64>)| -> Vec<FPrintDocId> {
             let distinct: HashSet<u64> = fprints.iter().copied().collect();
-            distinct.into_iter().map(|fprint| FPrintDocId::new(fprint, doc as Page)).collect()
+            distinct.into_iter().map(|fprint| FPrintDocId::new(fprint, doc)).collect()
         };
-        pages.iter().enumerate().flat_map(rows).collect()
+        Page::first(pages.len()).zip(pages).flat_map(rows).collect()
     }
 
     proptest! {
@@ -127,13 +127,13 @@ mod tests {
             let hosts = &on[..pages.len()];
             let mut rows = table(&pages);
             let pairs = similar_pairs(&rows, hosts, &[], &settings);
-            let all = 0..pages.len() as Page;
-            for a in all.clone() {
-                for b in a + 1..all.end {
+            let all = || Page::first(pages.len());
+            for a in all() {
+                for b in all().filter(|&b| b > a) {
                     let evidence = Evidence::new(&mut rows, hosts, [a, b], &settings);
                     let (shared, chunks) = (evidence.shared(a, b), [evidence.chunks(a), evidence.chunks(b)]);
                     let suffices = needed(chunks, &settings).is_some_and(|needed| shared >= needed);
-                    let beaten = |from, to| mutual && !evidence.better(from, to, all.clone(), hosts, &settings).is_empty();
+                    let beaten = |from, to| mutual && !evidence.better(from, to, all(), hosts, &settings).is_empty();
                     let found = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b));
                     prop_assert_eq!(found.is_some(), suffices && !beaten(a, b) && !beaten(b, a));
                     prop_assert!(found.is_none_or(|pair| pair.value == shared));

@@ -137,7 +137,7 @@ pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPai
         groups.sizes.push(pages.len() as u32);
         pairs.extend(pages[1..].iter().map(|page| pair(pages[0].doc, page.doc, 0)));
         let start = groups.faces.len();
-        groups.faces.extend(pages.iter().map(|row| Face { host: hosts[row.doc as usize], page: row.doc }));
+        groups.faces.extend(pages.iter().map(|row| Face { host: hosts[row.doc], page: row.doc }));
         let faces = &mut groups.faces[start..];
         faces.sort_unstable_by_key(|face| (face.host, face.page));
         let mut kept = 0;
@@ -205,25 +205,25 @@ mod tests {
         let mut matches = Vec::new();
         for x in rows {
             for y in rows.iter().filter(|y| y.doc != x.doc && distance(x, y) <= settings.k) {
-                let (host, shared) = (hosts[y.doc as usize], 64 - distance(x, y));
+                let (host, shared) = (hosts[y.doc], 64 - distance(x, y));
                 matches.push(Match { from: x.doc, host, to: y.doc, shared, larger: 64 });
             }
         }
         let mut votes: BTreeSet<(Page, Page)> = matches.iter().map(|m| (m.from, m.to)).collect();
         if settings.guard == Guard::MutualBest {
             votes.clear();
-            best_on_each_host(&mut matches, |page| hosts[page as usize], |m| _ = votes.insert((m.from, m.to)));
+            best_on_each_host(&mut matches, |page| hosts[page], |m| _ = votes.insert((m.from, m.to)));
         }
         votes.iter().filter(|(x, y)| x < y && votes.contains(&(*y, *x))).copied().collect()
     }
 
     /// Relabels by the smallest page until nothing changes.
     fn clusters(pages: usize, pairs: &[(Page, Page)]) -> Vec<Page> {
-        let mut labels: Vec<Page> = (0..pages as Page).collect();
+        let mut labels: Vec<Page> = Page::first(pages).collect();
         for _ in 0..pages {
             for &(x, y) in pairs {
-                let least = labels[x as usize].min(labels[y as usize]);
-                (labels[x as usize], labels[y as usize]) = (least, least);
+                let least = labels[x].min(labels[y]);
+                (labels[x], labels[y]) = (least, least);
             }
         }
         labels
@@ -231,20 +231,20 @@ mod tests {
 
     #[test]
     fn equal_simhashes_make_a_star_not_a_clique() {
-        let mut rows: Vec<_> = (0..1000).map(|doc| SimhashDocId::new(7, doc)).collect();
+        let mut rows: Vec<_> = Page::first(1000).map(|doc| SimhashDocId::new(7, doc)).collect();
         let settings = Hamming { k: 3, guard: Guard::MutualBest };
         let (pairs, found) = similar_pairs(&mut rows, &[HostId(0); 1000], &settings);
         assert_eq!((pairs.len(), found.distinct, found.near), (999, 1, 0));
-        assert!(pairs.iter().all(|pair| pair.a == 0 && pair.value == 0));
+        assert!(pairs.iter().all(|pair| pair.a == Page(0) && pair.value == 0));
     }
 
     #[test]
     fn the_nearer_page_of_a_host_is_the_match() {
         // Pages 1 and 2 stand on one host, at 1 and 2 bits from page 0.
-        let mut rows = [(0b000, 0), (0b001, 1), (0b110, 2)].map(|(simhash, doc)| SimhashDocId::new(simhash, doc));
+        let mut rows = [(0b000, 0), (0b001, 1), (0b110, 2)].map(|(simhash, doc)| SimhashDocId::new(simhash, Page(doc)));
         let hosts = [0, 1, 1].map(HostId);
         let guarded = similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::MutualBest });
-        assert_eq!(guarded.0, [SimilarPair { a: 0, b: 1, value: 1 }]);
+        assert_eq!(guarded.0, [SimilarPair { a: Page(0), b: Page(1), value: 1 }]);
         assert_eq!(guarded.1, NearCounts { distinct: 3, near: 2, guarded: 1 });
         assert_eq!(similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::None }).0.len(), 2);
     }
@@ -258,7 +258,8 @@ mod tests {
             let hosts: Vec<HostId> = pages.iter().map(|page| page.1).collect();
             // Every bit counts double, so that few bits make sparse neighbours.
             let spread = |small: u64| (0..6).filter(|bit| small >> bit & 1 == 1).fold(0, |all, bit| all | 0b11 << (9 * bit));
-            let mut rows: Vec<_> = (0..).zip(&pages).map(|(doc, page)| SimhashDocId::new(spread(page.0), doc)).collect();
+            let row = |(doc, page): (Page, &(u64, HostId))| SimhashDocId::new(spread(page.0), doc);
+            let mut rows: Vec<_> = Page::first(pages.len()).zip(&pages).map(row).collect();
             let settings = Hamming { k: 2 * settings.k, ..settings };
             let want = all_pairs(&rows, &hosts, &settings);
             let (pairs, _) = similar_pairs(&mut rows, &hosts, &settings);

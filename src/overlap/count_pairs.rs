@@ -11,7 +11,7 @@ pub fn pair_key(a: Page, b: Page) -> u64 {
 /// The smaller page of a pair.
 #[inline]
 pub fn smaller(pair: u64) -> Page {
-    (pair >> 32) as Page
+    Page((pair >> 32) as u32)
 }
 
 /// Scratch of [`count`], reused from one bucket to the next.
@@ -22,9 +22,6 @@ pub struct Scratch {
     table: Vec<(Page, u32)>,
     found: Vec<(Page, u32)>,
 }
-
-/// Marks an empty slot: no page has this number.
-const NONE: Page = Page::MAX;
 
 /// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending order; returns the
 /// number of distinct pairs among the pages that are in that many.
@@ -42,7 +39,7 @@ pub fn count(
     mut found: impl FnMut(Page, Page, u32),
 ) -> u64 {
     let Scratch { starts, partners, table, found: enough } = scratch;
-    let page = |pair: u64| (smaller(pair) - first) as usize;
+    let page = |pair: u64| (smaller(pair).0 - first.0) as usize;
     starts.clear();
     starts.resize(pages + 1, 0);
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
@@ -52,10 +49,10 @@ pub fn count(
         before += std::mem::replace(start, before);
     }
     partners.clear();
-    partners.resize(pairs.len(), 0);
+    partners.resize(pairs.len(), Page::NONE);
     for &pair in pairs {
         let at = &mut starts[page(pair) + 1];
-        partners[*at as usize] = pair as Page;
+        partners[*at as usize] = Page(pair as u32);
         *at += 1;
     }
     let mut candidates = 0;
@@ -67,10 +64,10 @@ pub fn count(
         }
         let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
         table.clear();
-        table.resize(1 << bits, (NONE, 0));
+        table.resize(1 << bits, (Page::NONE, 0));
         enough.clear();
         for &b in of_page {
-            let mut slot = (b.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
+            let mut slot = (b.0.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
             loop {
                 let (page, count) = &mut table[slot];
                 if *page == b {
@@ -80,7 +77,7 @@ pub fn count(
                     }
                     break;
                 }
-                if *page == NONE {
+                if *page == Page::NONE {
                     (*page, *count) = (b, 1);
                     candidates += 1;
                     if least <= 1 {
@@ -92,7 +89,7 @@ pub fn count(
             }
         }
         enough.sort_unstable();
-        enough.iter().for_each(|&(b, slot)| found(first + at as Page, b, table[slot as usize].1));
+        enough.iter().for_each(|&(b, slot)| found(Page(first.0 + at as u32), b, table[slot as usize].1));
     }
     candidates
 }
@@ -110,13 +107,13 @@ mod tests {
         fn counts_are_those_of_a_map(
             pairs in prop::collection::vec((100u32..110, 0u32..40), 0..400), least in 0u32..6
         ) {
-            let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(a, b * 1000 + 200)).collect();
+            let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(a), Page(b * 1000 + 200))).collect();
             let mut want = BTreeMap::new();
             keys.iter().for_each(|&key| *want.entry(key).or_insert(0u32) += 1);
             let mut got = Vec::new();
             let mut scratch = Scratch::default();
-            count(&[pair_key(7, 8)], 7, 1, 1, &mut scratch, |_, _, _| {});
-            let candidates = count(&keys, 100, 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
+            count(&[pair_key(Page(7), Page(8))], Page(7), 1, 1, &mut scratch, |_, _, _| {});
+            let candidates = count(&keys, Page(100), 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
             if least <= 1 {
                 prop_assert_eq!(candidates, want.len() as u64);
             }

@@ -24,7 +24,7 @@ pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut 
     let few = settings.template_pages as usize;
     if few > 0 && docs.len() > few {
         scratch.clear();
-        scratch.extend(docs.iter().map(|&doc| hosts[doc as usize]));
+        scratch.extend(docs.iter().map(|&doc| hosts[doc]));
         scratch.sort_unstable();
         if scratch.windows(few + 1).any(|window| window[0] == window[few]) {
             return Verdict::Template;
@@ -49,7 +49,7 @@ mod tests {
             hosts in prop::collection::vec((0u32..4).prop_map(HostId), 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
             let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
-            let docs: Vec<Page> = (0..hosts.len() as u32).collect();
+            let docs: Vec<Page> = Page::first(hosts.len()).collect();
             let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
             let want = if template_pages > 0 && most > template_pages as usize {
                 Verdict::Template

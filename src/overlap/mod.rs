@@ -60,7 +60,7 @@ impl FPrintDocId {
 
     /// The row as a number that sorts as rows do.
     pub fn key(&self) -> u128 {
-        u128::from(self.fprint()) << 32 | u128::from(self.doc)
+        u128::from(self.fprint()) << 32 | u128::from(self.doc.0)
     }
 }
 

@@ -42,9 +42,6 @@ pub const HOSTS_APART: usize = 2;
 /// Link targets kept per page.
 pub const KEPT: usize = 4;
 
-/// Marks an unused target: no page has this number.
-const NONE: Page = Page::MAX;
-
 /// A page with a sample of the pages of its host that it links to: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
@@ -60,16 +57,16 @@ impl Linked {
         let mut kept: Vec<Page> = targets.collect();
         kept.sort_unstable_by_key(|&target| splitmix64(u64::from(target)));
         kept.dedup();
-        kept.resize(KEPT, NONE);
+        kept.resize(KEPT, Page::NONE);
         Linked { page, targets: std::array::from_fn(|at| kept[at]) }
     }
 
     /// The places of a page, which only its neighbours share: its targets, or its host if it has none and the host has
     /// links.
     fn places(&self, hosts: &[HostId], has_links: impl Fn(HostId) -> bool) -> impl Iterator<Item = u64> + '_ {
-        let host = hosts[self.page as usize];
-        let nowhere = (self.targets[0] == NONE && has_links(host)).then(|| 1 << 32 | u64::from(host.number()));
-        self.targets.iter().filter(|&&target| target != NONE).map(|&target| u64::from(target)).chain(nowhere)
+        let host = hosts[self.page];
+        let nowhere = (self.targets[0] == Page::NONE && has_links(host)).then(|| 1 << 32 | u64::from(host.number()));
+        self.targets.iter().filter(|&&target| target != Page::NONE).map(|&target| u64::from(target)).chain(nowhere)
     }
 }
 
@@ -161,9 +158,9 @@ mod tests {
     ) -> Vec<SimilarPair> {
         let neighbours = |p: Page, q: Page| {
             let targets = |page: Page| pages.iter().find(|linked| linked.page == page).unwrap().targets;
-            let linked = |page: Page| targets(page).into_iter().filter(|&target| target != NONE);
-            let same_host = hosts[p as usize] == hosts[q as usize];
-            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0 && has_links(hosts[p as usize]);
+            let linked = |page: Page| targets(page).into_iter().filter(|&target| target != Page::NONE);
+            let same_host = hosts[p] == hosts[q];
+            let both_nowhere = linked(p).count() == 0 && linked(q).count() == 0 && has_links(hosts[p]);
             same_host && (both_nowhere || linked(p).any(|target| linked(q).any(|other| target == other)))
         };
         let mut clusters: Vec<BTreeSet<Page>> = pages.iter().map(|linked| BTreeSet::from([linked.page])).collect();
@@ -200,14 +197,14 @@ mod tests {
             hosts in prop::collection::vec((0u32..5).prop_map(HostId), 14),
             with_links in prop::collection::vec(any::<bool>(), 5),
         ) {
-            let pair = |a: Page, b: Page, value| SimilarPair { a: a.min(b), b: a.max(b), value };
+            let pair = |a: u32, b: u32, value| SimilarPair { a: Page(a.min(b)), b: Page(a.max(b)), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
             // A target belongs to one host only.
-            let target = |page: usize, number: Page| 100 * (hosts[page].0 + 1) + number;
-            let linked = |page: usize| Linked::new(page as Page, links[page].iter().map(|&number| target(page, number)));
-            let pages: Vec<_> = (0..14).map(linked).collect();
-            let larger = |a: Page, b: Page| 6 + (a + b) % 3;
+            let target = |page: Page, number: u32| Page(100 * (hosts[page].0 + 1) + number);
+            let linked = |page: Page| Linked::new(page, links[page].iter().map(|&number| target(page, number)));
+            let pages: Vec<_> = Page::first(14).map(linked).collect();
+            let larger = |a: Page, b: Page| 6 + (a.0 + b.0) % 3;
             let has_links = |host: HostId| with_links[host.index()];
             let want = by_definition(&pairs, &exact, &pages, &hosts, has_links, larger);
             keep_apart(&mut pairs, &exact, &pages, &hosts, has_links, larger);
@@ -218,8 +215,9 @@ mod tests {
     #[test]
     fn two_chapters_of_two_mirrors_stay_two_clusters() {
         // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its index 20.
-        let pages = [(0, 10), (1, 10), (2, 20), (3, 20)].map(|(page, index)| Linked::new(page, [index].into_iter()));
-        let pair = |a, b, value| SimilarPair { a, b, value };
+        let pages = [(0, 10), (1, 10), (2, 20), (3, 20)]
+            .map(|(page, index)| Linked::new(Page(page), [Page(index)].into_iter()));
+        let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
         keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_| true, |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
@@ -242,12 +240,13 @@ mod tests {
 
     #[test]
     fn the_smallest_hashes_stand_for_all_links() {
-        let targets = |linked: Linked| BTreeSet::from(linked.targets);
-        let all: Vec<Page> = (0..40).collect();
-        let kept = targets(Linked::new(7, all.iter().copied()));
+        let targets = |page, links: &[Page]| BTreeSet::from(Linked::new(Page(page), links.iter().copied()).targets);
+        let all: Vec<Page> = Page::first(40).collect();
+        let kept = targets(7, &all);
         assert_eq!(kept.len(), KEPT);
-        assert_eq!(targets(Linked::new(8, all.iter().rev().copied().chain([3]))), kept);
-        assert_eq!(targets(Linked::new(9, kept.iter().copied())), kept);
-        assert_eq!(targets(Linked::new(9, [].into_iter())), BTreeSet::from([NONE]));
+        let twice: Vec<Page> = all.iter().rev().copied().chain([Page(3)]).collect();
+        assert_eq!(targets(8, &twice), kept);
+        assert_eq!(targets(9, &kept.iter().copied().collect::<Vec<_>>()), kept);
+        assert_eq!(targets(9, &[]), BTreeSet::from([Page::NONE]));
     }
 }

@@ -8,7 +8,7 @@
 //! # Deviations
 //! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
 
-use crate::ids::Page;
+use crate::ids::{Number, Page};
 use crate::job::Overlap;
 
 use super::millionths;
@@ -38,12 +38,12 @@ impl SharedChunks {
     /// Counts one chunk for each page that has it.
     pub fn count(&mut self, docs: &[Page]) {
         for &doc in docs {
-            let region = (doc >> REGION_BITS) as usize;
+            let region = doc.index() >> REGION_BITS;
             let pending = &mut self.pending[region];
             if pending.len() == pending.capacity() {
                 self.raise(region);
             }
-            self.pending[region].push(doc as u16);
+            self.pending[region].push(doc.0 as u16);
         }
     }
 
@@ -84,27 +84,26 @@ pub struct PageSet(Vec<u64>);
 
 impl PageSet {
     /// The pages below `pages` for which `is_in` holds.
-    pub fn new(pages: usize, is_in: impl Fn(usize) -> bool) -> PageSet {
-        let word = |at: usize| {
-            (at * 64..pages.min(at * 64 + 64)).fold(0, |word, page| word | u64::from(is_in(page)) << (page % 64))
-        };
+    pub fn new(pages: usize, is_in: impl Fn(Page) -> bool) -> PageSet {
+        let bit = |page: usize| u64::from(is_in(Page::from_index(page))) << (page % 64);
+        let word = |at: usize| (at * 64..pages.min(at * 64 + 64)).fold(0, |word, page| word | bit(page));
         PageSet((0..pages.div_ceil(64)).map(word).collect())
     }
 
     /// Adds a page to the set.
     pub fn insert(&mut self, page: Page) {
-        self.0[page as usize / 64] |= 1 << (page % 64);
+        self.0[page.index() / 64] |= 1 << (page.0 % 64);
     }
 
     /// Removes a page from the set.
     pub fn remove(&mut self, page: Page) {
-        self.0[page as usize / 64] &= !(1 << (page % 64));
+        self.0[page.index() / 64] &= !(1 << (page.0 % 64));
     }
 
     /// Whether a page is in the set.
     #[inline]
     pub fn contains(&self, page: Page) -> bool {
-        self.0[page as usize / 64] >> (page % 64) & 1 == 1
+        self.0[page.index() / 64] >> (page.0 % 64) & 1 == 1
     }
 
     /// Removes the set's pages from a list. This is `Vec::retain` without a branch, which exact copies would
@@ -126,7 +125,7 @@ impl PageSet {
 }
 
 /// The pages that may be in a similar pair. `chunks(page)` may be anything if no resemblance is required.
-pub fn core(shared: &[u8], chunks: impl Fn(usize) -> u32, settings: &Overlap) -> PageSet {
+pub fn core(shared: &[u8], chunks: impl Fn(Page) -> u32, settings: &Overlap) -> PageSet {
     PageSet::new(shared.len(), |page| u64::from(shared[page]) >= least_shared(chunks(page), settings).min(255))
 }
 
@@ -143,7 +142,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_core_holds_every_similar_pair(
-            rows in prop::collection::btree_set((0u64..30, 0u32..20), 0..200), min_shared in 1u32..6,
+            rows in prop::collection::btree_set((0u64..30, (0u32..20).prop_map(Page)), 0..200), min_shared in 1u32..6,
             min_resemblance in prop::sample::select(vec![0.0, 0.35, 0.8]), doubt in 0u32..3, rounds in 1usize..5
         ) {
             let settings = Overlap { min_shared, min_resemblance, doubt, ..sort_based::tests::paper(1) };
@@ -153,7 +152,7 @@ mod tests {
             let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
             for &(fprint, doc) in &rows {
                 runs.entry(fprint).or_default().push(doc);
-                chunks[doc as usize] += 1;
+                chunks[doc] += 1;
             }
             for _ in 0..rounds {
                 runs.retain(|_, docs| docs.len() > 1);
@@ -172,10 +171,10 @@ mod tests {
     #[test]
     fn pages_that_wait_are_counted_like_the_others() {
         let mut shared = SharedChunks::new(200_000);
-        let docs: Vec<Page> = (0..100_000u64).map(|n| (crate::ids::splitmix64(n) % 200_000) as Page).collect();
+        let docs: Vec<Page> = (0..100_000u64).map(|n| Page((crate::ids::splitmix64(n) % 200_000) as u32)).collect();
         docs.chunks(7).for_each(|docs| shared.count(docs));
         let mut want = vec![0u8; 200_000];
-        docs.iter().for_each(|&doc| want[doc as usize] += 1);
+        docs.iter().for_each(|&doc| want[doc] += 1);
         assert!(shared.finish() == want);
         shared.clear();
         assert!(shared.finish().iter().all(|&count| count == 0));
@@ -184,10 +183,10 @@ mod tests {
     #[test]
     fn counts_stop_at_255_and_such_pages_stay() {
         let mut shared = SharedChunks::new(1);
-        (0..300).for_each(|_| shared.count(&[0]));
+        (0..300).for_each(|_| shared.count(&[Page(0)]));
         assert_eq!(shared.finish(), [255]);
         let settings = Overlap { min_shared: 1000, ..sort_based::tests::paper(1) };
-        assert!(core(shared.finish(), |_| 2000, &settings).contains(0));
-        assert!(!core(&[254], |_| 2000, &settings).contains(0));
+        assert!(core(shared.finish(), |_| 2000, &settings).contains(Page(0)));
+        assert!(!core(&[254], |_| 2000, &settings).contains(Page(0)));
     }
 }

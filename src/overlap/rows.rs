@@ -35,7 +35,7 @@ impl Row for Row32 {
     }
 
     fn doc(&self) -> Page {
-        self.0 as Page
+        Page(self.0 as u32)
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
 
     fn sorts<R: Row + std::fmt::Debug>(fprints: &[u64], workers: usize, bucket_bits: u32) {
         let shares = Shares::new(workers, bucket_bits);
-        let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, doc)).collect();
+        let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, Page(doc))).collect();
         for worker in 0..workers {
             for bucket in 0..1 << bucket_bits {
                 let mine = |row: &&R| shares.owner(row.key()) == worker && shares.bucket(row.key()) == bucket;
@@ -181,9 +181,9 @@ mod tests {
 
         #[test]
         fn keys_are_equal_only_for_equal_fingerprints(x: u64, y: u64) {
-            prop_assert_eq!(Row64::new(x, 0).key() == Row64::new(y, 0).key(), x == y);
+            prop_assert_eq!(Row64::new(x, Page(0)).key() == Row64::new(y, Page(0)).key(), x == y);
             let (x, y) = (x >> 32, y >> 32);
-            prop_assert_eq!(Row32::new(x, 0).key() == Row32::new(y, 0).key(), x == y);
+            prop_assert_eq!(Row32::new(x, Page(0)).key() == Row32::new(y, Page(0)).key(), x == y);
         }
     }
 
@@ -192,7 +192,9 @@ mod tests {
         let shares = Shares::new(3, 4);
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {
-            for (kind, key) in [Row32::new(fprint, 0).key(), Row64::new(fprint, 0).key()].into_iter().enumerate() {
+            for (kind, key) in
+                [Row32::new(fprint, Page(0)).key(), Row64::new(fprint, Page(0)).key()].into_iter().enumerate()
+            {
                 rows[shares.owner(key) * 16 + shares.bucket(key)][kind] += 1;
             }
         }

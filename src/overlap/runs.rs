@@ -19,7 +19,7 @@ impl Iterator for Record<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
-        self.head.take().or_else(|| self.docs.next().copied())
+        self.head.take().or_else(|| self.docs.next().map(|page| page.0))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -41,7 +41,7 @@ impl<'a> Iterator for Runs<'a> {
         let (&pages, rest) = self.0.split_first()?;
         let (docs, rest) = rest.split_at(pages as usize);
         self.0 = rest;
-        Some(docs)
+        Some(bytemuck::cast_slice(docs))
     }
 }
 
@@ -60,6 +60,7 @@ mod tests {
     proptest! {
         #[test]
         fn runs_come_back_as_they_were_recorded(runs: Vec<Vec<u32>>) {
+            let runs: Vec<Vec<Page>> = runs.into_iter().map(bytemuck::cast_vec).collect();
             let words: Vec<u32> = runs.iter().flat_map(|docs| record(docs)).collect();
             prop_assert_eq!(words.len(), runs.iter().map(|docs| record(docs).len()).sum::<usize>());
             prop_assert_eq!(Runs(&words).map(<[Page]>::to_vec).collect::<Vec<_>>(), runs);

@@ -72,18 +72,22 @@ mod tests {
     use super::super::sort_based::tests::paper;
     use super::*;
 
+    fn page() -> impl Strategy<Value = Page> {
+        (0u32..24).prop_map(Page)
+    }
+
     proptest! {
         #[test]
         fn pairs_are_the_chunks_that_the_pages_of_the_sort_based_table_share(
-            rows in prop::collection::btree_set((0u64..30, 0u32..24), 0..300),
+            rows in prop::collection::btree_set((0u64..30, page()), 0..300),
             hosts in prop::collection::vec((0u32..4).prop_map(HostId), 24),
-            copies in prop::collection::btree_set(0u32..24, 0..6),
+            copies in prop::collection::btree_set(page(), 0..6),
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
             let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
             let any = Overlap { template_pages, max_documents, ..paper(1) };
             let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
-            let item = |doc: Page| doc / 5;
+            let item = |doc: Page| doc.0 / 5;
             let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
             let sum = |of: &dyn Fn(&crate::overlap::SimilarPair) -> bool| {
                 shared.iter().filter(|pair| of(pair)).map(|pair| u64::from(pair.value)).sum::<u64>()
@@ -92,7 +96,7 @@ mod tests {
             let heavy = sum(&|pair| pair.value >= min_shared);
             let expected =
                 SamplePairs { within, across: all - within, heavy_thousandths: heavy * 1000 / all.max(1) };
-            let copies = PageSet::new(24, |page| copies.contains(&(page as Page)));
+            let copies = PageSet::new(24, |page| copies.contains(&page));
             let settings = Overlap { min_shared, ..any };
             prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
         }
@@ -102,9 +106,9 @@ mod tests {
     fn two_of_four_items_tell_the_pairs_across_all_four() {
         let across = |items: u32| {
             // A page per item, and one chunk on all of them.
-            let table: Vec<_> = (0..items).map(|doc| FPrintDocId::new(7, doc)).collect();
+            let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc, &paper(1))
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &paper(1))
         };
         assert_eq!((across(2).across, across(4).across), (1, 6));
         assert_eq!(across(2).across_all(2, 4), 6);

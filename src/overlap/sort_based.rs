@@ -27,7 +27,7 @@ pub fn similar_pairs(
             run[at + 1..].iter().for_each(|&right| *shared.entry((left, right)).or_insert(0u32) += 1);
         }
     }
-    shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a as usize], chunks[b as usize], settings));
+    shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a], chunks[b], settings));
     let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
     match settings.guard {
         Guard::None | Guard::Neighbours | Guard::Auto => pairs.collect(),
@@ -40,7 +40,7 @@ pub fn similar_pairs(
                 if best.contains_key(&pair.a) {
                     continue;
                 }
-                let larger = |pair: &SimilarPair| u64::from(chunks[pair.a as usize].max(chunks[pair.b as usize]));
+                let larger = |pair: &SimilarPair| u64::from(chunks[pair.a].max(chunks[pair.b]));
                 let kept = best.entry(pair.b).or_insert(*pair);
                 if u64::from(pair.value) * larger(kept) > u64::from(kept.value) * larger(pair) {
                     *kept = *pair;
@@ -54,18 +54,12 @@ pub fn similar_pairs(
             let mut matches: Vec<Match> = pairs
                 .clone()
                 .flat_map(|SimilarPair { a, b, value }| {
-                    let larger = chunks[a as usize].max(chunks[b as usize]);
-                    [(a, b), (b, a)].map(|(from, to)| Match {
-                        from,
-                        host: hosts[to as usize],
-                        to,
-                        shared: value,
-                        larger,
-                    })
+                    let larger = chunks[a].max(chunks[b]);
+                    [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to], to, shared: value, larger })
                 })
                 .collect();
             let mut votes = BTreeSet::new();
-            best_on_each_host(&mut matches, |page| hosts[page as usize], |best| _ = votes.insert((best.from, best.to)));
+            best_on_each_host(&mut matches, |page| hosts[page], |best| _ = votes.insert((best.from, best.to)));
             pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
         }
     }
@@ -90,7 +84,7 @@ pub(super) fn counting_runs(
 /// Chunks that count, by page.
 pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
     let mut chunks = vec![0; hosts.len()];
-    counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page as usize] += 1);
+    counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page] += 1);
     chunks
 }
 
@@ -103,19 +97,22 @@ pub(super) mod tests {
     }
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
-        let rows = |(doc, fprints): (usize, &&[u64])| -> Vec<_> {
-            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc as Page)).collect()
+        let rows = |(doc, fprints): (Page, &&[u64])| -> Vec<_> {
+            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc)).collect()
         };
-        pages.iter().enumerate().flat_map(rows).collect()
+        Page::first(pages.len()).zip(pages).flat_map(rows).collect()
+    }
+
+    /// The numbers of the pages of similar pairs.
+    fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<(u32, u32)> {
+        similar_pairs(pages, hosts, &[], settings).iter().map(|pair| (pair.a.0, pair.b.0)).collect()
     }
 
     #[test]
     fn resemblance_is_held_against_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
-        let found: Vec<_> =
-            similar_pairs(&pages, &[HostId(0); 3], &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
-        assert_eq!(found, [(0, 1), (1, 2)]);
+        assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
     }
 
     #[test]
@@ -123,9 +120,7 @@ pub(super) mod tests {
         // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
-        let found: Vec<_> =
-            similar_pairs(&pages, &[0, 1, 1].map(HostId), &[], &settings).iter().map(|pair| (pair.a, pair.b)).collect();
-        assert_eq!(found, [(0, 1)]);
+        assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
     }
 
     #[test]
@@ -133,11 +128,7 @@ pub(super) mod tests {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
         let settings = Overlap { guard: Guard::Centre, ..paper(3) };
-        let found: Vec<_> = similar_pairs(&pages, &[0, 1, 2, 3].map(HostId), &[], &settings)
-            .iter()
-            .map(|pair| (pair.a, pair.b))
-            .collect();
-        assert_eq!(found, [(0, 1), (2, 3)]);
+        assert_eq!(found(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
     }
 
     #[test]

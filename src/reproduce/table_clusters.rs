@@ -67,9 +67,9 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     let count = table.pages() as usize;
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
-    let wholes = mine.clone().map(|doc| {
+    let wholes = mine.clone().map(Page).map(|doc| {
         let exact = table.exact(doc);
-        [(exact >> 32) as u32, exact as u32, doc]
+        [(exact >> 32) as u32, exact as u32, doc.0]
     });
     let owners = HashOwners::new(net);
     let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
@@ -80,7 +80,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
         for copy in &equal[1..] {
             sets.union(equal[0][2], copy[2]);
-            copies.push(copy[2]);
+            copies.push(Page(copy[2]));
         }
     }
     drop(wholes);
@@ -101,7 +101,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     let pages = Pages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;
     let all = similar_pairs::<Row32>(net, rows, source, &pages, overlap, room, |pair| {
-        sets.union(pair.a, pair.b);
+        sets.union(pair.a.0, pair.b.0);
     })?;
     let of = |stages: &[&str]| -> f64 {
         all.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
@@ -121,7 +121,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
 
 fn groups(labels: &[Page]) -> Groups {
     let mut sizes = vec![0u64; labels.len()];
-    labels.iter().for_each(|&least| sizes[least as usize] += 1);
+    labels.iter().for_each(|&least| sizes[least] += 1);
     let mut groups = Groups::new();
     sizes.into_iter().filter(|&size| size > 0).for_each(|size| *groups.entry(size).or_default() += 1);
     groups

@@ -103,7 +103,7 @@ pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> 
 ///
 /// # Errors
 /// [`Error::Storage`] when the file cannot be written.
-pub fn write_peer_table(docs: Page, path: &Path) -> Result<u64> {
+pub fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
     let failed = |cause| Error::storage(path.display().to_string(), cause);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
     let (mut count, mut written) = (0, Ok(()));
@@ -121,7 +121,7 @@ pub fn write_peer_table(docs: Page, path: &Path) -> Result<u64> {
 ///
 /// # Errors
 /// [`Error::Input`] when it cannot be read, and as [`similar_pairs`].
-pub fn overlap_of_peer_table(path: &Path, docs: Page, min_shared: u32, means: &Means) -> Result<Measured> {
+pub fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Means) -> Result<Measured> {
     let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
     let file = Arc::new(File::open(path).map_err(failed)?);
     let rows = file.metadata().map_err(failed)?.len() / 8;
@@ -137,7 +137,7 @@ pub fn overlap_of_peer_table(path: &Path, docs: Page, min_shared: u32, means: &M
             file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
             for row in bytes.chunks_exact(8) {
                 let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
-                send(row & 0xffff_ffff, (row >> 32) as Page);
+                send(row & 0xffff_ffff, Page((row >> 32) as u32));
             }
             next += take;
             Ok(next < end)
@@ -161,7 +161,7 @@ struct Part {
 }
 
 fn measure(
-    pages: Page,
+    pages: u32,
     bits: u32,
     settings: Overlap,
     means: &Means,
@@ -240,19 +240,19 @@ fn pairs<R: Row>(
 }
 
 /// All pages but the first of each set of exact copies; every worker brings its pages.
-fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<Page>) -> Result<PageSet> {
+fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<u32>) -> Result<PageSet> {
     let shares = Shares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
     // In parts of the fingerprints, so that no more than some 16 million rows are held at a time.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);
     for part in 0..parts {
-        let rows = mine.clone().filter_map(|doc| {
+        let rows = mine.clone().map(Page).filter_map(|doc| {
             let exact = table.exact(doc);
-            (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc])
+            (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc.0])
         });
         let mut rows = net.exchange_all("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
         rows.sort_unstable();
-        let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(rows[1][2]);
+        let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(Page(rows[1][2]));
         let found = rows.windows(2).filter_map(copy).collect();
         drop(rows);
         net.share("copies", found)?.iter().for_each(|&doc| copies.insert(doc));

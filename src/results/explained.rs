@@ -110,12 +110,12 @@ impl Asked {
             let own = rows.iter().zip(texts.iter_mut()).filter(|(asked, _)| **asked == row);
             own.for_each(|(_, own)| *own = text.to_owned());
             recipe.fingerprint(text, &mut fprints);
-            read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, row as Page)));
+            read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, Page::from_index(row))));
             Ok(())
         })?;
         if whole {
             let doc_ids = self.pages.doc_ids()?;
-            let page = |page: &DocId| doc_ids.partition_point(|of| of < page) as Page;
+            let page = |page: &DocId| Page::from_index(doc_ids.partition_point(|of| of < page));
             let pages = table.u64("doc_id")?;
             read = table.u64("fprint")?.iter().zip(pages).map(|(&f, id)| FPrintDocId::new(f, page(id))).collect();
         }
@@ -165,22 +165,21 @@ impl Asked {
     fn stands_for(&self, row: usize) -> Result<Page> {
         let page = self.pages.doc_ids()?[row];
         let centre = self.centres.get(&page).copied().unwrap_or(page);
-        Ok(self.pages.row(centre)?.unwrap_or(row) as Page)
+        Ok(Page::from_index(self.pages.row(centre)?.unwrap_or(row)))
     }
 
     fn overlap(&self, evidence: &Evidence, [a, b]: [Page; 2]) -> Result<OverlapSays> {
         let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
         let better = |from, to| {
-            let rivals =
-                (0..self.hosts.len() as Page).filter(|&row| !self.centres.contains_key(&doc_ids[row as usize]));
+            let rivals = Page::first(self.hosts.len()).filter(|&row| !self.centres.contains_key(&doc_ids[row]));
             let matches = evidence.better(from, to, rivals, &self.hosts, settings);
-            let rival = |of: &Match| Rival { url: urls[of.to as usize].clone(), shared: of.shared, larger: of.larger };
+            let rival = |of: &Match| Rival { url: urls[of.to].clone(), shared: of.shared, larger: of.larger };
             matches.iter().map(rival).collect::<Vec<_>>()
         };
         let chunks = [evidence.chunks(a), evidence.chunks(b)];
         let exact = self.pages.0.u64("exact")?;
         let exact_of = self.rows.map(|row| exact[row]);
-        let ids = [doc_ids[a.min(b) as usize], doc_ids[a.max(b) as usize]];
+        let ids = [doc_ids[a.min(b)], doc_ids[a.max(b)]];
         let mut pairs = self.pairs.iter().zip(&self.measures);
         let pair = pairs.position(|(pair, (measure, _))| [pair.0, pair.1] == ids && measure == "overlap");
         let guarded = settings.guard == Guard::MutualBest && a != b;

@@ -22,6 +22,7 @@
 //! page.
 
 use super::ONE;
+use crate::ids::Page;
 use crate::job::{Children, Signatures};
 
 /// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of page.
@@ -44,16 +45,16 @@ pub fn part(x: f64, largest: f64) -> u64 {
 ///
 /// # Cost
 /// K additions per link and iteration.
-pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(u32, u32)], settings: &Signatures) -> Vec<Vec<u64>> {
+pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(Page, Page)], settings: &Signatures) -> Vec<Vec<u64>> {
     let r: Vec<Vec<f64>> = rp.iter().map(|rp| rp.iter().map(|&part| super::number(part)).collect()).collect();
     let mut x = r.clone();
     for _ in 0..settings.iterations {
         let mut next = r.clone();
         for links in links.chunk_by(|x, y| x.0 == y.0) {
-            let parent = links[0].0 as usize;
+            let parent = links[0].0;
             for dim in 0..r[parent].len() {
-                let child = |&(_, child): &(u32, u32)| match r[child as usize].get(dim) {
-                    Some(r) => x[child as usize][dim] * r,
+                let child = |&(_, child): &(Page, Page)| match r[child].get(dim) {
+                    Some(r) => x[child][dim] * r,
                     None => 0.0,
                 };
                 next[parent][dim] = step(r[parent][dim], settings, links.iter().map(child));
@@ -78,7 +79,7 @@ mod tests {
     fn a_page_without_a_signature_adds_nothing_and_counts_as_a_child() {
         // 0 links to 1 and 3, 1 to 2; r = 1, 1/2, 1/4 of one.
         let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4], vec![]];
-        let links = [(0, 1), (0, 3), (1, 2)];
+        let links = [(0, 1), (0, 3), (1, 2)].map(|(parent, child)| (Page(parent), Page(child)));
         let over = |x: f64, largest: f64| [(x / largest * ONE as f64) as u64];
         let sum = hyperlink_map(&rp, &links, &settings(Children::Sum, 0.5, 1));
         assert_eq!(sum[1..3], [over(0.53125, 1.125), over(0.25, 1.125)]);
@@ -90,9 +91,10 @@ mod tests {
 
     #[test]
     fn thousands_of_children_of_each_other_stay_finite() {
-        let pages = 2000;
-        let rp = vec![vec![ONE]; pages as usize];
-        let links: Vec<_> = (0..pages).flat_map(|p| (0..pages).filter(move |&q| q != p).map(move |q| (p, q))).collect();
+        let pages = Page::first(2000);
+        let rp = vec![vec![ONE]; pages.len()];
+        let of = |p: Page| pages.clone().filter(move |&q| q != p).map(move |q| (p, q));
+        let links: Vec<_> = pages.clone().flat_map(of).collect();
         assert!(hyperlink_map(&rp, &links, &settings(Children::Sum, 1.0, 5)).iter().all(|x| x == &[ONE]));
     }
 }

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::union_find::UnionFind;
-use crate::ids::Page;
+use crate::ids::{Number, Page};
 use crate::overlap::prune::PageSet;
 
 /// The links of all pages.
@@ -27,15 +27,15 @@ impl Graph {
     pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> Graph {
         let (from, to) = if backwards { (1, 0) } else { (0, 1) };
         let mut starts = vec![0u32; pages + 1];
-        links.iter().for_each(|link| starts[link[from] as usize + 1] += 1);
+        links.iter().for_each(|link| starts[link[from].index() + 1] += 1);
         // While targets are laid down, starts[p + 1] is the next place of page p; after that it is where p ends.
         let mut before = 0;
         for start in &mut starts[1..] {
             before += std::mem::replace(start, before);
         }
-        let mut targets = vec![0; links.len()];
+        let mut targets = vec![Page::NONE; links.len()];
         for link in links {
-            let at = &mut starts[link[from] as usize + 1];
+            let at = &mut starts[link[from].index() + 1];
             targets[*at as usize] = link[to];
             *at += 1;
         }
@@ -47,7 +47,7 @@ impl Graph {
     }
 
     fn targets(&self, page: Page) -> &[Page] {
-        &self.targets[self.starts[page as usize] as usize..self.starts[page as usize + 1] as usize]
+        &self.targets[self.starts[page] as usize..self.starts[page.index() + 1] as usize]
     }
 
     /// The pages that can be reached from some: a crawl that follows links.
@@ -75,35 +75,33 @@ impl Graph {
         let mut component = vec![UNSEEN; pages];
         let (mut seen, mut components) = (0, 0);
         let (mut open, mut path): (Vec<Page>, Vec<(Page, u32)>) = (Vec::new(), Vec::new());
-        for root in 0..pages as Page {
-            if order[root as usize] != UNSEEN {
+        for root in Page::first(pages) {
+            if order[root] != UNSEEN {
                 continue;
             }
             path.push((root, 0));
             while let Some(&mut (page, ref mut next)) = path.last_mut() {
-                let at = page as usize;
-                if *next == 0 && order[at] == UNSEEN {
-                    (order[at], low[at]) = (seen, seen);
+                if *next == 0 && order[page] == UNSEEN {
+                    (order[page], low[page]) = (seen, seen);
                     seen += 1;
                     open.push(page);
                 }
                 if let Some(&target) = self.targets(page).get(*next as usize) {
                     *next += 1;
-                    let to = target as usize;
-                    if order[to] == UNSEEN {
+                    if order[target] == UNSEEN {
                         path.push((target, 0));
-                    } else if component[to] == UNSEEN {
-                        low[at] = low[at].min(order[to]);
+                    } else if component[target] == UNSEEN {
+                        low[page] = low[page].min(order[target]);
                     }
                     continue;
                 }
                 path.pop();
                 if let Some(&(above, _)) = path.last() {
-                    low[above as usize] = low[above as usize].min(low[at]);
+                    low[above] = low[above].min(low[page]);
                 }
-                if low[at] == order[at] {
+                if low[page] == order[page] {
                     while let Some(member) = open.pop() {
-                        component[member as usize] = components;
+                        component[member] = components;
                         if member == page {
                             break;
                         }
@@ -122,7 +120,7 @@ impl Graph {
         component.iter().for_each(|&number| sizes[number as usize] += 1);
         let most = sizes.iter().max().copied().unwrap_or(0);
         let core = component.iter().find(|&&number| sizes[number as usize] == most);
-        (0..).zip(&component).filter(|(_, number)| Some(*number) == core).map(|(page, _)| page).collect()
+        Page::first(component.len()).filter(|&page| core == Some(&component[page])).collect()
     }
 }
 
@@ -171,18 +169,18 @@ pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &
     };
     let from_core = forwards.reached(core.iter().copied());
     let to_core = backwards.reached(core.iter().copied());
-    let all = || 0..pages as Page;
+    let all = || Page::first(pages);
     let from_in = forwards.reached(all().filter(|&page| to_core.contains(page) && !is_core.contains(page)));
     let to_out = backwards.reached(all().filter(|&page| from_core.contains(page) && !is_core.contains(page)));
     let mut sets = UnionFind::new(pages);
-    links.iter().for_each(|link| _ = sets.union(link[0], link[1]));
-    let hangs_together = core.first().map(|&page| sets.find(page));
+    links.iter().for_each(|link| _ = sets.union(link[0].0, link[1].0));
+    let hangs_together = core.first().map(|&page| sets.find(page.0));
     let mut place = |page: Page| match page {
         _ if is_core.contains(page) => BowTiePlace::Core,
         _ if to_core.contains(page) => BowTiePlace::In,
         _ if from_core.contains(page) => BowTiePlace::Out,
         _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
-        _ if Some(sets.find(page)) == hangs_together => BowTiePlace::Tendril,
+        _ if Some(sets.find(page.0)) == hangs_together => BowTiePlace::Tendril,
         _ => BowTiePlace::Disconnected,
     };
     all().map(&mut place).collect()
@@ -197,43 +195,42 @@ mod tests {
     /// 0, 1, 2 core; 3 in; 4 out; 5 tube from 3 to 4; 6 tendril from 3; 7 hangs on 6 backwards; 8, 9 apart.
     #[test]
     fn a_bow_tie_with_all_its_places() {
-        let links = [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]]
-            .map(|[a, b]| [a, b as Page]);
+        let links =
+            [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]].map(|link| link.map(Page));
         let (forwards, backwards) = (Graph::new(10, &links, false), Graph::new(10, &links, true));
         let core = forwards.core();
-        assert_eq!(core, [0, 1, 2]);
+        assert_eq!(core, [0, 1, 2].map(Page));
         use BowTiePlace::*;
         let want = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
         assert_eq!(bow_tie(&links, &forwards, &backwards, &core), want);
-        let reached = forwards.reached([1].into_iter());
-        assert_eq!((0..10).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2, 4]);
+        let reached = forwards.reached([Page(1)].into_iter());
+        let reached: Vec<Page> = Page::first(10).filter(|&page| reached.contains(page)).collect();
+        assert_eq!(reached, [0, 1, 2, 4].map(Page));
     }
 
     #[test]
     fn a_crawl_without_links_has_a_core_of_its_first_page() {
         let graph = Graph::new(3, &[], false);
-        assert_eq!(graph.core(), [0]);
+        assert_eq!(graph.core(), [Page(0)]);
         assert_eq!(Graph::new(0, &[], false).core(), [] as [Page; 0]);
     }
 
     #[test]
     fn a_long_chain_needs_no_deep_stack() {
-        let links: Vec<[Page; 2]> =
-            (0..200_000).map(|page| [page, (page + 1) % 200_001]).chain([[200_000, 0]]).collect();
+        let links: Vec<[Page; 2]> = (0..200_001).map(|page| [Page(page), Page((page + 1) % 200_001)]).collect();
         assert_eq!(Graph::new(200_001, &links, false).core().len(), 200_001);
     }
 
     proptest! {
         #[test]
         fn the_core_is_the_largest_set_of_pages_that_reach_each_other(
-            links in prop::collection::vec((0u32..12, 0u32..12), 0..30)
+            links in prop::collection::vec(prop::array::uniform2((0u32..12).prop_map(Page)), 0..30)
         ) {
-            let links: Vec<[Page; 2]> = links.into_iter().map(|(a, b)| [a, b]).collect();
             let forwards = Graph::new(12, &links, false);
             let mut reach = [[false; 12]; 12];
             (0..12).for_each(|page| reach[page][page] = true);
             for [a, b] in &links {
-                reach[*a as usize][*b as usize] = true;
+                reach[*a][*b] = true;
             }
             for via in 0..12 {
                 for a in 0..12 {
@@ -242,13 +239,13 @@ mod tests {
                     }
                 }
             }
-            let around = |a: usize| (0..12).filter(|&b| reach[a][b] && reach[b][a]).map(|b| b as Page).collect::<Vec<_>>();
-            let most = (0..12).map(|a| around(a).len()).max().unwrap();
-            let core = around((0..12).find(|&a| around(a).len() == most).unwrap());
+            let around = |a: Page| Page::first(12).filter(|&b| reach[a][b] && reach[b][a]).collect::<Vec<_>>();
+            let most = Page::first(12).map(|a| around(a).len()).max().unwrap();
+            let core = around(Page::first(12).find(|&a| around(a).len() == most).unwrap());
             prop_assert_eq!(&forwards.core(), &core);
             let places = bow_tie(&links, &forwards, &Graph::new(12, &links, true), &core);
-            for page in 0..12 {
-                let (from, to) = (reach[core[0] as usize][page], reach[page][core[0] as usize]);
+            for page in Page::first(12) {
+                let (from, to) = (reach[core[0]][page], reach[page][core[0]]);
                 let place = places[page];
                 prop_assert_eq!(place == BowTiePlace::Core, from && to);
                 prop_assert_eq!(place == BowTiePlace::Out, from && !to);

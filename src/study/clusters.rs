@@ -62,14 +62,14 @@ struct Alike {
 /// # Cost
 /// A few passes over the pages; 24 bytes a page.
 pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, steps: u32) -> Clusters {
-    let pages = || (0..same.len() as Page).filter(|&page| of(page));
+    let pages = || Page::first(same.len()).filter(|&page| of(page));
     let count = pages().count() as u64;
     let mut alike = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same.len()];
     let mut growth = vec![Step::default(); steps as usize];
     for (page, position) in pages().zip(0..) {
         let step = step_of(position, count, steps);
         growth[step as usize].documents += 1;
-        let alike = &mut alike[same[page as usize] as usize];
+        let alike = &mut alike[same[page]];
         alike.first = alike.first.min(step);
         (alike.joined, alike.last) = (alike.first, step);
         alike.size += 1;
@@ -77,8 +77,8 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
     // Matches that a step finds, by step.
     let mut joins: Vec<(u32, Page, Page)> = Vec::new();
     for &Match { document, within } in matches {
-        let at = alike[within as usize].first;
-        let looked_for = &mut alike[document as usize];
+        let at = alike[within].first;
+        let looked_for = &mut alike[document];
         if at != NONE && looked_for.size > 0 && looked_for.last >= at {
             looked_for.joined = looked_for.joined.min(at);
             joins.push((at, document, within));
@@ -94,7 +94,7 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
     }
     let mut sets = UnionFind::new(same.len());
     for (at, document, within) in joins {
-        let (x, y) = (sets.find(document), sets.find(within));
+        let (x, y) = (sets.find(document.0), sets.find(within.0));
         if sets.union(x, y) {
             let (x_size, y_size) = (alike[x as usize].size, alike[y as usize].size);
             let (clusters, duplicates) = &mut more[at as usize];
@@ -111,12 +111,12 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
         *step = sum;
     }
     drop(alike);
-    let mut labels: Vec<Page> = (0..same.len() as Page).collect();
-    let mut first = vec![NONE; same.len()];
+    let mut labels: Vec<Page> = Page::first(same.len()).collect();
+    let mut first = vec![Page::NONE; same.len()];
     for page in pages() {
-        let first = &mut first[sets.find(same[page as usize]) as usize];
+        let first = &mut first[sets.find(same[page].0) as usize];
         *first = page.min(*first);
-        labels[page as usize] = *first;
+        labels[page] = *first;
     }
     Clusters { labels, growth }
 }
@@ -145,21 +145,22 @@ mod tests {
                 marks
             };
             let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
-            let same: Vec<Page> =
-                texts.iter().zip(0..).map(|((text, _), page)| *first.entry(marks(text)).or_insert(page)).collect();
+            let same: Vec<Page> = Page::first(texts.len())
+                .map(|page| *first.entry(marks(&texts[page].0)).or_insert(page))
+                .collect();
             let mut centres: Vec<(Page, Vec<u64>)> = first.into_iter().map(|(marks, page)| (page, marks)).collect();
             centres.sort_unstable();
-            let of = |page: Page| texts[page as usize].1 > 0;
+            let of = |page: Page| texts[page].1 > 0;
             let got = clusters(&same, &matches(&centres), of, steps);
 
-            let pages: Vec<Page> = (0..texts.len() as Page).filter(|&page| of(page)).collect();
-            let documents: Vec<Vec<u64>> = pages.iter().map(|&page| texts[page as usize].0.clone()).collect();
+            let pages: Vec<Page> = Page::first(texts.len()).filter(|&page| of(page)).collect();
+            let documents: Vec<Vec<u64>> = pages.iter().map(|&page| texts[page].0.clone()).collect();
             let want = by_steps(&documents, steps);
             if !pages.is_empty() {
                 prop_assert_eq!(got.growth, want.growth);
             }
             for (&page, label) in pages.iter().zip(want.labels) {
-                prop_assert_eq!(got.labels[page as usize], pages[label as usize]);
+                prop_assert_eq!(got.labels[page], pages[label]);
             }
         }
     }

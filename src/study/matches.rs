@@ -72,7 +72,7 @@ impl Repeating {
         let mut documents = Vec::new();
         while let [page, all, different, rest @ ..] = list {
             let (paragraphs, rest) = rest.split_at(*different as usize);
-            documents.push(Document { page: *page as Page, all: *all as usize, paragraphs: paragraphs.to_vec() });
+            documents.push(Document { page: Page(*page as u32), all: *all as usize, paragraphs: paragraphs.to_vec() });
             list = rest;
         }
         documents.sort_unstable_by_key(|document| document.page);
@@ -157,6 +157,7 @@ mod tests {
 
     use super::super::paragraphs::mark;
     use super::*;
+    use crate::ids::Number;
 
     proptest! {
         #[test]
@@ -171,7 +172,7 @@ mod tests {
                 if seen.insert(sorted) {
                     let mut marks: Vec<FPrint> = text.iter().map(|&name| splitmix64(name)).collect();
                     mark(&mut marks);
-                    documents.push((documents.len() as Page * 3, marks, text.clone()));
+                    documents.push((Page::from_index(3 * documents.len()), marks, text.clone()));
                 }
             }
             let mut want = Vec::new();

@@ -138,19 +138,20 @@ pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
 
     let mut sizes = vec![0u32; same.len()];
     let mut in_connected = PageSet::new(same.len(), |_| false);
-    for page in (0..same.len() as Page).filter(|&page| is(page)) {
-        let cluster = all.labels[page as usize];
-        sizes[cluster as usize] += 1;
+    for page in Page::first(same.len()).filter(|&page| is(page)) {
+        let cluster = all.labels[page];
+        sizes[cluster] += 1;
         if reached.contains(page) {
             in_connected.insert(cluster);
         }
     }
     let count = |of: fn(u32) -> bool| {
-        (0..).zip(&sizes).filter(|&(cluster, &size)| of(size) && in_connected.contains(cluster)).count() as u64
+        let clusters = Page::first(sizes.len()).filter(|&page| of(sizes[page]));
+        clusters.filter(|&cluster| in_connected.contains(cluster)).count() as u64
     };
     let (clusters, unique) = (count(|size| size > 1), count(|size| size == 1));
 
-    let halves = [0, 1].map(|odd| self::clusters(same, matches, |page| is(page) && page % 2 == odd, steps).growth);
+    let halves = [0, 1].map(|odd| self::clusters(same, matches, |page| is(page) && page.0 % 2 == odd, steps).growth);
     let estimates = PERCENTS.iter().filter_map(|&percent| estimate(&halves[0], &halves[1], percent)).collect();
     let tables = Tables {
         clusters_in_connected: of_all(complete.clusters, clusters),
@@ -169,7 +170,7 @@ fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32)
     let found = clusters(same, matches, of, steps);
     let by_multiset = clusters(same, &[], of, 1).growth[0];
     let mut sizes = vec![0u64; same.len()];
-    (0..).zip(&found.labels).filter(|&(page, _)| of(page)).for_each(|(_, &label)| sizes[label as usize] += 1);
+    Page::first(same.len()).filter(|&page| of(page)).for_each(|page| sizes[found.labels[page]] += 1);
     let mut documents_per_cluster = BTreeMap::new();
     for size in sizes.into_iter().filter(|&size| size > 1) {
         *documents_per_cluster.entry(size).or_default() += 1;
@@ -194,9 +195,9 @@ fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32)
 /// at least `percent_shared` join a page to.
 pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
     let mut sizes = vec![0u64; labels.len()];
-    let pages = (0..).zip(labels).filter(|(page, _)| documents.contains(*page));
-    pages.for_each(|(_, &label)| sizes[label as usize] += 1);
-    let with_another = PageSet::new(labels.len(), |page| sizes[labels[page] as usize] > 1);
+    let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));
+    pages.for_each(|page| sizes[labels[page]] += 1);
+    let with_another = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
     let sets = sizes.iter().filter(|&&size| size > 1).count() as u64;
     let near_duplicates = with_another.count() - sets;
     let row = Near {
@@ -214,16 +215,16 @@ mod tests {
 
     #[test]
     fn pages_that_are_no_documents_count_nowhere() {
-        let same = [0, 0, 2, 2, 4];
-        let documents = PageSet::new(5, |page| page < 3);
+        let same = [0, 0, 2, 2, 4].map(Page);
+        let documents = PageSet::new(5, |page| page < Page(3));
         let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
         let (tables, clusters) = tables(&found);
-        assert_eq!(clusters.labels, [0, 0, 2, 3, 4]);
+        assert_eq!(clusters.labels, [0, 0, 2, 3, 4].map(Page));
         let all = &tables.complete;
         assert_eq!((all.documents, all.clusters, all.duplicates, all.unique, all.useful), (3, 1, 1, 1, 2));
-        let (near, with_another) = near(&[0, 0, 2, 3, 4], &documents, 90);
+        let (near, with_another) = near(&clusters.labels, &documents, 90);
         assert_eq!((near.near_duplicates, near.with_another), (1, 2));
-        assert!(with_another.contains(1) && !with_another.contains(2));
+        assert!(with_another.contains(Page(1)) && !with_another.contains(Page(2)));
     }
 
     #[test]

@@ -50,6 +50,6 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
         });
         start = end;
     }
-    let labels: Vec<Page> = sets.labels();
+    let labels: Vec<Page> = bytemuck::cast_vec(sets.labels());
     Clusters { labels, growth }
 }

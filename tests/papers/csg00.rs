@@ -13,7 +13,7 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::nearby::nearby_pages;
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
-use webtwin::ids::{ClusterId, HostId};
+use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::Limits;
 use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
 use webtwin::overlap::{FPrintDocId, sort_based};
@@ -58,8 +58,8 @@ impl Web {
         (0..self.names.len()).map(label).collect()
     }
 
-    fn all_links(&self) -> Vec<(u32, u32)> {
-        self.links.iter().copied().collect()
+    fn all_links(&self) -> Vec<(Page, Page)> {
+        page_pairs(self.links.iter().copied())
     }
 
     /// `LinkSummary` with letters for the clusters: (Ri, Rj, a, b, s, d).
@@ -94,8 +94,8 @@ impl Web {
 
     /// The collections of each similar cluster by the letters of their pages; those attached stand behind a plus.
     fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
-        let letters = |pages: &mut dyn Iterator<Item = u32>| {
-            let mut letters: Vec<char> = pages.map(|page| self.names[page as usize]).collect();
+        let letters = |pages: &mut dyn Iterator<Item = Page>| {
+            let mut letters: Vec<char> = pages.map(|page| self.names[page]).collect();
             letters.sort_unstable();
             letters.into_iter().collect::<String>()
         };
@@ -112,7 +112,7 @@ impl Web {
         let found = self.similar_clusters(settings);
         assert_eq!(found.len(), 1);
         let pages = |collection: &PageCollection| {
-            let mut pages: Vec<u32> = collection.members.iter().map(|member| member.1).collect();
+            let mut pages: Vec<u32> = collection.members.iter().map(|member| member.1.0).collect();
             pages.sort_unstable();
             pages
         };
@@ -123,11 +123,16 @@ impl Web {
     fn are_similar(&self, left: impl IntoIterator<Item = u32>, right: impl IntoIterator<Item = u32>) -> bool {
         let labels = self.labels();
         let mut collections = [PageCollection::default(), PageCollection::default()];
-        collections[0].members = left.into_iter().map(|page| (labels[page as usize], page)).collect();
-        collections[1].members = right.into_iter().map(|page| (labels[page as usize], page)).collect();
+        collections[0].members = left.into_iter().map(|page| (labels[page as usize], Page(page))).collect();
+        collections[1].members = right.into_iter().map(|page| (labels[page as usize], Page(page))).collect();
         collections.iter_mut().for_each(|collection| collection.members.sort_unstable());
         is_similar_cluster(&collections, &labels, &self.all_links(), MergeCondition::Exact)
     }
+}
+
+/// Pairs of pages by their numbers.
+fn page_pairs(numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec<(Page, Page)> {
+    numbers.into_iter().map(|(x, y)| (Page(x), Page(y))).collect()
 }
 
 /// Collections wherever they stand, as the definitions have them.
@@ -187,10 +192,10 @@ fn definition_3_identical_collections_are_similar_ones() {
 
 /// The chunks of pages as a table.
 fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
-    let rows = |(page, chunks): (u32, &&[u64])| -> Vec<FPrintDocId> {
+    let rows = |(page, chunks): (Page, &&[u64])| -> Vec<FPrintDocId> {
         chunks.iter().map(|&chunk| FPrintDocId::new(chunk, page)).collect()
     };
-    (0..).zip(pages).flat_map(rows).collect()
+    Page::first(pages.len()).zip(pages).flat_map(rows).collect()
 }
 
 /// The trivial clusters of pages that are similar when they share `min_shared` chunks.
@@ -198,7 +203,7 @@ fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<
     let job = resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap();
     let hosts: Vec<HostId> = (0..pages.len() as u32).map(HostId).collect();
     let pairs = sort_based::similar_pairs(&fprint_docid(pages), &hosts, &[], &job.overlap);
-    let pairs: Vec<(u32, u32)> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
+    let pairs: Vec<(u32, u32)> = pairs.iter().map(|pair| (pair.a.0, pair.b.0)).collect();
     let mut sets = UnionFind::new(pages.len());
     pairs.iter().for_each(|&(a, b)| _ = sets.union(a, b));
     (pairs, sets.labels().into_iter().map(ClusterId).collect())
@@ -212,11 +217,11 @@ fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_colle
     let (pairs, labels) = trivial_clusters(&[p, q, r, p1, q, r, p2, q, r], 2);
     assert!(pairs.contains(&(0, 3)) && pairs.contains(&(3, 6)) && !pairs.contains(&(0, 6)));
     assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2].map(ClusterId));
-    let links = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)];
+    let links = page_pairs([(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)]);
     let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2].map(HostId), &links, &FREE);
     assert_eq!(found.len(), 1);
     let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
-    let copy = |pages: [u32; 3]| [0, 1, 2].map(|at| (ClusterId(at as u32), pages[at]));
+    let copy = |pages: [u32; 3]| [0, 1, 2].map(|at| (ClusterId(at as u32), Page(pages[at])));
     assert_eq!(members, [copy([0, 1, 2]), copy([3, 4, 5]), copy([6, 7, 8])]);
 }
 
@@ -255,9 +260,9 @@ fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_mo
     // could be added to one or the other collection."
     assert_eq!(web.grown(&FREE), [["pqr", "pqr"]]);
     assert_eq!(web.grown(&second_phase(Attach::Nearby)), [["pqr", "pqr+S"]]);
-    let of = |page| (page != 6).then_some(7);
-    assert_eq!(nearby_pages(&[(3, 4), (3, 5), (3, 6)], of, Attach::Nearby), [(6, 7)]);
-    assert_eq!(nearby_pages(&[(3, 4), (3, 5), (3, 6)], of, Attach::BreakPoints), []);
+    let (links, of) = (page_pairs([(3, 4), (3, 5), (3, 6)]), |page| (page != Page(6)).then_some(Page(7)));
+    assert_eq!(nearby_pages(&links, of, Attach::Nearby), page_pairs([(6, 7)]));
+    assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), []);
 }
 
 #[test]
@@ -277,8 +282,8 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
     // They are a trivial cluster, and a similar cluster where collections of one page are asked for.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
     assert_eq!(web.grown(&Clusters { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
-    let of = |page| (page != 1).then_some(7);
-    assert_eq!(nearby_pages(&[(0, 1), (1, 2), (2, 3)], of, Attach::BreakPoints), [(1, 7)]);
+    let (links, of) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
+    assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), page_pairs([(1, 7)]));
 }
 
 #[test]
@@ -390,7 +395,7 @@ fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
     assert_eq!(from_a.pages(&FREE), [[0, 1], [2, 3]]);
     assert_eq!(from_b.pages(&FREE), [[0, 3], [1, 2]]);
     // The page most linked from other sites is the root of its collection, too.
-    let roots = |web: &Web| web.similar_clusters(&FREE)[0].collections.iter().map(|c| c.root).collect::<Vec<_>>();
+    let roots = |web: &Web| web.similar_clusters(&FREE)[0].collections.iter().map(|c| c.root.0).collect::<Vec<_>>();
     assert_eq!((roots(&from_a)[0], roots(&from_b)[1]), (0, 1));
 }
 
@@ -511,11 +516,11 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
         must_visit: 0,
         kept_before: 0,
     };
-    let copies: Vec<PageCopy> = (0..10).map(copy).collect();
+    let copies: Vec<PageCopy> = Page::first(10).map(copy).collect();
     let stays = keeper(&copies, |_| None).unwrap().page;
     assert_eq!(copies.iter().filter(|copy| copy.page != stays).count(), 9);
     // Of a collection that is kept every page stays.
-    assert!((0..10).all(|kept| keeper(&copies, |page| Some(page == kept)).unwrap().page == kept));
+    assert!(Page::first(10).all(|kept| keeper(&copies, |page| Some(page == kept)).unwrap().page == kept));
 }
 
 // Section 6: what a second phase should do.

@@ -3,7 +3,7 @@
 //! Measured, not held: Figure 1 (`webtwin reproduce ddgmp03-figure1`).
 
 use proptest::prelude::*;
-use webtwin::ids::splitmix64;
+use webtwin::ids::{Page, splitmix64};
 use webtwin::job::{Children, Job, Signatures, Weights};
 use webtwin::signatures::collide::{Points, collisions};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
@@ -67,7 +67,8 @@ fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zer
 fn section_2_2_equation_1_worked_by_hand() {
     // Page 0 links to 1, and 1 to 2; r = 1, 1/2 and 1/4; gamma = 1/2.
     let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4]];
-    let x = |iterations| hyperlink_map(&rp, &[(0, 1), (1, 2)], &settings(0.5, iterations));
+    let links = [(Page(0), Page(1)), (Page(1), Page(2))];
+    let x = |iterations| hyperlink_map(&rp, &links, &settings(0.5, iterations));
     // All are multiplied by 1 / xM, xM the largest component.
     let over = |x: f64, largest: f64| vec![(x / largest * ONE as f64) as u64];
     // x(0) = r.
@@ -79,25 +80,28 @@ fn section_2_2_equation_1_worked_by_hand() {
 }
 
 /// x(t) by the letter of equation (1), before the division.
-fn equation_1(r: &[f64], links: &[(u32, u32)], gamma: f64, iterations: u32) -> Vec<f64> {
+fn equation_1(r: &[f64], links: &[(Page, Page)], gamma: f64, iterations: u32) -> Vec<f64> {
     let mut x = r.to_vec();
     for _ in 0..iterations {
-        let children = |p: u32| links.iter().filter(move |link| link.0 == p).map(|link| link.1 as usize);
-        x = (0..r.len() as u32)
-            .map(|p| r[p as usize] + gamma * children(p).map(|q| x[q] * r[q]).sum::<f64>())
-            .collect();
+        let children = |p: Page| links.iter().filter(move |link| link.0 == p).map(|link| link.1);
+        let next = |p: Page| r[p] + gamma * children(p).map(|q| x[q] * r[q]).sum::<f64>();
+        x = Page::first(r.len()).map(next).collect();
     }
     x
+}
+
+fn page() -> impl Strategy<Value = Page> {
+    (0u32..6).prop_map(Page)
 }
 
 proptest! {
     #[test]
     fn section_2_2_signatures_come_from_the_equation_and_span_up_to_one(
         r in prop::collection::vec(0u64..=1000, 6),
-        links in prop::collection::btree_set((0u32..6, 0u32..6), 0..15),
+        links in prop::collection::btree_set((page(), page()), 0..15),
         gamma in 0.0f64..1.0, iterations in 0u32..6,
     ) {
-        let links: Vec<(u32, u32)> = links.into_iter().filter(|(p, q)| p != q).collect();
+        let links: Vec<(Page, Page)> = links.into_iter().filter(|(p, q)| p != q).collect();
         let rp: Vec<Vec<u64>> = r.iter().map(|&r| vec![r * (ONE / 1000)]).collect();
         let found = hyperlink_map(&rp, &links, &settings(gamma, iterations));
         let r: Vec<f64> = r.iter().map(|&r| r as f64 / 1000.0).collect();
@@ -114,7 +118,7 @@ proptest! {
     fn section_2_2_s_iterations_include_the_descendants_that_are_s_links_away(steps in 1u32..6) {
         // A chain of pages; only the last of them is changed, between 1/2 and 1, and one other page has the largest of all.
         let last = 5usize;
-        let links: Vec<(u32, u32)> = (0..5).map(|page| (page, page + 1)).chain([(6, 7)]).collect();
+        let links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (6, 7)].map(|(page, next)| (Page(page), Page(next)));
         let first = |r_of_last: u64| {
             let mut rp = vec![vec![ONE / 2]; 8];
             rp[last] = vec![r_of_last];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use webtwin::chunks::Recipe;
-use webtwin::ids::splitmix64;
+use webtwin::ids::{Page, splitmix64};
 use webtwin::job::{Study, resolve};
 use webtwin::overlap::prune::PageSet;
 use webtwin::study::bow_tie::Graph;
@@ -78,7 +78,7 @@ fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::Clusters {
 fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
     // "Exactly the same shingle paragraphs", in any order.
     let found = found(&["abc", "xyz", "cab", "abd", "bca", "ab", "xyz"], 1);
-    assert_eq!(found.labels, [0, 1, 0, 3, 0, 5, 1]);
+    assert_eq!(found.labels, [0, 1, 0, 3, 0, 5, 1].map(Page));
     // Two clusters have each an original duplicated document; all others in them are duplicates; 3 and 5 are unique.
     assert_eq!(found.growth, [Step { documents: 7, clusters: 2, duplicates: 3 }]);
 }
@@ -107,7 +107,7 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
     }
     let documents: Vec<&str> = texts.iter().map(String::as_str).collect();
     let all = found(&documents, 10);
-    let cluster: Vec<usize> = (1..=20).filter(|number| all.labels[number - 1] == 1).collect();
+    let cluster: Vec<usize> = (1..=20).filter(|number| all.labels[number - 1] == Page(1)).collect();
     assert_eq!(cluster, [2, 3, 19]);
     // The first iteration finds it all.
     assert_eq!(all.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
@@ -126,9 +126,9 @@ fn mark_of(text: &str) -> Vec<u64> {
 #[test]
 fn section_3_a_subcollection_leaves_the_collection_after_its_iteration() {
     // "eded" is found in "bedf", not the other way round; so it must come later, or in the same subcollection.
-    assert_eq!(found(&["bedf", "eded"], 2).labels, [0, 0]);
-    assert_eq!(found(&["eded", "bedf"], 2).labels, [0, 1]);
-    assert_eq!(found(&["eded", "bedf"], 1).labels, [0, 0]);
+    assert_eq!(found(&["bedf", "eded"], 2).labels, [0, 0].map(Page));
+    assert_eq!(found(&["eded", "bedf"], 2).labels, [0, 1].map(Page));
+    assert_eq!(found(&["eded", "bedf"], 1).labels, [0, 0].map(Page));
 }
 
 proptest! {
@@ -137,9 +137,10 @@ proptest! {
         texts in prop::collection::vec("[a-d]{1,4}", 1..30), steps in 1u32..9
     ) {
         let documents: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mut first: BTreeMap<Vec<u64>, u32> = BTreeMap::new();
-        let same: Vec<u32> = (0..).zip(&texts).map(|(at, text)| *first.entry(mark_of(text)).or_insert(at)).collect();
-        let mut kinds: Vec<(u32, Vec<u64>)> = first.into_iter().map(|(marks, at)| (at, marks)).collect();
+        let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
+        let same: Vec<Page> =
+            Page::first(texts.len()).map(|at| *first.entry(mark_of(&texts[at])).or_insert(at)).collect();
+        let mut kinds: Vec<(Page, Vec<u64>)> = first.into_iter().map(|(marks, at)| (at, marks)).collect();
         kinds.sort_unstable();
         prop_assert_eq!(clusters(&same, &matches(&kinds), |_| true, steps), found(&documents, steps));
     }
@@ -191,8 +192,9 @@ fn section_4_1_tables_5_and_6_and_the_useful_documents_of_the_connected_subcolle
 /// Documents of the complete collection by their clusters; `connected` are those that a crawl reaches.
 fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
-    let reached = PageSet::new(labels.len(), |page| connected.contains(&(page as u32)));
-    tables(&Findings { same: labels, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
+    let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));
+    let same: Vec<Page> = labels.iter().copied().map(Page).collect();
+    tables(&Findings { same: &same, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
 #[test]
 fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
     // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in `src/study/report.rs`.
-    let labels = [0, 0, 0, 3, 3, 5, 6];
+    let labels = [0, 0, 0, 3, 3, 5, 6].map(Page);
     let (row, _) = near(&labels, &PageSet::new(7, |_| true), 70);
     assert_eq!((row.near_duplicates, row.with_another), (3, 5));
     // By the letter of Definition 5, every document that has another one as near: that is `with_another`.
@@ -228,10 +230,10 @@ fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
 #[test]
 fn section_4_1_documents_that_a_crawl_following_links_reaches_are_connected() {
     // 0 and 1 are the core, 2 "out", 3 "in", 4 apart: core and out are connected.
-    let links = [[0, 1], [1, 0], [1, 2], [3, 0]];
+    let links = [[0, 1], [1, 0], [1, 2], [3, 0]].map(|link| link.map(Page));
     let graph = Graph::new(5, &links, false);
     let reached = graph.reached(graph.core().into_iter().take(1));
-    assert_eq!((0..5).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(Page::first(5).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2].map(Page));
 }
 
 proptest! {

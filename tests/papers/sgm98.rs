@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::chunks::{Recipe, whole};
-use webtwin::ids::{ClusterId, HostId};
+use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
@@ -21,16 +21,17 @@ fn paper(min_shared: u32) -> Overlap {
 
 /// FPrint-DocID of documents given by their fingerprints.
 fn fprint_docid(documents: &[Vec<u64>]) -> Vec<FPrintDocId> {
-    let rows = |(doc, fprints): (u32, &Vec<u64>)| -> Vec<FPrintDocId> {
+    let rows = |(doc, fprints): (Page, &Vec<u64>)| -> Vec<FPrintDocId> {
         fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc)).collect()
     };
-    (0..).zip(documents).flat_map(rows).collect()
+    Page::first(documents.len()).zip(documents).flat_map(rows).collect()
 }
 
 fn overlap(documents: &[Vec<u64>], copies: &[u32], min_shared: u32) -> Vec<(u32, u32, u32)> {
     let hosts: Vec<HostId> = (0..documents.len() as u32).map(HostId).collect();
-    let found = sort_based::similar_pairs(&fprint_docid(documents), &hosts, copies, &paper(min_shared));
-    found.iter().map(|&SimilarPair { a, b, value }| (a, b, value)).collect()
+    let copies: Vec<Page> = copies.iter().copied().map(Page).collect();
+    let found = sort_based::similar_pairs(&fprint_docid(documents), &hosts, &copies, &paper(min_shared));
+    found.iter().map(|&SimilarPair { a, b, value }| (a.0, b.0, value)).collect()
 }
 
 /// Documents as ascending sets of fingerprints.
@@ -97,9 +98,9 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
     chunks.bits = 64;
     assert_eq!(fprints(&chunks).iter().map(|fprint| fprint & 0xffff_ffff).collect::<Vec<_>>(), narrow);
     // A row of FPrint-DocID has the fingerprint and the document, and orders by fprint.
-    let row = FPrintDocId::new(7, 3);
-    assert_eq!((row.fprint(), row.doc), (7, 3));
-    assert!(FPrintDocId::new(7, 9).key() < FPrintDocId::new(8, 0).key());
+    let row = FPrintDocId::new(7, Page(3));
+    assert_eq!((row.fprint(), row.doc), (7, Page(3)));
+    assert!(FPrintDocId::new(7, Page(9)).key() < FPrintDocId::new(8, Page(0)).key());
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn section_2_overlap_has_the_triplets_of_documents_that_share_at_least_t_fingerp
 
 /// Steps 1 to 4, file by file.
 fn sort_based_steps(fprint_docid: &[FPrintDocId], least: u32) -> Vec<(u32, u32, u32)> {
-    let mut sorted: Vec<(u64, u32)> = fprint_docid.iter().map(|row| (row.fprint(), row.doc)).collect();
+    let mut sorted: Vec<(u64, u32)> = fprint_docid.iter().map(|row| (row.fprint(), row.doc.0)).collect();
     sorted.sort_unstable();
     let mut docid_docid = Vec::new();
     for run in sorted.chunk_by(|x, y| x.0 == y.0) {
@@ -151,7 +152,7 @@ fn section_2_2_step_2_exact_copies_have_one_fingerprint_and_only_their_centre_ta
 fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize, Vec<(u32, u32, u32)>) {
     let mut sorted = fprint_docid(documents);
     sorted.sort_unstable_by_key(FPrintDocId::key);
-    let scan = |each: &mut dyn FnMut(u32, u32)| {
+    let scan = |each: &mut dyn FnMut(Page, Page)| {
         for run in sorted.chunk_by(|x, y| x.fprint() == y.fprint()) {
             for (at, di) in run.iter().enumerate() {
                 run[at + 1..].iter().for_each(|dj| each(di.doc, dj.doc));
@@ -172,7 +173,7 @@ fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize
         }
     });
     let count = candidates.len();
-    let found = candidates.into_iter().filter(|&(_, f)| f >= least).map(|((di, dj), f)| (di, dj, f)).collect();
+    let found = candidates.into_iter().filter(|&(_, f)| f >= least).map(|((di, dj), f)| (di.0, dj.0, f)).collect();
     (count, found)
 }
 

@@ -85,7 +85,7 @@ pub fn giants(
         .chain(context_pairs.iter().map(strength(|_| 0)));
     let mut edges: Vec<Edge> = Vec::new();
     for (SimilarPair { a, b, .. }, strength) in pairs {
-        let cluster = labels[a as usize];
+        let cluster = labels[a];
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
             if edges.len() > 4 * pages + (1 << 12) {

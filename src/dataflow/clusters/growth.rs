@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
+use crate::dataflow::clusters::links::LinkedPage;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
@@ -43,8 +44,7 @@ pub fn similar_clusters(
         components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
     let component_of = net.once(|| of_pages(&component, labels, settings.min_size == 1))?;
     drop(component);
-    let component_of = |page: Page| component_of[page as usize];
-    let of_page = |row: &[Page; 2]| component_of(row[0]);
+    let component_of = |page: Page| component_of[page];
     // A cluster is in the component of its pages.
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
@@ -55,34 +55,36 @@ pub fn similar_clusters(
         .owned(net.index())
         .zip(from_elsewhere)
         .filter(|(page, _)| component_of(*page) != ComponentId::NONE)
-        .map(|(page, &links)| [page, links]);
-    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, of_page, &room)?;
+        .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
+    let key = |row: &LinkedPage| component_of(row.page);
+    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room)?;
     let rows = links.filter(|&(src, dst)| {
         let component = component_of(src);
         component != ComponentId::NONE && component_of(dst) == component
     });
     let rows = rows.map(<[Page; 2]>::from);
-    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, of_page, &room)?;
+    let key = |row: &[Page; 2]| component_of(row[0]);
+    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)?;
     let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
     let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
     let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;
 
     let mut found = Vec::new();
-    let (mut some, mut some_edges, mut here) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut links, mut edges) = (Vec::new(), Vec::new());
+    let (mut some, mut some_links, mut some_edges) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
         pages.take(share, &mut some)?;
         here.clear();
-        here.extend(some.iter().map(|&[page, links_from_elsewhere]| ClusterPage {
+        here.extend(some.iter().map(|&LinkedPage { page, links_from_elsewhere }| ClusterPage {
             component: component_of(page),
-            cluster: labels[page as usize],
+            cluster: labels[page],
             page,
-            host: directory.hosts[page as usize],
+            host: directory.hosts[page],
             links_from_elsewhere,
         }));
         here.sort_unstable();
-        by_component(&mut inside, share, component_of, &mut some, &mut links)?;
+        by_component(&mut inside, share, component_of, &mut some_links, &mut links)?;
         by_component(&mut between, share, of_cluster, &mut some_edges, &mut edges)?;
         let (mut next_link, mut next_edge) = (0, 0);
         for pages in here.chunk_by(|x, y| x.component == y.component) {

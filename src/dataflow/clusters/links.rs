@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::dataflow::clusters::redirects::Redirects;
 use crate::dataflow::reading::captures::Crawl;
@@ -13,6 +15,14 @@ use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number, Page};
+
+/// A page on its way to where collections grow, with the links to it from other hosts: 8 bytes.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct LinkedPage {
+    pub page: Page,
+    pub links_from_elsewhere: u32,
+}
 
 /// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
 ///
@@ -64,7 +74,7 @@ pub fn from_elsewhere(
     directory: &Directory,
 ) -> Result<Vec<u32>> {
     let hosts = &directory.hosts;
-    let rows = links.filter(|&(src, dst)| hosts[src as usize] != hosts[dst as usize]).map(|link| link.1);
+    let rows = links.filter(|&(src, dst)| hosts[src] != hosts[dst]).map(|link| link.1);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     net.exchange(
         "links from elsewhere",
@@ -83,7 +93,7 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
     for ((page, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
-        *mine.entry(hosts[*page as usize]).or_default() += links;
+        *mine.entry(hosts[*page]).or_default() += links;
     }
     let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once(|| {
@@ -116,11 +126,11 @@ pub fn summary(
 ) -> Result<()> {
     let count = links.len() as u64;
     let rows = links.filter(|&(src, dst)| {
-        let (ri, rj) = (labels[src as usize], labels[dst as usize]);
+        let (ri, rj) = (labels[src], labels[dst]);
         let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
-        counts && (!single_site || hosts[src as usize] == hosts[dst as usize])
+        counts && (!single_site || hosts[src] == hosts[dst])
     });
-    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src as usize]) << 32 | u64::from(labels[dst as usize]);
+    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
     let rows = rows.map(<[Page; 2]>::from);
     let mut shares = HashPartitions::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());
@@ -129,7 +139,7 @@ pub fn summary(
         shares.take(number, &mut some)?;
         between.clear();
         between.extend(some.iter().map(|&[src, dst]| {
-            let (src_cluster, dst_cluster) = (labels[src as usize], labels[dst as usize]);
+            let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
         let rows = link_summary(&mut between, |cluster| sizes[cluster]);

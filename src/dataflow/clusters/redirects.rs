@@ -12,7 +12,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{DocId, Page, splitmix64};
+use crate::ids::{DocId, Number, Page, splitmix64};
 
 /// Redirects that are followed one after another; a longer chain leads nowhere, and so does a loop.
 const LONGEST_CHAIN: usize = 10;
@@ -52,7 +52,7 @@ impl Redirects {
         });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
             let page = shelf.pages[slot as usize];
-            let from = *directory.doc_ids.get(page as usize)?;
+            let from = *directory.doc_ids.get(page.index())?;
             Some(Row { from, to, time: 0, source: 0, offset: 0 })
         });
         let peers = net.peers() as u64;

@@ -76,11 +76,11 @@ pub fn overlap(
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
     let mut mine = vec![0u32; count];
     let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
-    with_text().for_each(|(page, _)| mine[hosts[*page as usize]] += 1);
+    with_text().for_each(|(page, _)| mine[hosts[*page]] += 1);
     let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
 
     let rows = with_text().filter_map(|(page, capture)| {
-        let (cluster, host) = (labels[*page as usize], hosts[*page as usize]);
+        let (cluster, host) = (labels[*page], hosts[*page]);
         let row = || ServerPage::new(cluster, host, xxh3_64(path(&capture.url).as_bytes()), capture.exact);
         (sizes[cluster] > 1).then(row)
     });
@@ -149,7 +149,7 @@ fn named(
     let dealt = RoundRobin::new(net.peers());
     let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
     for (page, capture) in &crawl.pages {
-        names.entry(crawl.directory.hosts[*page as usize]).or_insert_with(|| host(&capture.url));
+        names.entry(crawl.directory.hosts[*page]).or_insert_with(|| host(&capture.url));
     }
     let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name.to_string())));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();

@@ -18,6 +18,7 @@ use crate::clusters::nearby::nearby_pages;
 use crate::clusters::pieces::{grow_pieces, join_pieces};
 use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
 use crate::clusters::union_find::sizes;
+use crate::dataflow::clusters::links::LinkedPage;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::gather::Gather;
@@ -73,7 +74,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
 
     let joined = web.on_each_host(net, "links within hosts", links(), room, |links| {
         join_pieces(links, |page| {
-            let piece = pieces.of[page as usize];
+            let piece = pieces.of[page];
             web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece], web.cluster(page)))
         })
     })?;
@@ -90,7 +91,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
 
 impl Web<'_> {
     fn cluster(&self, page: Page) -> ClusterId {
-        self.labels[page as usize]
+        self.labels[page]
     }
 
     fn has_copies(&self, page: Page) -> bool {
@@ -98,7 +99,7 @@ impl Web<'_> {
     }
 
     fn on_one_host(&self, (src, dst): (Page, Page)) -> bool {
-        self.directory.hosts[src as usize] == self.directory.hosts[dst as usize]
+        self.directory.hosts[src] == self.directory.hosts[dst]
     }
 
     /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
@@ -113,15 +114,15 @@ impl Web<'_> {
         let hosts = &self.directory.hosts;
         let count = links.len() as u64;
         let rows = links.filter(|&link| self.on_one_host(link)).map(<[Page; 2]>::from);
-        let key = |row: &[Page; 2]| hosts[row[0] as usize];
+        let key = |row: &[Page; 2]| hosts[row[0]];
         let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
         let (mut some, mut by_source, mut gather) = (Vec::new(), Vec::new(), Gather::default());
         let (mut links, mut made) = (Vec::new(), Vec::new());
         for share in 0..shares.count() {
             net.check()?;
             shares.take(share, &mut some)?;
-            gather.by_key(&some, |row| (hosts[row[0] as usize], row[0]), &mut by_source);
-            for of_host in by_source.chunk_by(|x, y| hosts[x[0] as usize] == hosts[y[0] as usize]) {
+            gather.by_key(&some, |row| (hosts[row[0]], row[0]), &mut by_source);
+            for of_host in by_source.chunk_by(|x, y| hosts[x[0]] == hosts[y[0]]) {
                 links.clear();
                 links.extend(of_host.iter().map(|&[src, dst]| (src, dst)));
                 // Mostly they are in order by now.
@@ -137,8 +138,8 @@ impl Web<'_> {
     fn mirrors(&self, net: &mut Net<'_>, piece_of: &[PieceId]) -> Result<Arc<Vec<SimilarClusterId>>> {
         let sizes = net.once(|| sizes(piece_of))?;
         let size = |piece: PieceId| sizes[piece] as usize;
-        let with_copies = || (0..self.labels.len() as Page).filter(|&page| self.has_copies(page));
-        let piece = |page: Page| piece_of[page as usize];
+        let with_copies = || Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
+        let piece = |page: Page| piece_of[page];
         let pages = with_copies().map(|page| (self.cluster(page), piece(page)));
         let largest = net.once(|| largest_pieces(self.labels.len(), pages, size))?;
         let me = net.index();
@@ -164,7 +165,7 @@ impl Web<'_> {
         settings: &Clusters,
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
-        let piece = |page: Page| pieces.of[page as usize];
+        let piece = |page: Page| pieces.of[page];
         let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
         let many = net.once(|| {
             let mut many = vec![false; pieces.of.len()];
@@ -173,35 +174,38 @@ impl Web<'_> {
             many
         })?;
         let mirrored = |page: Page| self.has_copies(page) && many[similar_cluster(page)];
-        let key = |row: &[u32; 2]| similar_cluster(row[0]);
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;
         let bits = bucket_bits(all / net.peers() as u64 * 8);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
-        let rows = owned.filter(|(page, _)| mirrored(*page)).map(|(page, &links)| [page, links]);
+        let rows = owned
+            .filter(|(page, _)| mirrored(*page))
+            .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
+        let key = |row: &LinkedPage| similar_cluster(row.page);
         let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
         let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
         let rows = rows.map(<[Page; 2]>::from);
+        let key = |row: &[Page; 2]| similar_cluster(row[0]);
         let mut within = HashPartitions::with_bits(net, "links of pieces", bits, rows, key, &room)?;
 
         let mut found = Vec::new();
-        let (mut some, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut gather, mut own) = (Gather::default(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut some)?;
             here.clear();
-            here.extend(some.iter().map(|&[page, links_from_elsewhere]| PiecePage {
+            here.extend(some.iter().map(|&LinkedPage { page, links_from_elsewhere }| PiecePage {
                 similar_cluster: similar_cluster(page),
                 piece: piece(page),
                 cluster: self.cluster(page),
                 page,
-                host: self.directory.hosts[page as usize],
+                host: self.directory.hosts[page],
                 links_from_elsewhere,
             }));
             here.sort_unstable();
-            within.take(share, &mut some)?;
-            gather.by_key(&some, |row| (similar_cluster(row[0]), row[0]), &mut links);
+            within.take(share, &mut some_links)?;
+            gather.by_key(&some_links, |row| (similar_cluster(row[0]), row[0]), &mut links);
             let mut next = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let of = pages[0].similar_cluster;
@@ -237,12 +241,12 @@ impl Web<'_> {
             .collect();
         let rows = net.share("pages of collections", rows)?;
         let collection = net.once(|| {
-            let mut collection = vec![Page::MAX; self.labels.len()];
-            rows.iter().for_each(|&[page, of]| collection[page as usize] = of);
+            let mut collection = vec![Page::NONE; self.labels.len()];
+            rows.iter().for_each(|&[page, of]| collection[page] = of);
             collection
         })?;
         drop(rows);
-        let of = |page: Page| Some(collection[page as usize]).filter(|&of| of != Page::MAX);
+        let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
         let near =
             self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;

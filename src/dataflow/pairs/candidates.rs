@@ -8,7 +8,7 @@ use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
-use crate::ids::{Page, splitmix64};
+use crate::ids::{Number, Page, splitmix64};
 use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::planner::{self, Load};
@@ -82,7 +82,7 @@ impl PageStripes {
 
     #[inline]
     fn stripe(&self, smaller: Page) -> usize {
-        (smaller >> self.shift) as usize
+        smaller.index() >> self.shift
     }
 
     #[inline]
@@ -90,10 +90,10 @@ impl PageStripes {
         self.dealt.index(self.stripe(smaller))
     }
 
-    /// Pages of a worker's bucket.
-    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<Page> {
+    /// Numbers of the pages of a worker's bucket.
+    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<usize> {
         let stripe = self.dealt.number(worker, bucket);
-        let start = |stripe: usize| (stripe << self.shift).min(pages) as Page;
+        let start = |stripe: usize| (stripe << self.shift).min(pages);
         start(stripe)..start(stripe + 1)
     }
 }

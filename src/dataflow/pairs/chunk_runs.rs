@@ -110,7 +110,7 @@ pub(crate) fn group<R: Row>(
             }
             pages.copies.leave_out(&mut docs);
             if !into.chunks.is_empty() {
-                docs.iter().for_each(|&doc| into.chunks[doc as usize] += 1);
+                docs.iter().for_each(|&doc| into.chunks[doc] += 1);
             }
             if docs.len() > 1 {
                 counts.emitted += pairs_of(&docs);

@@ -95,9 +95,10 @@ fn anchor(
     let mut left = larger_pages.len();
     while left > 0 {
         let mut mine: Vec<[u32; 2]> = Vec::new();
-        decide(&by_larger, &waiting, &members, |page, member| mine.push([page, u32::from(member)]));
+        decide(&by_larger, &waiting, &members, |page, member| mine.push([page.0, u32::from(member)]));
         let decided = net.share("pages decided", mine)?;
         for &[page, member] in decided.iter() {
+            let page = Page(page);
             waiting.remove(page);
             if member == 1 {
                 members.insert(page);
@@ -122,20 +123,14 @@ pub(crate) fn keep_mutual_best(
 ) -> Result<()> {
     let rows = pairs.iter().flat_map(|pair| {
         let (shared, larger) = resemblance(pair);
-        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match {
-            from,
-            host: hosts[to as usize],
-            to,
-            shared,
-            larger,
-        })
+        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match { from, host: hosts[to], to, shared, larger })
     });
     let mut matches = net.exchange_all("matches", rows, |row: &Match| owners.owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
         &mut matches,
-        |page| hosts[page as usize],
+        |page| hosts[page],
         |m| {
             best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
         },
@@ -152,7 +147,7 @@ pub(crate) fn keep_mutual_best(
 
 /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
 fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
-    let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0 as usize]).collect();
+    let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0]).collect();
     mine.sort_unstable();
     mine.dedup();
     let all = net.share("hosts with links", mine)?;
@@ -187,17 +182,17 @@ fn part_neighbours(
     let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
-    let component = |page: Page| labels[page as usize];
+    let component = |page: Page| labels[page];
     let owners = HashOwners::new(net);
     let to = |page: Page| owners.owner(component(page));
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;
-    let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page) as usize] > 1);
+    let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page)] > 1);
     let linked = with_others.map(|page| {
         let from = links.partition_point(|link| link.0 < page);
         let of_page = links[from..].iter().take_while(|link| link.0 == page).map(|link| link.1);
-        Linked::new(page, of_page.filter(|&target| hosts[target as usize] == hosts[page as usize]))
+        Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page]))
     });
     let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;
 

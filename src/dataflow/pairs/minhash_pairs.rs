@@ -81,6 +81,14 @@ impl KeyRow {
 /// Two pages to be compared, the smaller first.
 type Candidate = [Page; 2];
 
+/// A page whose set is asked for, and by which worker: 8 bytes. Rows order by page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct Request {
+    page: Page,
+    to: u32,
+}
+
 /// A part of a set on its way: 64 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -229,7 +237,7 @@ fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holde
     net.once(|| {
         let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
         for Holding { page, worker, size } in all.iter() {
-            (holders.workers[*page as usize], holders.sizes[*page as usize]) = (*worker, *size);
+            (holders.workers[*page], holders.sizes[*page]) = (*worker, *size);
         }
         holders
     })
@@ -296,7 +304,7 @@ fn candidates(
         net.exchange(
             "candidates",
             groups.iter().flat_map(|group| pairs(group, all_below)).map(|(a, b)| [a, b]),
-            |[a, _]| holders.workers[*a as usize] as usize,
+            |[a, _]| holders.workers[*a] as usize,
             |rows| rows.iter().try_for_each(|row| buckets.push((u64::from(row[0]) * count / pages) as usize, *row)),
         )?;
     }
@@ -329,7 +337,7 @@ fn compare(
                 let a = of_page[0][0];
                 let set = held.set(a, &mut room)?;
                 for &[_, b] in of_page {
-                    let other = match holders.workers[b as usize] as usize == net.index() {
+                    let other = match holders.workers[b] as usize == net.index() {
                         true => held.set(b, &mut other_room)?,
                         false => fetched.set(b),
                     };
@@ -351,10 +359,10 @@ fn compare(
 fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64) -> (BTreeSet<Page>, usize) {
     let (mut wanted, mut bytes) = (BTreeSet::new(), 0);
     for (count, &[_, b]) in candidates.iter().enumerate() {
-        if holders.workers[b as usize] == me || wanted.contains(&b) {
+        if holders.workers[b] == me || wanted.contains(&b) {
             continue;
         }
-        bytes += 4 * u64::from(holders.sizes[b as usize]);
+        bytes += 4 * u64::from(holders.sizes[b]);
         if bytes > round_bytes && count > 0 {
             return (wanted, count);
         }
@@ -366,14 +374,14 @@ fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64)
 /// Fetches the sets of pages from their holders.
 fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet<Page>) -> Result<Fetched> {
     let me = net.index() as u32;
-    let asked = wanted.iter().map(|&page| [page, me]);
-    let mut asked = net.exchange_all("sets asked for", asked, |row| holders.workers[row[0] as usize] as usize)?;
+    let asked = wanted.iter().map(|&page| Request { page, to: me });
+    let mut asked = net.exchange_all("sets asked for", asked, |row| holders.workers[row.page] as usize)?;
     asked.sort_unstable();
 
     let mut end = 0;
     let place = |page: Page| {
         let begin = end;
-        end += holders.sizes[page as usize] as usize;
+        end += holders.sizes[page] as usize;
         (page, begin)
     };
     let pages: Vec<(Page, usize)> = wanted.into_iter().map(place).collect();
@@ -384,7 +392,7 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
     let source = |send: &mut dyn FnMut(Piece)| {
         let mut sent = 0;
         while sent < 1 << 12 {
-            let Some(&[page, to]) = left.next() else { return Ok(false) };
+            let Some(&Request { page, to }) = left.next() else { return Ok(false) };
             for some in held.set(page, &mut room)?.chunks(14) {
                 let mut shingles = [0; 14];
                 shingles[..some.len()].copy_from_slice(some);
@@ -403,7 +411,7 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
             for piece in pieces {
                 let number = fetched.number(piece.page);
                 let begin = fetched.pages[number].1 + arrived[number];
-                let some = 14.min(holders.sizes[piece.page as usize] as usize - arrived[number]);
+                let some = 14.min(holders.sizes[piece.page] as usize - arrived[number]);
                 fetched.shingles[begin..begin + some].copy_from_slice(&piece.shingles[..some]);
                 arrived[number] += some;
             }
@@ -444,14 +452,14 @@ mod tests {
     #[test]
     fn a_round_fetches_what_has_room_and_one_set_at_least() {
         let holders = Holders { workers: vec![0, 0, 1, 1, 1], sizes: vec![100, 100, 100, 100, 1000] };
-        let candidates = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [1, 4]];
-        let of = |bytes| {
-            let (wanted, count) = round(&candidates, &holders, 0, bytes);
-            (wanted.into_iter().collect::<Vec<_>>(), count)
+        let candidates = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [1, 4]].map(|pair| pair.map(Page));
+        let of = |candidates: &[Candidate], bytes| {
+            let (wanted, count) = round(candidates, &holders, 0, bytes);
+            (wanted.into_iter().map(|page| page.0).collect::<Vec<_>>(), count)
         };
-        assert_eq!(of(1 << 20), (vec![2, 3, 4], 6));
-        assert_eq!(of(800), (vec![2, 3], 5));
-        assert_eq!(of(799), (vec![2], 2));
-        assert_eq!(round(&candidates[5..], &holders, 0, 10), (BTreeSet::from([4]), 1));
+        assert_eq!(of(&candidates, 1 << 20), (vec![2, 3, 4], 6));
+        assert_eq!(of(&candidates, 800), (vec![2, 3], 5));
+        assert_eq!(of(&candidates, 799), (vec![2], 2));
+        assert_eq!(of(&candidates[5..], 10), (vec![4], 1));
     }
 }

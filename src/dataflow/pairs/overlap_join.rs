@@ -19,7 +19,7 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Page};
+use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::count_pairs::{self, count};
 use crate::overlap::planner::{self, Load, Method};
@@ -133,7 +133,7 @@ pub fn similar_pairs<R: Row>(
     let RunBuilder { mut tape, mut shared, chunks, counts } = runs;
     work.counts = counts;
     let chunks = sum(net, "chunks a page", &chunks)?;
-    let chunks_of = |page: usize| if with_chunks { chunks[page] } else { 0 };
+    let chunks_of = |page: Page| if with_chunks { chunks[page] } else { 0 };
     let mut rows_left: u64 = u64::MAX;
     loop {
         let of_all = sum(net, "shared chunks a page", shared.finish())?;
@@ -192,9 +192,9 @@ pub fn similar_pairs<R: Row>(
         net.check()?;
         pairs.take(number, &mut bucket)?;
         let pages = stripes.pages(net.index(), number, pages.count);
-        let least = settings.min_shared;
-        work.candidates += count(&bucket, pages.start, pages.len(), least, &mut scratch, |a, b, value| {
-            if !with_chunks || is_pairwise_similar(value, chunks[a as usize], chunks[b as usize], settings) {
+        let (first, least) = (Page::from_index(pages.start), settings.min_shared);
+        work.candidates += count(&bucket, first, pages.len(), least, &mut scratch, |a, b, value| {
+            if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
                 work.counts.similar += 1;
                 found(SimilarPair { a, b, value });
             }

@@ -70,7 +70,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut counts = vec![0u32; partitions.count()];
     pages.iter().for_each(|page| counts[partitions.of(page.doc_id)] += 1);
     let all = net.all_gather("pages a partition", counts)?;
-    let mut next: Vec<Page> = vec![0; partitions.count()];
+    let mut next = vec![0u32; partitions.count()];
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
@@ -79,14 +79,14 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
         .map(|capture| {
             let next = &mut next[partitions.of(capture.doc_id)];
             *next += 1;
-            (*next - 1, capture)
+            (Page(*next - 1), capture)
         })
         .collect();
 
     shelf.pages = vec![NOT_KEPT; shelf.exact.len()];
-    let kept = pages.iter().map(|(page, capture)| [capture.worker, capture.slot, *page]);
+    let kept = pages.iter().map(|(page, capture)| [capture.worker, capture.slot, page.0]);
     for [_, slot, page] in net.exchange_all("pages of slots", kept, |reply| reply[0] as usize)? {
-        shelf.pages[slot as usize] = page;
+        shelf.pages[slot as usize] = Page(page);
     }
     let directory = directory(net, &pages, partitions)?;
     Ok(Crawl { directory, pages, overlapping })

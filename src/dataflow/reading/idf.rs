@@ -15,6 +15,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::hamming::simhash::Sums;
+use crate::ids::Page;
 use crate::text::{Feature, inverse_document_frequency};
 
 /// A hash is its own hash.
@@ -56,10 +57,10 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
         let mut sums = Sums::default();
         sums.add_weighted(&weighted);
         let simhash = sums.simhash(bits);
-        (!hashes.is_empty()).then_some([page, (simhash >> 32) as u32, simhash as u32])
+        (!hashes.is_empty()).then_some([page.0, (simhash >> 32) as u32, simhash as u32])
     });
-    for [page, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(row[0]))? {
-        crawl.page_mut(page).simhash = Some(u64::from(high) << 32 | u64::from(low));
+    for [page, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(Page(row[0])))? {
+        crawl.page_mut(Page(page)).simhash = Some(u64::from(high) << 32 | u64::from(low));
     }
     shelf.features.clear();
     Ok(())

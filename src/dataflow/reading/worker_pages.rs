@@ -277,7 +277,7 @@ impl FeatureLists {
 }
 
 /// A page that lost to another capture of its URL.
-pub const NOT_KEPT: Page = Page::MAX;
+pub const NOT_KEPT: Page = Page::NONE;
 
 /// What one worker has read. Slots number its pages in the order of reading.
 #[derive(Debug, Default)]

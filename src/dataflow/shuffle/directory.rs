@@ -4,7 +4,7 @@
 //! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
 
 use crate::engine::{Owners, RoundRobin};
-use crate::ids::{DocId, HostId, Page};
+use crate::ids::{DocId, HostId, Number, Page};
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub struct Directory {
     /// First page of each partition, and the number of pages at the end.
     starts: Vec<Page>,
     /// For each partition, the pages that its owner has in earlier ones.
-    before: Vec<Page>,
+    before: Vec<u32>,
     partitions: Partitions,
 }
 
@@ -68,8 +68,8 @@ impl Directory {
     pub fn new(entries: &[Entry], partitions: Partitions) -> Directory {
         let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![HostId(0); entries.len()]);
         for entry in entries {
-            doc_ids[entry.page as usize] = entry.doc_id;
-            hosts[entry.page as usize] = entry.host;
+            doc_ids[entry.page] = entry.doc_id;
+            hosts[entry.page] = entry.host;
         }
         Directory::of(doc_ids, hosts, partitions)
     }
@@ -82,7 +82,7 @@ impl Directory {
     }
 
     fn of(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: Partitions) -> Directory {
-        let start = |p: usize| doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p) as Page;
+        let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
         let starts: Vec<Page> = (0..=partitions.count()).map(start).collect();
         let mut owned = vec![0; partitions.dealt.peers()];
         let before = starts
@@ -90,8 +90,9 @@ impl Directory {
             .enumerate()
             .map(|(p, starts)| {
                 let owned = &mut owned[partitions.dealt.owner(p)];
-                *owned += starts[1] - starts[0];
-                *owned - (starts[1] - starts[0])
+                let before = *owned;
+                *owned += starts[1].0 - starts[0].0;
+                before
             })
             .collect();
         Directory { doc_ids, hosts, starts, before, partitions }
@@ -109,19 +110,19 @@ impl Directory {
 
     /// Partition of a page.
     pub fn partition(&self, page: Page) -> usize {
-        self.partitions.of(self.doc_ids[page as usize])
+        self.partitions.of(self.doc_ids[page])
     }
 
     /// Pages that a worker owns, ascending.
     pub fn owned(&self, worker: usize) -> impl Iterator<Item = Page> + '_ {
         let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
-        mine.flat_map(|p| self.starts[p]..self.starts[p + 1])
+        mine.flat_map(|p| (self.starts[p].0..self.starts[p + 1].0).map(Page))
     }
 
     /// Place of a page among those of its owner.
     pub fn place(&self, page: Page) -> usize {
         let partition = self.partition(page);
-        (self.before[partition] + page - self.starts[partition]) as usize
+        (self.before[partition] + page.0 - self.starts[partition].0) as usize
     }
 
     /// First page of a partition.
@@ -134,14 +135,14 @@ impl Directory {
     /// Doc ids are hashes, so the place is guessed from the value (interpolation) and mended from there: about three steps.
     pub fn page(&self, doc_id: DocId) -> Option<Page> {
         let partition = self.partitions.of(doc_id);
-        let (mut low, mut high) = (self.starts[partition] as usize, self.starts[partition + 1] as usize);
+        let (mut low, mut high) = (self.starts[partition].index(), self.starts[partition + 1].index());
         let shift = 64 - self.partitions.bits;
         let within = if shift == 64 { doc_id } else { doc_id & ((1 << shift) - 1) };
         let mut guess = low + ((within as u128 * (high - low) as u128) >> shift) as usize;
         let mut step = 8;
         while low < high {
             match self.doc_ids[guess].cmp(&doc_id) {
-                std::cmp::Ordering::Equal => return Some(guess as Page),
+                std::cmp::Ordering::Equal => return Some(Page::from_index(guess)),
                 std::cmp::Ordering::Less => {
                     low = guess + 1;
                     guess = if low + step < high { low + step } else { low + (high - low) / 2 };
@@ -160,7 +161,7 @@ impl Directory {
 /// A page's row belongs to the owner of its doc id.
 impl Owners<Page> for Directory {
     fn owner(&self, page: Page) -> usize {
-        self.partitions.owner(self.doc_ids[page as usize])
+        self.partitions.owner(self.doc_ids[page])
     }
 }
 
@@ -179,14 +180,15 @@ mod tests {
             let id = |key: u64| if skewed { key } else { splitmix64(key) };
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
+            let pages = || Page::first(ids.len());
             let entries: Vec<_> =
-                ids.iter().enumerate().rev().map(|(page, &doc_id)| Entry { doc_id, page: page as Page, host: HostId(0) }).collect();
+                pages().rev().map(|page| Entry { doc_id: ids[page], page, host: HostId(0) }).collect();
             let directory = Directory::new(&entries, Partitions::new(1 << bits, 3));
             for key in 0..500 {
-                let want = ids.binary_search(&id(key)).ok().map(|page| page as Page);
+                let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
                 prop_assert_eq!(directory.page(id(key)), want);
             }
-            prop_assert!((0..ids.len() as Page).all(|page| directory.start(directory.partition(page)) <= page));
+            prop_assert!(pages().all(|page| directory.start(directory.partition(page)) <= page));
             for worker in 0..3 {
                 let owned: Vec<Page> = directory.owned(worker).collect();
                 prop_assert!(owned.is_sorted() && owned.iter().all(|&page| directory.owner(page) == worker));

@@ -156,7 +156,7 @@ pub fn copies(
 ) -> Result<Vec<PageCopy>> {
     let of_pages = crawl.pages.iter().zip(from_elsewhere.iter().zip(depths));
     let rows = of_pages.filter_map(|((page, capture), (&links_from_elsewhere, &depth))| {
-        let (cluster, host) = (labels[*page as usize], crawl.directory.hosts[*page as usize]);
+        let (cluster, host) = (labels[*page], crawl.directory.hosts[*page]);
         (sizes[cluster] > 1).then(|| PageCopy {
             exact: capture.exact,
             merit: keeping.merit(capture.fetch_time, capture.text_bytes, &capture.url, *page),
@@ -224,7 +224,7 @@ pub fn verdicts(
 ) -> Result<Vec<Verdict>> {
     let placed = judged.placed(net, crawl)?;
     let collection_stays = |page: Page| find(&placed, page).map(|row| row.kept == 1);
-    let host = |page: Page| crawl.directory.hosts[page as usize];
+    let host = |page: Page| crawl.directory.hosts[page];
     let mut verdicts = Vec::with_capacity(copies.len());
     for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
         // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
@@ -269,7 +269,7 @@ pub fn compare(
     let unlike = verdicts.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
     let pairs = unlike.map(|row| [row.page, row.keep]).collect();
     let directory = &crawl.directory;
-    let asks = |page: Page| directory.owner(labels[page as usize].smallest());
+    let asks = |page: Page| directory.owner(labels[page].smallest());
     let found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
     for (page, resemblance) in found {
         find_verdict(verdicts, labels, page).resemblance = resemblance;
@@ -293,7 +293,7 @@ pub fn clear_ways(
 ) -> Result<Ways> {
     let skip = verdicts.iter().filter(|row| row.skips()).map(|row| row.page).collect();
     let (visit, ways) = through.clear(net, crawl, skip)?;
-    let owner = |page: &Page| crawl.directory.owner(labels[*page as usize].smallest());
+    let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
     for page in net.exchange_all("pages on the way", visit, owner)? {
         find_verdict(verdicts, labels, page).role = Role::Visit(Visit::Way);
     }
@@ -302,7 +302,7 @@ pub fn clear_ways(
 
 /// The verdict on a page among those of this worker, which ascend.
 fn find_verdict<'v>(verdicts: &'v mut [Verdict], labels: &[ClusterId], page: Page) -> &'v mut Verdict {
-    let at = verdicts.partition_point(|row| (row.cluster, row.page) < (labels[page as usize], page));
+    let at = verdicts.partition_point(|row| (row.cluster, row.page) < (labels[page], page));
     &mut verdicts[at]
 }
 
@@ -319,7 +319,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
     let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
         let kept = crawl.page(keep);
         let (keep_url, keep_time) = (kept.url.clone(), kept.fetch_time);
-        let keep_doc_id = directory.doc_ids[keep as usize];
+        let keep_doc_id = directory.doc_ids[keep];
         (directory.owner(page), Avoid { page, keep_doc_id, keep_url, why, lost_by, resemblance, keep_time })
     });
     let mut rows = net.exchange_rows("avoid", rows)?;
@@ -333,7 +333,7 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidL
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
     let rows = crawl.pages.iter().map(|(page, capture)| {
         let avoid = to_skip.next_if_eq(page).is_some();
-        let host = crawl.directory.hosts[*page as usize];
+        let host = crawl.directory.hosts[*page];
         let visited = Visited { url: capture.url.clone(), avoid, bytes: capture.body_bytes };
         (owners.owner(host), (host, visited))
     });

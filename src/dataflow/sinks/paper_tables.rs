@@ -95,7 +95,7 @@ pub fn fprint_docid(
     let table = |rows: &[FPrintDocId]| {
         Table::new([
             ("fprint", Column::Id(rows.iter().map(FPrintDocId::fprint).collect())),
-            ("doc_id", Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[row.doc as usize]).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[row.doc]).collect())),
         ])
     };
     Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())

@@ -61,7 +61,7 @@ impl MemberRow {
             attached,
         };
         let members = collection.members.iter().map(|&(cluster, page)| row(cluster, page, 0));
-        members.chain(collection.nearby.iter().map(|&page| row(labels[page as usize], page, 1))).collect()
+        members.chain(collection.nearby.iter().map(|&page| row(labels[page], page, 1))).collect()
     }
 }
 
@@ -201,7 +201,7 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server
                 servers,
                 copies: collections.len() as u32,
                 size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-                doc_id: directory.doc_ids[kept.root as usize],
+                doc_id: directory.doc_ids[kept.root],
                 url: kept.root_url.clone(),
             }
         })
@@ -210,7 +210,7 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server
 
 /// Hosts that some pages stand on, and servers; `server` has for every host the smallest of its server.
 pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
-    let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page as usize]).collect();
+    let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page]).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let count = hosts.len() as u32;

@@ -56,8 +56,6 @@ struct Counted {
     all: u32,
 }
 
-const NONE: Page = Page::MAX;
-
 /// Compares pages with those that stay, given as `[page, keep]` by any worker; the resemblance of each goes, by page, to
 /// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
 ///
@@ -77,18 +75,18 @@ pub fn with_kept(
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.share("pages to compare", pairs)?;
     let keep_of = net.once(|| {
-        let mut keep_of = vec![NONE; pages];
+        let mut keep_of = vec![Page::NONE; pages];
         for &[page, keep] in pairs.iter() {
-            keep_of[page as usize] = keep;
-            keep_of[keep as usize] = keep;
+            keep_of[page] = keep;
+            keep_of[keep] = keep;
         }
         keep_of
     })?;
     drop(pairs);
-    let compared = || shelf.kept().filter(|&(_, page)| keep_of[page as usize] != NONE);
+    let compared = || shelf.kept().filter(|&(_, page)| keep_of[page] != Page::NONE);
     let count = compared().map(|(slot, _)| shelf.fprints.get(slot).len() as u64).sum();
     let rows = compared().flat_map(|(slot, page)| {
-        let keep = keep_of[page as usize];
+        let keep = keep_of[page];
         shelf.fprints.get(slot).iter().map(move |&fprint| Row { keep, page, fprint })
     });
     let mut shares = HashPartitions::laid_down(net, "chunks to compare", count, rows, |row| u64::from(row.keep), room)?;

@@ -120,7 +120,7 @@ pub(crate) fn split<R>(
 }
 
 fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
-    Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[page(row) as usize]).collect())
+    Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[page(row)]).collect())
 }
 
 fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {

@@ -54,15 +54,15 @@ impl WaysThrough {
         let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
         let rows = crawl.pages.iter().zip(from_elsewhere).map(|((page, capture), &links)| WebPage {
             page: *page,
-            host: hosts[*page as usize],
+            host: hosts[*page],
             path_length: path(&capture.url).chars().count() as u32,
             entry: if links > 0 { LINKED_FROM_ELSEWHERE } else { 0 }
                 | if seeds.contains(&capture.url) { SEED } else { 0 },
         });
         let web = net.exchange_all("pages by host", rows, |page| owners.owner(page.host))?;
         let rows = links.iter().map(|&(src, dst)| [src, dst]);
-        let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0] as usize]))?;
-        Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page as usize]), owners })
+        let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0]]))?;
+        Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page]), owners })
     }
 
     /// Links from the root of its host, or a seed there, to each of this worker's pages of the crawl, in their order; `u32::MAX`
@@ -73,15 +73,15 @@ impl WaysThrough {
     pub fn depths(&mut self, net: &mut Net<'_>, crawl: &Crawl) -> Result<Vec<u32>> {
         self.part.start(ROOT | SEED);
         self.part.settle(Scope::WithinHosts);
-        let rows = self.part.depths().filter_map(|(page, depth)| Some([page, depth?]));
+        let rows = self.part.depths().filter_map(|(page, depth)| Some([page.0, depth?]));
         let mut depths = vec![u32::MAX; crawl.pages.len()];
         let directory = &crawl.directory;
         net.exchange(
             "depths",
             rows,
-            |row| directory.owner(row[0]),
+            |row| directory.owner(Page(row[0])),
             |rows: &[[u32; 2]]| {
-                rows.iter().for_each(|&[page, depth]| depths[directory.place(page)] = depth);
+                rows.iter().for_each(|&[page, depth]| depths[directory.place(Page(page))] = depth);
                 Ok(())
             },
         )?;
@@ -95,7 +95,7 @@ impl WaysThrough {
     /// Only when the run has ended.
     pub fn clear(mut self, net: &mut Net<'_>, crawl: &Crawl, skip: Vec<Page>) -> Result<(Vec<Page>, Ways)> {
         let hosts = &crawl.directory.hosts;
-        let owner = |owners: HashOwners, page: Page| owners.owner(hosts[page as usize]);
+        let owner = |owners: HashOwners, page: Page| owners.owner(hosts[page]);
         let owners = self.owners;
         let skip = net.exchange_all("pages to skip by host", skip, |&page| owner(owners, page))?;
         self.part.skip(skip);
@@ -151,7 +151,7 @@ impl WaysThrough {
             net.exchange(
                 "better ways",
                 leaving,
-                |link| owners.owner(hosts[link.dst as usize]),
+                |link| owners.owner(hosts[link.dst]),
                 |links: &[Crossing]| {
                     links.iter().for_each(|link| part.arrive(link));
                     Ok(())

@@ -73,17 +73,14 @@ pub fn find(
     let tables = net.once(|| tables(&found))?;
     let clustered = net.once(|| {
         let labels = &tables.1.labels;
-        let mut set = PageSet::new(pages, |page| labels[page] as usize != page);
-        labels
-            .iter()
-            .enumerate()
-            .filter(|&(page, &label)| label as usize != page)
-            .for_each(|(_, &label)| set.insert(label));
+        let mut set = PageSet::new(pages, |page| labels[page] != page);
+        let duplicates = Page::first(pages).zip(labels).filter(|&(page, &label)| label != page);
+        duplicates.for_each(|(_, &label)| set.insert(label));
         set
     })?;
 
     let mut lengths = vec![0u32; pages];
-    shelf.kept().for_each(|(slot, page)| lengths[page as usize] = shelf.fprints.get(slot).len() as u32);
+    shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.get(slot).len() as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     let room = room(net, MemoryEstimate::on(shelf), job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;

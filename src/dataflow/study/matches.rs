@@ -18,7 +18,7 @@ use crate::study::matches::{Match, Repeating, push_repeating};
 /// # Cost
 /// Each process holds the shingle paragraphs of the documents in which some repeat; two passes over the shelf.
 pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<Match>>> {
-    let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page as usize] == page);
+    let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page] == page);
     let mut list = Vec::new();
     centres().for_each(|(slot, page)| push_repeating(page, shelf.fprints.get(slot), &mut list));
     let list = net.share("documents with repeated paragraphs", list)?;

@@ -186,11 +186,11 @@ fn parts(crawl: &Crawl, found: &StudyFindings) -> Vec<Part> {
 /// The rows of some documents.
 fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
     let (_, clusters) = &*found.tables;
-    let id = |page: Page| crawl.directory.doc_ids[page as usize];
+    let id = |page: Page| crawl.directory.doc_ids[page];
     let ids = |of: &dyn Fn(Page) -> Page| Column::Id(rows.iter().map(|&page| id(of(page))).collect());
     let words = |of: &dyn Fn(Page) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
     let bools = |of: &dyn Fn(Page) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
-    let role = |page: Page| match clusters.labels[page as usize] {
+    let role = |page: Page| match clusters.labels[page] {
         original if original != page => "duplicate",
         _ if found.clustered.contains(page) => "original",
         _ => "unique",
@@ -200,13 +200,13 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
         ("doc_id", ids(&|page| page)),
         ("url", words(&|page| crawl.page(page).url.clone())),
         ("paragraphs", Column::U32(rows.iter().map(|&page| crawl.page(page).chunks).collect())),
-        ("cluster", ids(&|page| clusters.labels[page as usize])),
+        ("cluster", ids(&|page| clusters.labels[page])),
         ("role", words(&|page| role(page).into())),
-        ("multiset", ids(&|page| found.same[page as usize])),
+        ("multiset", ids(&|page| found.same[page])),
         ("near_90", near(0)),
         ("near_70", near(1)),
         ("near_50", near(2)),
         ("connected", bools(&|page| found.web.reached.contains(page))),
-        ("place", words(&|page| found.web.places[page as usize].as_str().into())),
+        ("place", words(&|page| found.web.places[page].as_str().into())),
     ])
 }

@@ -30,11 +30,11 @@ pub(super) fn near(
     room: &MemoryBudget,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
     let pages = same.len();
-    let copies = net.once(|| PageSet::new(pages, |page| same[page] as usize != page))?;
+    let copies = net.once(|| PageSet::new(pages, |page| same[page] != page))?;
     let mut sets: [UnionFind; 3] = std::array::from_fn(|_| UnionFind::new(pages));
     if net.index() == 0 {
         for (&first, page) in clusters.iter().zip(0..) {
-            sets.iter_mut().for_each(|sets| _ = sets.union(first, page));
+            sets.iter_mut().for_each(|sets| _ = sets.union(first.0, page));
         }
     }
     let mut slots = shelf.kept();
@@ -59,8 +59,8 @@ pub(super) fn near(
         guard: Guard::None,
     };
     let found = |SimilarPair { a, b, value }| {
-        let level = nearness(value, lengths[a as usize].max(lengths[b as usize])).unwrap_or(NEAR.len());
-        sets[level..].iter_mut().for_each(|sets| _ = sets.union(a, b));
+        let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR.len());
+        sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
     let given = Pages { count: pages, hosts: &[], copies: &copies };
     similar_pairs::<Row64>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;

@@ -60,11 +60,11 @@ pub(super) fn web(
         let reached = forwards.reached(seed.into_iter());
         let count = |of: &dyn Fn(Page) -> bool| {
             let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
-            let pages = (0..).zip(&places).filter(|&(page, _)| of(page));
-            pages.for_each(|(_, &place)| *counts.entry(place).or_default() += 1);
+            let pages = Page::first(pages).filter(|&page| of(page));
+            pages.for_each(|page| *counts.entry(places[page]).or_default() += 1);
             counts
         };
-        let connected = (0..pages as Page).filter(|&page| documents.contains(page) && reached.contains(page)).count();
+        let connected = Page::first(pages).filter(|&page| documents.contains(page) && reached.contains(page)).count();
         let told = Reached {
             pages: pages as u64,
             links: links.len() as u64,

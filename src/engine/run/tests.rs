@@ -15,9 +15,6 @@ mod ports;
 /// No run here takes a tenth of it; one that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Bytes either side sends in the handshake of a connection.
-const HANDSHAKE: usize = 240;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
     Data,
@@ -29,6 +26,16 @@ enum Direction {
     /// From process 1, which dials, to process 0.
     Up,
     Down,
+}
+
+impl Direction {
+    /// Bytes of the handshake of a connection that go this way.
+    fn handshake(self) -> usize {
+        match self {
+            Direction::Up => 228,
+            Direction::Down => 256,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -138,14 +145,15 @@ fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
 #[test]
 fn a_connection_that_passes_nothing_more_on_ends_the_run_whichever_it_is_and_whenever_it_dies() {
     let mut cases = vec![
-        (Connection::Heartbeat, Direction::Up, Fault::Swallow(HANDSHAKE)),
-        (Connection::Heartbeat, Direction::Down, Fault::Swallow(HANDSHAKE + 1)),
+        (Connection::Heartbeat, Direction::Up, Fault::Swallow(Direction::Up.handshake())),
+        (Connection::Heartbeat, Direction::Down, Fault::Swallow(Direction::Down.handshake() + 1)),
     ];
     for direction in [Direction::Up, Direction::Down] {
-        for bytes in [HANDSHAKE, HANDSHAKE + 3, 10_000, 300_001, 1_000_000] {
+        let handshake = direction.handshake();
+        for bytes in [handshake, handshake + 3, 10_000, 300_001, 1_000_000] {
             cases.push((Connection::Data, direction, Fault::Swallow(bytes)));
         }
-        cases.push((Connection::Data, direction, Fault::Hold(HANDSHAKE + 100)));
+        cases.push((Connection::Data, direction, Fault::Hold(handshake + 100)));
         cases.push((Connection::Data, direction, Fault::Hold(500_000)));
     }
     std::thread::scope(|scope| {

@@ -10,7 +10,7 @@ use super::Making;
 use super::staged::Staged;
 use crate::chunks::Recipe;
 use crate::error::{Error, Result};
-use crate::ids::{FPrint, HostId, Page};
+use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::Job;
 use crate::lookup::chunks::{FREQUENT, LIST, TEMPLATE};
 use crate::lookup::rows::HashRow;
@@ -59,7 +59,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
                 let read = table.read(range, &["fprint", "doc_id"])?;
                 rows.clear();
                 for (&fprint, &page) in read.u64("fprint")?.iter().zip(read.u64("doc_id")?) {
-                    rows.push(FPrintDocId::new(fprint, making.rank(page)?));
+                    rows.push(FPrintDocId::new(fprint, Page(making.rank(page)?)));
                 }
                 writer.take(&mut rows)?;
             }
@@ -109,8 +109,8 @@ impl Writer<'_> {
                 Verdict::Template => TEMPLATE,
                 Verdict::Frequent => FREQUENT,
                 Verdict::Counts => {
-                    self.docs.retain(|&page| !self.is_copy[page as usize]);
-                    self.docs.iter().for_each(|&page| self.counts[page as usize] += 1);
+                    self.docs.retain(|&page| !self.is_copy[page]);
+                    self.docs.iter().for_each(|&page| self.counts[page] += 1);
                     self.list()?
                 }
             };
@@ -122,7 +122,7 @@ impl Writer<'_> {
     /// Where the pages of a chunk are: the page itself, if it is one.
     fn list(&mut self) -> Result<u32> {
         if let [page] = self.docs[..] {
-            return Ok(page);
+            return Ok(page.0);
         }
         let at = self.lists.rows();
         if at + u64::from(LIST) >= u64::from(FREQUENT) {
@@ -130,7 +130,7 @@ impl Writer<'_> {
             return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT - LIST) });
         }
         self.lists.push(self.docs.len() as u32)?;
-        self.lists.extend(&self.docs)?;
+        self.lists.extend(bytemuck::cast_slice(&self.docs))?;
         Ok(LIST | at as u32)
     }
 }
@@ -174,7 +174,7 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Buck
         pages.read(&rows, &job.input, &mut |row, _, text| {
             recipe.fingerprint(text, &mut fprints);
             fprints.iter().try_for_each(|&fprint| {
-                buckets.push(range_of(fprint, job, ranges), FPrintDocId::new(fprint, row as Page))
+                buckets.push(range_of(fprint, job, ranges), FPrintDocId::new(fprint, Page::from_index(row)))
             })
         })
     })

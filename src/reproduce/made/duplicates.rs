@@ -163,7 +163,7 @@ impl Collection {
             places: Vec::with_capacity(documents as usize),
             disconnected: Vec::with_capacity(documents as usize),
         };
-        for document in 0..documents {
+        for document in Page::first(documents as usize) {
             let disconnected = !collection.is_connected(collection.slots.slot(document));
             let part = &mut collection.parts[usize::from(disconnected)];
             collection.places.push(part.len() as u32);
@@ -178,9 +178,9 @@ impl Collection {
         self.slots.pages()
     }
 
-    /// Documents of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
-        let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as Page;
+    /// Numbers of the documents of part `part` of `parts`.
+    pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
+        let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
     }
 
@@ -191,7 +191,7 @@ impl Collection {
 
     /// Whether a crawl from the core reaches a document.
     pub fn is_reached(&self, document: Page) -> bool {
-        !self.disconnected[document as usize]
+        !self.disconnected[document]
     }
 
     fn first_unique(&self) -> u32 {
@@ -286,9 +286,9 @@ impl Collection {
         let mut numbers = Stream::new(key(self.seed, &[7, u64::from(document)]));
         let [connected, disconnected] = &self.parts;
         let core = connected.len() as u32 * 3 / 5;
-        let place = self.places[document as usize];
+        let place = self.places[document];
         links.clear();
-        if self.disconnected[document as usize] {
+        if self.disconnected[document] {
             // In pages, tendrils, islands.
             let (of_in, of_tendrils) = (disconnected.len() as u32 * 2 / 5, disconnected.len() as u32 * 7 / 10);
             if place < of_in {
@@ -380,7 +380,7 @@ mod tests {
         let collection = Collection::new(Year::Y2005, 20_000, 3).unwrap();
         let (mut by_marks, mut marks): (BTreeMap<Vec<FPrint>, u32>, _) = (BTreeMap::new(), Vec::new());
         let mut clusters = BTreeMap::new();
-        for document in 0..20_000 {
+        for document in Page::first(20_000) {
             collection.marks(document, &mut marks);
             assert!(marks.len() >= 3 && marks.is_sorted());
             let cluster = collection.cluster(document);
@@ -395,14 +395,14 @@ mod tests {
         for (year, connected) in YEARS.into_iter().zip([0.516, 0.568, 0.639]) {
             let collection = Collection::new(year, 20_000, 3).unwrap();
             let (mut all, mut links) = (Vec::new(), Vec::new());
-            for document in 0..20_000 {
+            for document in Page::first(20_000) {
                 collection.links(document, &mut links);
                 all.extend(links.iter().map(|&link| [document, link]));
             }
             let (forwards, backwards) = (Graph::new(20_000, &all, false), Graph::new(20_000, &all, true));
             let core = forwards.core();
             let reached = forwards.reached(core.iter().copied());
-            assert!((0..20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
+            assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
             let share = reached.count() as f64 / 2e4;
             assert!((share - connected).abs() < 0.015, "{year:?}: {share}");
             let places = bow_tie(&all, &forwards, &backwards, &core);

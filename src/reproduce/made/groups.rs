@@ -98,7 +98,7 @@ impl Shuffle {
     }
 
     fn slot(&self, doc: Page) -> u32 {
-        let (mut row, mut column) = (doc / self.columns, doc % self.columns);
+        let (mut row, mut column) = (doc.0 / self.columns, doc.0 % self.columns);
         loop {
             row = plus(row, self.round(column, 0, self.rows), self.rows);
             column = plus(column, self.round(row, 1, self.columns), self.columns);
@@ -119,7 +119,7 @@ impl Shuffle {
             row = minus(row, self.round(column, 0, self.rows), self.rows);
             let doc = u64::from(row) * u64::from(self.columns) + u64::from(column);
             if doc < u64::from(self.count) {
-                return doc as Page;
+                return Page(doc as u32);
             }
         }
     }
@@ -146,8 +146,9 @@ mod tests {
     fn every_page_has_a_slot_of_its_own_and_back() {
         for pages in [1, 2, 1_000, 1_023, 1_024, 1_089, 4_097] {
             let shuffle = Shuffle::new(pages, 3);
-            assert_eq!((0..pages).map(|doc| shuffle.slot(doc)).collect::<BTreeSet<_>>().len(), pages as usize);
-            assert!((0..pages).all(|doc| shuffle.doc(shuffle.slot(doc)) == doc));
+            let docs = || Page::first(pages as usize);
+            assert_eq!(docs().map(|doc| shuffle.slot(doc)).collect::<BTreeSet<_>>().len(), pages as usize);
+            assert!(docs().all(|doc| shuffle.doc(shuffle.slot(doc)) == doc));
         }
     }
 

@@ -139,7 +139,7 @@ impl LinkGraph {
         links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
         // Copies of a page differ in their links to other hosts.
         if splitmix64(u64::from(slot)).is_multiple_of(8) {
-            let elsewhere = splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages();
+            let elsewhere = Page(splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages());
             if self.host(elsewhere) != HostId(base) {
                 links.push(elsewhere);
             }
@@ -179,10 +179,10 @@ mod tests {
     fn links_a_page_are_about_eight_and_a_third() {
         let graph = LinkGraph::new(100_000, 1);
         let mut links = Vec::new();
-        let total: usize = (0..100_000)
+        let total: usize = Page::first(100_000)
             .map(|doc| {
                 graph.links(doc, &mut links);
-                assert!(links.iter().all(|&link| link < 100_000 && link != doc));
+                assert!(links.iter().all(|&link| link < Page(100_000) && link != doc));
                 links.len()
             })
             .sum();
@@ -193,7 +193,7 @@ mod tests {
     fn copies_of_a_page_link_to_copies_of_the_same_pages() {
         let graph = LinkGraph::new(50_000, 1);
         let mut copies: BTreeMap<u32, Vec<Page>> = BTreeMap::new();
-        (0..50_000).for_each(|doc| copies.entry(graph.trivial_cluster(doc)).or_default().push(doc));
+        Page::first(50_000).for_each(|doc| copies.entry(graph.trivial_cluster(doc)).or_default().push(doc));
         let mut links = Vec::new();
         for docs in copies.values() {
             let mut within: Vec<Vec<u32>> = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     fn a_large_graph_has_the_five_popular_collections() {
         let graph = LinkGraph::new(LARGE, 1);
         let mut pages: BTreeMap<u32, u32> = BTreeMap::new();
-        (0..LARGE).for_each(|doc| *pages.entry(graph.cardinality(doc)).or_default() += 1);
+        Page::first(LARGE as usize).for_each(|doc| *pages.entry(graph.cardinality(doc)).or_default() += 1);
         for (cardinality, size) in [(360, 1052), (143, 1359), (125, 115), (59, 552), (49, 498)] {
             assert_eq!(pages[&cardinality], cardinality * size);
         }

@@ -14,7 +14,7 @@ use crate::synth::random::Stream;
 ///
 /// # Cost
 /// About a second for ten million rows on one core, and 4 bytes per row.
-pub fn rows(docs: Page, mut row: impl FnMut(u32, Page)) {
+pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
     let ranks = f64::from(docs) * 0.8;
     let mut numbers = Stream::new(7);
     let (mut fprints, mut ends) = (Vec::<u32>::new(), vec![0u32]);
@@ -47,7 +47,7 @@ pub fn rows(docs: Page, mut row: impl FnMut(u32, Page)) {
         }
         of_doc.sort_unstable();
         of_doc.dedup();
-        of_doc.iter().for_each(|&fprint| row(fprint, doc));
+        of_doc.iter().for_each(|&fprint| row(fprint, Page(doc)));
         fprints.extend_from_slice(&of_doc);
         ends.push(fprints.len() as u32);
     }
@@ -73,7 +73,7 @@ mod tests {
         rows(20_000, |fprint, doc| {
             count += 1;
             digest.update(&fprint.to_le_bytes());
-            digest.update(&doc.to_le_bytes());
+            digest.update(&doc.0.to_le_bytes());
         });
         assert_eq!((count, digest.digest()), (231_996, 12_013_963_716_070_970_796));
     }

@@ -32,9 +32,9 @@ impl PairTable {
         PairTable { groups: Groups::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
     }
 
-    /// Pages of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
-        let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as Page;
+    /// Numbers of the pages of part `part` of `parts`.
+    pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
+        let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
     }
 
@@ -42,8 +42,8 @@ impl PairTable {
     ///
     /// # Cost
     /// About 20 ns for each two pages of a cluster, in either order.
-    pub fn pairs(&self, pages: Range<Page>) -> impl Iterator<Item = SimilarPair> + '_ {
-        pages.flat_map(move |a| {
+    pub fn pairs(&self, pages: Range<u32>) -> impl Iterator<Item = SimilarPair> + '_ {
+        pages.map(Page).flat_map(move |a| {
             let place = self.groups.place(self.groups.slot(a));
             let slots = place.first..place.first + self.groups.size(place.class);
             slots.map(|slot| self.groups.doc(slot)).filter(move |&b| b > a).map(move |b| {

@@ -140,7 +140,7 @@ pub struct TableParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
     /// Equal for replicas of each other.
-    pub cluster: Page,
+    pub cluster: u32,
     /// Equal, within a cluster, for exact copies.
     pub variant: u32,
 }
@@ -236,17 +236,17 @@ impl Table {
     }
 
     /// Yields the rows of a range of pages, by page and then by fingerprint.
-    pub fn rows(&self, pages: Range<Page>, mut row: impl FnMut(FPrintDocId)) {
+    pub fn rows(&self, pages: Range<u32>, mut row: impl FnMut(FPrintDocId)) {
         let mut fprints = Vec::new();
-        for doc in pages {
+        for doc in pages.map(Page) {
             self.fprints(doc, &mut fprints);
             fprints.iter().for_each(|&fprint| row(FPrintDocId::new(fprint, doc)));
         }
     }
 
-    /// Pages of part `part` of `parts`.
-    pub fn part(&self, part: usize, parts: usize) -> Range<Page> {
-        let start = |part: usize| (u64::from(self.params.pages) * part as u64 / parts as u64) as Page;
+    /// Numbers of the pages of part `part` of `parts`.
+    pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
+        let start = |part: usize| (u64::from(self.params.pages) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
     }
 
@@ -287,9 +287,9 @@ mod tests {
     }
 
     /// Pages in clusters of each size, and pages saved, in tenths of a per cent.
-    fn figure_1(pages: u32, cluster: impl Fn(Page) -> (Page, u32)) -> (BTreeMap<u32, u32>, u32) {
+    fn figure_1(pages: u32, cluster: impl Fn(Page) -> (u32, u32)) -> (BTreeMap<u32, u32>, u32) {
         let mut sizes = BTreeMap::new();
-        (0..pages).for_each(|doc| *sizes.entry(cluster(doc)).or_insert(0u32) += 1);
+        Page::first(pages as usize).for_each(|doc| *sizes.entry(cluster(doc)).or_insert(0u32) += 1);
         let mut bars = BTreeMap::new();
         sizes.values().for_each(|&size| *bars.entry(size).or_insert(0) += size);
         bars.values_mut().for_each(|pages_of| *pages_of = (*pages_of * 1000 + pages / 2) / pages);
@@ -338,8 +338,8 @@ mod tests {
     #[test]
     fn planted_replicas_share_chunks_and_exact_copies_all_of_them() {
         let table = table(20_000, Chunking::TwoLines);
-        let mut clusters: BTreeMap<Page, Vec<Page>> = BTreeMap::new();
-        (0..20_000).for_each(|doc| clusters.entry(table.planted(doc).cluster).or_default().push(doc));
+        let mut clusters: BTreeMap<u32, Vec<Page>> = BTreeMap::new();
+        Page::first(20_000).for_each(|doc| clusters.entry(table.planted(doc).cluster).or_default().push(doc));
         let (mut similar, mut pairs) = (0, 0);
         for docs in clusters.values().filter(|docs| docs.len() > 1) {
             let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -361,15 +361,14 @@ mod tests {
     #[test]
     fn document_frequencies_fall_with_the_square_root_of_the_rank() {
         let table = table(100_000, Chunking::FourLines);
-        let mut sizes: BTreeMap<Page, u32> = BTreeMap::new();
-        (0..100_000).for_each(|doc| *sizes.entry(table.planted(doc).cluster).or_default() += 1);
+        let mut sizes: BTreeMap<u32, u32> = BTreeMap::new();
+        Page::first(100_000).for_each(|doc| *sizes.entry(table.planted(doc).cluster).or_default() += 1);
         let mut frequency: BTreeMap<FPrint, u32> = BTreeMap::new();
-        let mut rows = 0u32;
-        for doc in (0..100_000).filter(|&doc| sizes[&table.planted(doc).cluster] == 1) {
-            table.rows(doc..doc + 1, |row| {
-                rows += 1;
-                *frequency.entry(row.fprint()).or_default() += 1;
-            });
+        let (mut rows, mut fprints) = (0u32, Vec::new());
+        for doc in Page::first(100_000).filter(|&doc| sizes[&table.planted(doc).cluster] == 1) {
+            table.fprints(doc, &mut fprints);
+            rows += fprints.len() as u32;
+            fprints.iter().for_each(|&fprint| *frequency.entry(fprint).or_default() += 1);
         }
         let mut counts: Vec<u32> = frequency.into_values().collect();
         counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));

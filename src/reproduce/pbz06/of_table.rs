@@ -8,6 +8,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::study::{StudyFindings, Summary, find};
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
+use crate::ids::Page;
 use crate::job::Job;
 use crate::study::paragraphs::whole;
 
@@ -34,7 +35,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
         let begun = Instant::now();
         let (mut shelf, mut links) = (WorkerPages::default(), Vec::new());
         let (mut marks, mut targets) = (Vec::new(), Vec::new());
-        for document in collection.part(net.index(), net.peers()) {
+        for document in collection.part(net.index(), net.peers()).map(Page) {
             collection.marks(document, &mut marks);
             shelf.exact.push(whole(&marks));
             shelf.fprints.push(&marks);
@@ -60,15 +61,16 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
 }
 
 fn held_against_truth(collection: &Collection, found: &StudyFindings) -> Result<()> {
-    let mut smallest = vec![u32::MAX; found.same.len()];
-    for (document, &same) in (0..).zip(found.same.iter()) {
+    let mut smallest = vec![Page::NONE; found.same.len()];
+    for (document, &same) in Page::first(found.same.len()).zip(found.same.iter()) {
         let planted = &mut smallest[collection.cluster(document) as usize];
         *planted = document.min(*planted);
         if *planted != same {
+            let (document, same, planted) = (document.0, same.0, planted.0);
             return Err(Error::Invariant(format!("document {document} is with {same}, not with {planted}")));
         }
         if found.web.reached.contains(document) != collection.is_reached(document) {
-            return Err(Error::Invariant(format!("document {document} is in the wrong part")));
+            return Err(Error::Invariant(format!("document {} is in the wrong part", document.0)));
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::build::{memory_bytes, peak_memory_bytes};
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{Cluster, Net, run as run_on};
 use crate::error::{Error, Result};
+use crate::ids::Page;
 use crate::overlap::SimilarPair;
 
 /// Stripes of pages dealt out to workers.
@@ -46,7 +47,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let labels = labels?.swap_remove(0);
     hold_against_truth(&labels, &table)?;
     let a_page = held.saturating_sub(ON_THE_WAY) as f64 / f64::from(pages);
-    let clusters = (0..pages).filter(|&page| labels[page as usize] == page).count();
+    let clusters = Page::first(labels.len()).filter(|&page| labels[page] == page).count();
     let mut rows = vec![
         figure("trivial clusters, with the making of pairs", all, "s").at_most(scaled(options.scale, 20.0)),
         figure("the making of pairs alone", making, "s"),
@@ -67,12 +68,13 @@ fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = Simila
 }
 
 /// Fails unless exactly the planted pages are together, under their smallest.
-fn hold_against_truth(labels: &[u32], table: &PairTable) -> Result<()> {
-    let mut smallest = vec![u32::MAX; labels.len()];
-    for (page, &label) in (0..).zip(labels) {
+fn hold_against_truth(labels: &[Page], table: &PairTable) -> Result<()> {
+    let mut smallest = vec![Page::NONE; labels.len()];
+    for (page, &label) in Page::first(labels.len()).zip(labels) {
         let smallest = &mut smallest[table.cluster(page) as usize];
         *smallest = page.min(*smallest);
         if *smallest != label {
+            let (page, label, smallest) = (page.0, label.0, smallest.0);
             return Err(Error::Invariant(format!("page {page} is in the cluster of {label}, not of {smallest}")));
         }
     }

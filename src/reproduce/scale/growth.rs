@@ -180,7 +180,7 @@ impl LinksOut {
 
     /// LINK(src, dst), by source; `pages` are those the links were made for.
     fn rows<'a>(&'a self, pages: impl Iterator<Item = Page> + 'a) -> impl ExactSizeIterator<Item = (Page, Page)> + 'a {
-        Rows { pages, links: self, src: 0, place: 0, at: 0 }
+        Rows { pages, links: self, src: Page::NONE, place: 0, at: 0 }
     }
 }
 
@@ -220,14 +220,14 @@ impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
-        let directory = Directory::even((0..graph.pages()).map(|page| graph.host(page)).collect(), partitions);
-        let mut smallest = vec![Page::MAX; graph.pages() as usize];
-        let mut sizes = vec![0; graph.pages() as usize];
-        let labels = (0..graph.pages())
+        let count = graph.pages() as usize;
+        let directory = Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions);
+        let (mut smallest, mut sizes) = (vec![Page::NONE; count], vec![0; count]);
+        let labels = Page::first(count)
             .map(|page| {
                 let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
                 *smallest = page.min(*smallest);
-                sizes[*smallest as usize] += 1;
+                sizes[*smallest] += 1;
                 ClusterId::of(*smallest)
             })
             .collect();
@@ -247,7 +247,7 @@ impl Planted {
     fn of(graph: &LinkGraph) -> Planted {
         let mut planted = Planted::default();
         let (mut clusters, mut collections) = (BTreeSet::new(), BTreeSet::new());
-        for page in (0..graph.pages()).filter(|&page| graph.cardinality(page) > 1) {
+        for page in Page::first(graph.pages() as usize).filter(|&page| graph.cardinality(page) > 1) {
             planted.pages += 1;
             clusters.insert(graph.similar_cluster(page));
             collections.insert(graph.host(page));
