@@ -95,7 +95,7 @@ fn weight(pages: u32) -> u64 {
 ///
 /// # Cost
 /// For each two collections that mirror each other, a sort of the links of the pages without a copy, and for each such page at
-/// most [`MOST`] others a link, each of which costs the links of both.
+/// most 64 others a link, each of which costs the links of both.
 pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
     let cluster: HashMap<Page, ClusterId> = pages.iter().map(|seen| (seen.page, seen.cluster)).collect();
     let mut links_of: HashMap<Page, Vec<Link>> = HashMap::new();
@@ -279,10 +279,10 @@ mod tests {
             links in prop::collection::btree_set((0u32..8, 0u32..8, 0u32..3), 0..60),
         ) {
             let seen = |page: u32| Seen {
-                collection: page / 8 * 8, page, cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
+                collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
             };
             let pages: Vec<Seen> = (0..24).map(seen).collect();
-            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (8 * of + src, 8 * of + dst)).collect();
+            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
             prop_assert_eq!(candidates(&pages, &links), by_definition(&pages, &links));
         }
 
@@ -290,8 +290,8 @@ mod tests {
         fn matches_are_one_to_one_and_better_than_any_other(
             pairs in prop::collection::btree_map((0u32..6, 6u32..12), (5u32..=10, 0u32..=10), 0..20)
         ) {
-            let candidate = |(&(a, b), &(links, _)): (&(Page, Page), &(u32, u32))| {
-                Candidate { a, b, collections: [0, 6], links: links * 100_000 }
+            let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| Candidate {
+                a: Page(a), b: Page(b), collections: [Page(0), Page(6)], links: links * 100_000
             };
             let all: Vec<Candidate> = pairs.iter().map(candidate).collect();
             let texts: Vec<u32> = pairs.values().map(|&(_, text)| text * 100_000).collect();
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_rewritten_page_is_found_and_its_translation_is_not() {
-        let candidate = Candidate { a: 1, b: 2, collections: [0, 2], links: 1_000_000 };
+        let candidate = Candidate { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
         assert_eq!(one_to_one(&[candidate], &[200_000]), [(candidate, 600_000)]);
         assert_eq!(one_to_one(&[candidate], &[100_000]), []);
     }

@@ -174,7 +174,7 @@ mod tests {
             let of = |page: Page| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
             let (x, y) = (of(pair.a), of(pair.b));
             let apart = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
-            let on = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p as usize]).collect::<BTreeSet<_>>();
+            let on = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p]).collect::<BTreeSet<_>>();
             let side_by_side = on(x).intersection(&on(y)).count() >= HOSTS_APART;
             if x != y && (exact || !(apart || side_by_side)) {
                 let joined: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn editions_that_are_mirrored_side_by_side_stay_apart_and_versions_do_not() {
         // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to an index of its own.
-        let pages = (0..5).map(|page| Linked::new(page, [10 + page].into_iter())).collect::<Vec<_>>();
-        let pair = |a, b, value| SimilarPair { a, b, value };
+        let pages: Vec<_> = (0..5).map(|page| Linked::new(Page(page), [Page(10 + page)].into_iter())).collect();
+        let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let kept = |mut pairs: Vec<SimilarPair>| {
             keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1, 2].map(HostId), |_| true, |_, _| 10);
             pairs

@@ -67,7 +67,7 @@ struct Chunk {
 type Places = Arc<Vec<[Page; 2]>>;
 
 /// Stands for no page.
-const NOWHERE: Page = Page::MAX;
+const NOWHERE: Page = Page::NONE;
 
 /// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
 /// value of a pair is the mean agreement of links and texts, in millionths.
