@@ -9,6 +9,7 @@ use super::recrawl::{Last, RecrawlArgs, Scheduled};
 use super::{JobArgs, WorkerArgs, diff, plan, records, signals};
 use crate::console::{tell, tell_object};
 use crate::dataflow;
+use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
@@ -422,6 +423,10 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
             guard.name()
         ));
+    }
+    if summary.second_look.matched > 0 {
+        let SecondLook { matched, refused, .. } = summary.second_look;
+        tell(format_args!("{matched} pairs that only their collections tell, of which the guard refused {refused}"));
     }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

@@ -48,18 +48,18 @@ pub struct Weak {
     /// URL of the larger page.
     pub b: String,
     /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths; the
-    /// resemblance of shingles in millionths.
+    /// resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
 }
 
 /// Pairs with their strength, which is higher for pages that are more alike: those of equal text, and those by chunks,
-/// simhashes, signatures and shingles, of which the second and third have distances
-/// for values.
+/// simhashes, signatures and shingles, of which the second and third have distances for values; weakest are those that only
+/// collections tell.
 pub(crate) fn with_strength<'p>(
     exact_pairs: &'p [SimilarPair],
-    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs]: [&'p [SimilarPair]; 4],
+    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&'p [SimilarPair]; 5],
 ) -> impl Iterator<Item = (SimilarPair, u32)> + 'p {
     let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
     exact_pairs
@@ -69,6 +69,7 @@ pub(crate) fn with_strength<'p>(
         .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
         .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
         .chain(minhash_pairs.iter().map(strength(|millionths| millionths)))
+        .chain(context_pairs.iter().map(strength(|_| 0)))
 }
 
 /// The largest giant clusters, the same on every worker. The pairs are this worker's, as [`with_strength`] takes them.
@@ -78,7 +79,7 @@ pub fn giants(
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
-    by_measure: [&[SimilarPair]; 4],
+    by_measure: [&[SimilarPair]; 5],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();

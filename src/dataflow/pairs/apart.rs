@@ -42,6 +42,18 @@ pub struct ApartCounts {
     pub shown: Vec<Parted>,
 }
 
+impl ApartCounts {
+    /// Adds what became of them when more pairs were there.
+    pub fn and_then(&mut self, later: ApartCounts) {
+        self.parted += later.parted;
+        self.unjoined -= later.parted;
+        self.refused_exact += later.refused_exact;
+        self.refused_similar += later.refused_similar;
+        self.shown.extend(later.shown);
+        self.shown.truncate(SHOWN);
+    }
+}
+
 /// Two pages that would be in one trivial cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parted {
@@ -64,7 +76,7 @@ pub(crate) fn part(
     crawl: &Crawl,
     apart: &[Apart],
     exact: &mut Vec<SimilarPair>,
-    mut similar: [&mut Vec<SimilarPair>; 4],
+    mut similar: [&mut Vec<SimilarPair>; 5],
 ) -> Result<ApartCounts> {
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
     let directory = &crawl.directory;

@@ -5,7 +5,7 @@ mod candidates;
 mod chunk_runs;
 pub mod counts;
 pub mod exact;
-mod guards;
+pub(crate) mod guards;
 pub mod hyperlink_map;
 pub mod minhash_pairs;
 pub mod overlap;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::applications::keep::Why;
 use crate::dataflow::clusters::giant_clusters::Giant;
+use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::clusters::servers::ServerCounts;
 use crate::dataflow::pairs::apart::ApartCounts;
 use crate::dataflow::pairs::counts::OverlapCounts;
@@ -85,6 +86,9 @@ pub struct Summary {
     /// What became of the pairs that a person has told apart, with `pairs.apart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<ApartCounts>,
+    /// Pairs that only their collections tell to be copies.
+    #[serde(default)]
+    pub second_look: SecondLook,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two pages or more.
