@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
 use webtwin::dataflow::clusters::links;
+use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
@@ -383,7 +384,7 @@ proptest! {
 
     #[test]
     fn everything_found_is_the_same_at_one_two_and_three_workers(
-        pages in crawl(), settings in settings(), single_site: bool, idf: bool,
+        pages in prop_oneof![crawl(), mirrors()], settings in settings(), single_site: bool, idf: bool,
         by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash]),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
@@ -405,7 +406,14 @@ proptest! {
                     (
                         found.links,
                         found.exact_pairs,
-                        [found.similar_pairs, found.hamming_pairs, found.signature_pairs, found.minhash_pairs].concat(),
+                        [
+                            found.similar_pairs,
+                            found.hamming_pairs,
+                            found.signature_pairs,
+                            found.minhash_pairs,
+                            found.context_pairs,
+                        ]
+                        .concat(),
                         found.verdicts,
                         found.link_summary,
                     ),
@@ -623,4 +631,30 @@ fn more_collisions_than_are_allowed_are_refused_with_their_number() {
     // Their sums are all the same: every two of them collide, but for those that are copies by their chunks.
     let error = refused.unwrap_err();
     assert!(error.to_string().contains("1176 pairs of pages collide") && error.exit_code() == 9, "{error}");
+}
+
+#[test]
+fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
+    // A ring of twelve pages on two hosts; of page 5, three chunks of eight are left on the second.
+    let page = |host: u64, path: u64| {
+        let url = |path: u64| format!("http://h{host}.example/{path}.html");
+        let rewritten = |chunk: u64| host == 1 && path == 5 && chunk >= 3;
+        let chunks = (0..8).map(|chunk| 100 * path + chunk + if rewritten(chunk) { 50 } else { 0 });
+        MadePage::at(url(path)).chunks(chunks).links([url((path + 1) % 12)])
+    };
+    let pages: Vec<MadePage> = (0..2).flat_map(|host| (0..12).map(move |path| page(host, path))).collect();
+    for workers in 1..4 {
+        let given = pages.clone();
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&given, net.index(), net.peers());
+            let found = find(net, &Job::default(), &mut shelf, &[0])?;
+            Ok((found.context_pairs, found.summary))
+        });
+        let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        let summary = &parts[0].1;
+        assert_eq!(summary.second_look, SecondLook { proposed: 1, matched: 1, refused: 0 });
+        // All links agree, and 3 of 13 chunks.
+        assert_eq!(pairs.iter().map(|pair| pair.value).collect::<Vec<_>>(), [(1_000_000 + 230_769) / 2]);
+        assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (12, 24));
+    }
 }

@@ -28,6 +28,9 @@ mod crawl_folders;
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
+// What people decide: copies that stay, pages that never come together, and one file that says both.
+mod decisions;
+
 // A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
 mod dedup;
 

@@ -39,6 +39,7 @@ use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::pages::helper;
+use crate::results::decisions;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
@@ -185,6 +186,7 @@ impl JobArgs {
         if let Some(output) = &self.output {
             job.output.url = output.clone();
         }
+        decisions::bind(&mut job)?;
         Ok(job)
     }
 }

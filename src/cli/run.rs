@@ -9,6 +9,7 @@ use super::recrawl::{Last, RecrawlArgs, Scheduled};
 use super::{JobArgs, WorkerArgs, diff, plan, records, signals};
 use crate::console::{tell, tell_object};
 use crate::dataflow;
+use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
@@ -423,6 +424,10 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
+    if summary.second_look.matched > 0 {
+        let SecondLook { matched, refused, .. } = summary.second_look;
+        tell(format_args!("{matched} pairs that only their collections tell, of which the guard refused {refused}"));
+    }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",
         summary.trivial_clusters, summary.collections, summary.similar_clusters
@@ -442,6 +447,28 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
              {} are gone",
             before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
         ));
+    }
+    if let Some(apart) = &summary.apart {
+        tell(format_args!(
+            "of {} pairs in {}: {} would be in one set, for which {} pairs of equal text and {} similar ones are refused; {} are \
+             apart without that, {} have a page that is not in this crawl",
+            apart.pairs,
+            job.pairs.apart,
+            apart.parted,
+            apart.refused_exact,
+            apart.refused_similar,
+            apart.unjoined,
+            apart.gone
+        ));
+    }
+    if let Some(pins) = &summary.pins {
+        tell(format_args!(
+            "of {} pages in {}: {} stay for their copies, {} have none, {} lost to another pin, {} are not in this crawl",
+            pins.pins, job.keep.pins, pins.kept, pins.alone, pins.second, pins.gone
+        ));
+        for pin in pins.shown.iter().filter(|pin| pin.outcome == "second").take(5) {
+            tell(format_args!("  {} does not stay, for {} is pinned, too", pin.url, pin.keep_url));
+        }
     }
     // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in

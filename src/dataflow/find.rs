@@ -6,25 +6,29 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::clusters::{giant_clusters, growth, links, servers, tolerant};
-use super::pairs::{exact, minhash_pairs, overlap, signatures, simhash_pairs};
+use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
+use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, kept_before, paper_tables, report, summary, tables};
+use super::sinks::{avoid, kept_before, paper_tables, pins, report, summary, tables};
 
+use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
+use super::pairs::guards::Context;
 use super::pairs::minhash_pairs::MinhashCounts;
 use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::worker_pages::WorkerPages;
-use super::shuffle::directory::Partitions;
+use super::shuffle::directory::{Directory, Partitions};
+use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use super::sinks::ways::WaysThrough;
 use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Keeping;
+use crate::clusters::collection::SimilarCluster;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
@@ -33,6 +37,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::results::decisions::Decisions;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -50,6 +55,8 @@ pub struct ReplicaTables {
     pub signature_pairs: Vec<SimilarPair>,
     /// Pairs of pages whose shingles resemble each other, with the owner of `a`.
     pub minhash_pairs: Vec<SimilarPair>,
+    /// Pairs of pages that their collections tell to be copies, with the owner of `a`.
+    pub context_pairs: Vec<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Vec<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
@@ -74,13 +81,14 @@ pub struct ReplicaTables {
 ///
 /// `floors[item]` is the offset from which the records of a work item are true.
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
+    let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
-    let exact_pairs = exact::fold(net, shelf)?;
+    let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
@@ -102,42 +110,48 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
+    let mut context_pairs = Vec::new();
+    let by_measure =
+        [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+    let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
-    let edges = exact_pairs.iter().chain(by_measure.into_iter().flatten()).map(|pair| (pair.a, pair.b));
-    let labels: Arc<Vec<ClusterId>> = components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
-    let sizes = net.once(|| sizes(&labels))?;
-
-    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
-    more_tables.extend(servers.parts);
-
-    let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
+    let joined: Vec<SimilarPair> = exact_pairs.iter().chain(by_measure.into_iter().flatten()).copied().collect();
+    let edges = joined.iter().map(|pair| (pair.a, pair.b));
+    let mut labels: Arc<Vec<ClusterId>> =
+        components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
 
     let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
     let room = memory_estimate::room(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
-    let (clusters, single_site) = ((&labels[..], &sizes[..]), job.clusters.single_site);
-    let mut link_summary = Vec::new();
-    let mut merging = Vec::new();
-    let each = |row, between: &[ClusterLink]| {
-        link_summary.push(row);
-        if job.clusters.merge == MergeCondition::Tolerant && may_merge(&row, job.clusters.merge) {
-            merging.extend(between.iter().map(|link| (link.src, link.dst)));
+    let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
+    let mut grown = web.grow(net, &labels, job)?;
+    let mut second_look = SecondLook::default();
+    if second_look::is_asked_for(job) {
+        let context = Context { crawl: &crawl, exact_pairs: &joined, links: &links };
+        (context_pairs, second_look) =
+            second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)?;
+        drop(joined);
+        if second_look.matched > second_look.refused {
+            let by_measure =
+                [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+            parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
+            let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+            let joined = exact_pairs.iter().chain(by_measure.into_iter().flatten());
+            let edges = joined.map(|pair| (pair.a, pair.b));
+            labels = components::components(net, "trivial clusters", directory.len(), edges)?;
+            grown = web.grow(net, &labels, job)?;
         }
-    };
-    links::summary(net, links.iter().copied(), &directory.hosts, clusters, single_site, &room, each)?;
-    let all = || links.iter().copied();
-    let settings = &job.clusters;
-    let similar_clusters = match settings.merge {
-        MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, &directory, clusters, merging, (all, &from_elsewhere), settings, &room)?
-        }
-        MergeCondition::Exact | MergeCondition::Extended => {
-            let edges = edges_of(&link_summary, settings.merge);
-            growth::similar_clusters(net, &directory, &labels, (all(), &from_elsewhere), edges, settings, &room)?
-        }
-    };
+    }
+    let Grown { sizes, link_summary, similar_clusters } = grown;
+    let clusters = (&labels[..], &sizes[..]);
+
+    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
+    more_tables.extend(servers.parts);
+
+    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+    let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
@@ -145,7 +159,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
     let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
     let memory = kept_before::read(net, &crawl, &job.keep)?;
-    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, (&keeping, &memory.pages), &seeds)?;
+    let pinned = pins::pages(&crawl, &decisions.pins);
+    let first = (&keeping, &memory.pages[..], &pinned[..]);
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, first, &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
@@ -153,6 +169,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
+    let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
@@ -164,6 +181,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
     let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
     let minhash_pairs = by_first(net, "minhash pairs", &crawl, minhash_pairs)?;
+    let context_pairs = by_first(net, "context pairs", &crawl, context_pairs)?;
     let mut link_summary =
         net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
     link_summary.sort_unstable();
@@ -175,6 +193,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         hamming_pairs,
         signature_pairs,
         minhash_pairs,
+        context_pairs,
         verdicts,
         link_summary,
         collections,
@@ -187,10 +206,62 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     };
     found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
+    found.summary.second_look = second_look;
     found.summary.giant_trivial_clusters = giants;
     found.summary.ways = ways;
     found.summary.kept_before = kept_before;
+    found.summary.pins = pins;
+    found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
+}
+
+/// What growth sees of the crawl beside trivial clusters.
+struct Web<'a> {
+    directory: &'a Directory,
+    /// Links from this worker's pages, ascending.
+    links: &'a [(Page, Page)],
+    /// Links from other hosts to this worker's pages, in their order.
+    from_elsewhere: &'a [u32],
+    room: &'a MemoryBudget,
+}
+
+/// What trivial clusters grew to.
+struct Grown {
+    /// Pages of every trivial cluster.
+    sizes: Arc<Vec<u32>>,
+    /// Rows of `LinkSummary`, this worker's share.
+    link_summary: Vec<LinkSummary>,
+    /// Similar clusters, with the owners of their names by key.
+    similar_clusters: Vec<SimilarCluster>,
+}
+
+impl Web<'_> {
+    fn grow(&self, net: &mut Net<'_>, labels: &[ClusterId], job: &Job) -> Result<Grown> {
+        let &Web { directory, links, from_elsewhere, room } = self;
+        let settings = &job.clusters;
+        let sizes = net.once(|| sizes(labels))?;
+        let clusters = (labels, &sizes[..]);
+        let all = || links.iter().copied();
+        let mut link_summary = Vec::new();
+        let mut merging = Vec::new();
+        let each = |row, between: &[ClusterLink]| {
+            link_summary.push(row);
+            if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
+                merging.extend(between.iter().map(|link| (link.src, link.dst)));
+            }
+        };
+        links::summary(net, all(), &directory.hosts, clusters, settings.single_site, room, each)?;
+        let similar_clusters = match settings.merge {
+            MergeCondition::Tolerant => {
+                tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)?
+            }
+            MergeCondition::Exact | MergeCondition::Extended => {
+                let edges = edges_of(&link_summary, settings.merge);
+                growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)?
+            }
+        };
+        Ok(Grown { sizes, link_summary, similar_clusters })
+    }
 }
 
 /// The edges of the TCG among rows of `LinkSummary`.

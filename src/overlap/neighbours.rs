@@ -15,6 +15,12 @@
 //! others; but on a host that links to nothing at all, as the made-up host of a corpus of texts, links say nothing, and no
 //! page has a neighbour. Exact copies count as one page, wherever they are.
 //!
+//! Editions of one manual on one host, one in each language, have links of their own, so no page of one is a neighbour of a
+//! page of the other; where a chapter is not translated, both say the same. What tells them apart is that they come
+//! together: another host has both too. Two clusters that both have pages on each of [`HOSTS_APART`] hosts hold two
+//! pages that are mirrored side by side, and stay apart. Versions are not: one host may show an old version beside the
+//! new one, while each of its mirrors shows one of them.
+//!
 //! Clusters grow within connected components of similar pages, so components are independent of each other.
 //!
 //! # Source
@@ -22,12 +28,16 @@
 //! that of Kruskal (1956), the sample that of Broder, *On the resemblance and containment of documents* (1997).
 
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
 use crate::ids::{HostId, Number, Page, splitmix64};
+
+/// Hosts on which two clusters may not both have pages.
+pub const HOSTS_APART: usize = 2;
 
 /// Link targets kept per page.
 pub const KEPT: usize = 4;
@@ -68,8 +78,8 @@ impl Linked {
 /// smaller pages.
 ///
 /// # Cost
-/// A sort of the pairs; each place of a page moves at most log2(pages) times. 16 bytes per pair and about 150 per page,
-/// and 16 for each two clusters that are kept apart, each of which costs the places of the smaller.
+/// A sort of the pairs; each place of a page, and its host, moves at most log2(pages) times. 16 bytes per pair and about
+/// 250 per page, and 16 for each two clusters that are kept apart, each of which costs the places and hosts of the smaller.
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
@@ -81,23 +91,26 @@ pub fn keep_apart(
     let place = |page: Page| pages.partition_point(|linked| linked.page < page) as u32;
     let mut clusters = UnionFind::new(pages.len());
     let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts, &has_links).collect()).collect();
+    let mut hosts_of: Vec<HashSet<HostId>> =
+        pages.iter().map(|linked| HashSet::from([hosts[linked.page.index()]])).collect();
     // Two clusters that were kept apart once stay apart while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Page, b: Page, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
-        let (few, many) = if places[x as usize].len() < places[y as usize].len() { (x, y) } else { (y, x) };
-        if x == y || (!whatever && refused.contains(&(x.min(y), x.max(y)))) {
+        let (first, second) = (x.min(y), x.max(y));
+        if x == y || (!whatever && refused.contains(&(first, second))) {
             return;
         }
-        if !whatever && !places[few as usize].is_disjoint(&places[many as usize]) {
-            refused.insert((x.min(y), x.max(y)));
+        let (first_at, second_at) = (first as usize, second as usize);
+        let neighbours = || in_both(&places[first_at], &places[second_at]).next().is_some();
+        let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(HOSTS_APART - 1).is_some();
+        if !whatever && (neighbours() || side_by_side()) {
+            refused.insert((first, second));
             return;
         }
         clusters.union(x, y);
-        let few = std::mem::take(&mut places[few as usize]);
-        let mut all = std::mem::take(&mut places[many as usize]);
-        all.extend(few);
-        places[x.min(y) as usize] = all;
+        move_all(&mut places, first_at, second_at);
+        move_all(&mut hosts_of, first_at, second_at);
     };
     exact_pairs.iter().for_each(|pair| join(pair.a, pair.b, true));
     let mut by_resemblance: Vec<(SimilarPair, u32)> =
@@ -109,6 +122,21 @@ pub fn keep_apart(
     by_resemblance.iter().for_each(|(pair, _)| join(pair.a, pair.b, false));
     pairs.retain(|pair| clusters.find(place(pair.a)) == clusters.find(place(pair.b)));
     pairs.sort_unstable();
+}
+
+/// What two sets have in common, looked for in the larger one.
+fn in_both<'a, T: Eq + Hash>(x: &'a HashSet<T>, y: &'a HashSet<T>) -> impl Iterator<Item = &'a T> {
+    let (few, many) = if x.len() < y.len() { (x, y) } else { (y, x) };
+    few.iter().filter(|one| many.contains(one))
+}
+
+/// Moves all of set `from` to set `to`, by moving the smaller of them.
+fn move_all<T: Eq + Hash>(sets: &mut [HashSet<T>], to: usize, from: usize) {
+    let mut few = std::mem::take(&mut sets[from]);
+    if few.len() > sets[to].len() {
+        std::mem::swap(&mut few, &mut sets[to]);
+    }
+    sets[to].extend(few);
 }
 
 #[cfg(test)]
@@ -146,7 +174,9 @@ mod tests {
             let of = |page: Page| clusters.iter().position(|cluster| cluster.contains(&page)).unwrap();
             let (x, y) = (of(pair.a), of(pair.b));
             let apart = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
-            if x != y && (exact || !apart) {
+            let on = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p]).collect::<BTreeSet<_>>();
+            let side_by_side = on(x).intersection(&on(y)).count() >= HOSTS_APART;
+            if x != y && (exact || !(apart || side_by_side)) {
                 let joined: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
                 clusters[x] = joined;
                 clusters.remove(y);
@@ -164,8 +194,8 @@ mod tests {
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
             links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
-            hosts in prop::collection::vec((0u32..3).prop_map(HostId), 14),
-            with_links in prop::collection::vec(any::<bool>(), 3),
+            hosts in prop::collection::vec((0u32..5).prop_map(HostId), 14),
+            with_links in prop::collection::vec(any::<bool>(), 5),
         ) {
             let pair = |a: u32, b: u32, value| SimilarPair { a: Page(a.min(b)), b: Page(a.max(b)), value };
             let mut pairs: Vec<_> = similar.iter().filter(|((a, b), _)| a < b).map(|(&(a, b), &f)| pair(a, b, f)).collect();
@@ -191,6 +221,21 @@ mod tests {
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
         keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_| true, |_, _| 10);
         assert_eq!(pairs, [pair(0, 2, 9), pair(1, 3, 9)]);
+    }
+
+    #[test]
+    fn editions_that_are_mirrored_side_by_side_stay_apart_and_versions_do_not() {
+        // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to an index of its own.
+        let pages: Vec<_> = (0..5).map(|page| Linked::new(Page(page), [Page(10 + page)].into_iter())).collect();
+        let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
+        let kept = |mut pairs: Vec<SimilarPair>| {
+            keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1, 2].map(HostId), |_| true, |_, _| 10);
+            pairs
+        };
+        let editions = [pair(0, 2, 9), pair(1, 3, 9)];
+        assert_eq!(kept([&editions[..], &[pair(0, 1, 8), pair(0, 3, 8), pair(2, 3, 8)]].concat()), editions);
+        let versions = [pair(0, 1, 8), pair(0, 2, 9), pair(1, 4, 9)];
+        assert_eq!(kept(versions.to_vec()), versions);
     }
 
     #[test]

@@ -4,5 +4,6 @@ pub mod giant_clusters;
 pub mod growth;
 pub mod links;
 pub mod redirects;
+pub mod second_look;
 pub mod servers;
 pub mod tolerant;

@@ -17,6 +17,7 @@ use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
 
 /// What a guard sees beside the pairs.
+#[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     /// The pages of the run.
     pub crawl: &'a Crawl,
@@ -49,17 +50,28 @@ pub(crate) fn keep(
             keep_mutual_best(net, pairs, hosts, owners, |pair| (pair.value, larger(pair.a, pair.b)))?;
         }
         Guard::Centre => anchor(net, pairs, owners, hosts.len(), larger)?,
-        Guard::Neighbours | Guard::Auto => {
-            let linking = match guard {
-                Guard::Auto => hosts_with_links(net, context.links, hosts)?,
-                _ => net.once(|| vec![true; hosts.len()])?,
-            };
-            part_neighbours(net, pairs, &linking, context, |a, b| larger(a, b) + doubt)?;
-        }
+        Guard::Neighbours | Guard::Auto => part_neighbours(net, guard, pairs, context, |a, b| larger(a, b) + doubt)?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
     let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
     Ok(similar - left)
+}
+
+/// Keeps the pairs that join no neighbours to what `context.exact_pairs` join, ascending with each worker; returns how many of
+/// all workers' are refused. Pairs may lie anywhere, before and after; their resemblance is their value.
+///
+/// # Errors
+/// Only when the run has ended.
+pub(crate) fn keep_neighbours_apart(
+    net: &mut Net<'_>,
+    guard: Guard,
+    pairs: &mut Vec<SimilarPair>,
+    context: &Context<'_>,
+) -> Result<u64> {
+    let before = pairs.len() as u64;
+    part_neighbours(net, guard, pairs, context, |_, _| 1)?;
+    let [before, left] = net.sum("pairs left", [before, pairs.len() as u64])?;
+    Ok(before - left)
 }
 
 /// Keeps one pair a page, that with its cluster's centre ([`crate::overlap::centre`]).
@@ -146,8 +158,8 @@ fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId])
     })
 }
 
-/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); `linking` are the hosts on which pages without
-/// links are neighbours.
+/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); under [`Guard::Auto`], pages without links are
+/// neighbours on hosts with links only.
 ///
 /// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
 /// with their links.
@@ -157,12 +169,16 @@ fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId])
 /// a component with its worker, and what [`keep_apart`] takes for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,
+    guard: Guard,
     pairs: &mut Vec<SimilarPair>,
-    linking: &[bool],
     &Context { crawl, exact_pairs, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
+    let linking = match guard {
+        Guard::Auto => hosts_with_links(net, links, hosts)?,
+        _ => net.once(|| vec![true; hosts.len()])?,
+    };
     let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;

@@ -1,10 +1,11 @@
 //! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles.
 
+pub mod apart;
 mod candidates;
 mod chunk_runs;
 pub mod counts;
 pub mod exact;
-mod guards;
+pub(crate) mod guards;
 pub mod hyperlink_map;
 pub mod minhash_pairs;
 pub mod overlap;

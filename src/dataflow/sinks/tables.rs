@@ -41,6 +41,7 @@ pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
     pairs.extend(found.signature_pairs.iter().map(|pair| (pair.a, pair.b, "signatures", pair.value)));
     pairs.extend(found.minhash_pairs.iter().map(|pair| (pair.a, pair.b, "minhash", pair.value)));
+    pairs.extend(found.context_pairs.iter().map(|pair| (pair.a, pair.b, "context", pair.value)));
     pairs.sort_unstable();
     split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
     split("clusters", crawl, &found.verdicts, |row| row.cluster.smallest(), |rows| clusters(crawl, rows), &mut parts);

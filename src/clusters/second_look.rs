@@ -1,0 +1,324 @@
+//! A second look inside mirrors: pages that only their collections can tell to be copies.
+//!
+//! In: pages and links of the collections of a similar cluster. Out: [`Candidate`] pairs, and of those that were compared
+//! the ones that are copies ([`one_to_one`]).
+//!
+//! A version that was rewritten, or a page of three lines, shares too little text to be found alone. But two collections
+//! that have many trivial clusters in common say which page of the one should match which page of the other: the one
+//! that links to, and is linked from, copies of the same pages. So for each two collections that have [`COMMON`] of the
+//! smaller one's pages in common, the pages of one without a copy in the other are compared by
+//!
+//! * their links, in both directions, to pages with a copy in the other collection: the weight of those that both have, in
+//!   that of those that either has. What a menu links to weighs little ([`weight`]).
+//! * their text: all chunks, furniture too, common to both, of those that either has. Pages without text are alike.
+//!
+//! Links alone would match a page with its translation, which has the same place in its edition; text alone is what
+//! failed before. So each must reach a least share ([`LINKS`], [`TEXT`]), and both together [`BOTH`]. The match must be
+//! one to one, by [`MARGIN`]: each page is the other's best by far. And both must have the same name, which makes no pair
+//! but keeps apart what was moved about: the last segment of the path, whatever its case and its ending.
+//!
+//! # Source
+//! \[DDGMP03\]: links confirm content. Bhattacharya and Getoor, *Collective entity resolution in relational data* (2007),
+//! for what is found becoming evidence. The thresholds are our own, chosen on the two crawls of `scripts/real-crawl`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::ids::{ClusterId, Page};
+
+/// One, in the millionths in which shares are given.
+pub const WHOLE: u32 = 1_000_000;
+/// Least share of the smaller collection's pages that has copies in the other, in millionths.
+pub const COMMON: u32 = 400_000;
+/// Fewest trivial clusters that two collections have in common.
+pub const FEWEST: usize = 3;
+/// Least agreement of links, in millionths.
+pub const LINKS: u32 = 500_000;
+/// Least agreement of texts, in millionths.
+pub const TEXT: u32 = 150_000;
+/// Least sum of both.
+pub const BOTH: u32 = 950_000;
+/// By how much a match is to be better than any other of either page.
+pub const MARGIN: u32 = 100_000;
+/// Pages of one name that have a link in common beyond which that link proposes none of them: it is a menu's.
+const MOST: usize = 64;
+
+/// A page of a collection. Rows order by collection, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// First page of its collection, which names it.
+    pub collection: Page,
+    /// The page.
+    pub page: Page,
+    /// Its trivial cluster.
+    pub cluster: ClusterId,
+    /// Hash of its name.
+    pub name: u64,
+}
+
+/// Two pages of one name that may be copies; `a < b`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Candidate {
+    /// The smaller page.
+    pub a: Page,
+    /// The larger page.
+    pub b: Page,
+    /// First pages of their collections.
+    pub collections: [Page; 2],
+    /// Agreement of their links, in millionths.
+    pub links: u32,
+}
+
+/// The name of a page: the last segment of its URL's path without its ending, with the query, all in lower case.
+pub fn name(url: &str) -> String {
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path);
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let segment = path.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+    let stem = segment.rsplit_once('.').map_or(segment, |(stem, _)| stem);
+    format!("{stem}?{query}").to_lowercase()
+}
+
+/// A link of a page of a collection to or from a page of it, by the trivial cluster of that page.
+type Link = (ClusterId, bool);
+
+/// What a link weighs that `pages` pages have: 2^16 by the square of the digits of their number.
+fn weight(pages: u32) -> u64 {
+    let digits = u64::from(u32::BITS - pages.leading_zeros());
+    (1 << 16) / (digits * digits).max(1)
+}
+
+/// The pairs to compare among the pages of one similar cluster, ascending.
+///
+/// `pages` ascend; `links` are those within collections.
+///
+/// # Cost
+/// For each two collections that mirror each other, a sort of the links of the pages without a copy, and for each such page at
+/// most 64 others a link, each of which costs the links of both.
+pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
+    let cluster: HashMap<Page, ClusterId> = pages.iter().map(|seen| (seen.page, seen.cluster)).collect();
+    let mut links_of: HashMap<Page, Vec<Link>> = HashMap::new();
+    for (src, dst) in links.iter().filter(|(src, dst)| src != dst) {
+        if let (Some(&from), Some(&to)) = (cluster.get(src), cluster.get(dst)) {
+            links_of.entry(*src).or_default().push((to, false));
+            links_of.entry(*dst).or_default().push((from, true));
+        }
+    }
+    for links in links_of.values_mut() {
+        links.sort_unstable();
+        links.dedup();
+    }
+    let collections: Vec<(&[Seen], Vec<ClusterId>)> = pages
+        .chunk_by(|x, y| x.collection == y.collection)
+        .map(|pages| {
+            let mut clusters: Vec<ClusterId> = pages.iter().map(|seen| seen.cluster).collect();
+            clusters.sort_unstable();
+            clusters.dedup();
+            (pages, clusters)
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (at, (left, left_clusters)) in collections.iter().enumerate() {
+        for (right, right_clusters) in &collections[at + 1..] {
+            let is_right = |cluster: &&ClusterId| right_clusters.binary_search(cluster).is_ok();
+            let common: Vec<ClusterId> = left_clusters.iter().filter(is_right).copied().collect();
+            let least = left.len().min(right.len()) as u64 * u64::from(COMMON);
+            if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= least {
+                let left = Alone::new(left, &common, &links_of);
+                found.extend(agreeing(&left, &Alone::new(right, &common, &links_of)));
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// A page of one collection without a copy in another, with its links to pages that have one.
+struct Alone<'a> {
+    seen: &'a Seen,
+    links: Vec<Link>,
+}
+
+impl<'a> Alone<'a> {
+    /// All such pages of a collection; `common` are the trivial clusters that both have.
+    fn new(pages: &'a [Seen], common: &[ClusterId], links_of: &HashMap<Page, Vec<Link>>) -> Vec<Alone<'a>> {
+        let is_common = |cluster: ClusterId| common.binary_search(&cluster).is_ok();
+        let alone = pages.iter().filter(|seen| !is_common(seen.cluster));
+        let with_links = alone.filter_map(|seen| {
+            let links = links_of.get(&seen.page)?.iter().copied().filter(|link| is_common(link.0)).collect();
+            Some(Alone { seen, links })
+        });
+        with_links.filter(|page| !page.links.is_empty()).collect()
+    }
+}
+
+/// The pairs of pages of two collections whose links agree.
+fn agreeing(left: &[Alone<'_>], right: &[Alone<'_>]) -> Vec<Candidate> {
+    let mut pages_with: HashMap<Link, u32> = HashMap::new();
+    left.iter().chain(right).flat_map(|page| &page.links).for_each(|&link| *pages_with.entry(link).or_default() += 1);
+    let weigh = |link: &Link| weight(pages_with[link]);
+    let mut with: HashMap<(u64, Link), Vec<usize>> = HashMap::new();
+    for (at, page) in right.iter().enumerate() {
+        for &link in &page.links {
+            with.entry((page.seen.name, link)).or_default().push(at);
+        }
+    }
+    let mut looked_at = vec![usize::MAX; right.len()];
+    let mut found = Vec::new();
+    for (at, page) in left.iter().enumerate() {
+        let proposed = page.links.iter().filter_map(|&link| with.get(&(page.seen.name, link)));
+        for &other in proposed.filter(|pages| pages.len() <= MOST).flatten() {
+            if std::mem::replace(&mut looked_at[other], at) == at {
+                continue;
+            }
+            let links = agreement(&page.links, &right[other].links, weigh);
+            if links >= LINKS {
+                let (x, y) = (page.seen, right[other].seen);
+                let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
+                found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+            }
+        }
+    }
+    found
+}
+
+/// Weight of what two ascending lists have in common, in that of all of both: in millionths.
+fn agreement(x: &[Link], y: &[Link], weigh: impl Fn(&Link) -> u64) -> u32 {
+    let of = |links: &[Link]| links.iter().map(&weigh).sum::<u64>();
+    let common: u64 = x.iter().filter(|link| y.binary_search(link).is_ok()).map(&weigh).sum();
+    share(common, of(x) + of(y) - common)
+}
+
+/// A part of a whole in millionths, rounded down; nothing of nothing is all of it.
+pub fn share(part: u64, whole: u64) -> u32 {
+    if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
+}
+
+/// The candidates that are copies of each other, with the mean of both agreements in millionths. `texts` has the agreement of
+/// their texts.
+///
+/// # Cost
+/// Two sorts of the candidates.
+pub fn one_to_one(candidates: &[Candidate], texts: &[u32]) -> Vec<(Candidate, u32)> {
+    // Best and second of a page in a collection.
+    let mut best: BTreeMap<(Page, Page), [u32; 2]> = BTreeMap::new();
+    let sides = |of: &Candidate| [(of.a, of.collections[1]), (of.b, of.collections[0])];
+    let both = || candidates.iter().zip(texts).map(|(of, text)| (of, *text, of.links + text));
+    for (of, _, sum) in both() {
+        for side in sides(of) {
+            let [first, second] = best.entry(side).or_default();
+            if sum > *first {
+                (*first, *second) = (sum, *first);
+            } else {
+                *second = sum.max(*second);
+            }
+        }
+    }
+    let is_best =
+        |of: &Candidate, sum: u32| sides(of).iter().all(|side| best[side][0] == sum && sum - best[side][1] >= MARGIN);
+    let found = both().filter(|&(of, text, sum)| text >= TEXT && sum >= BOTH && is_best(of, sum));
+    found.map(|(of, _, sum)| (*of, sum / 2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pairs of the definition, every pair of pages looked at.
+    fn by_definition(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
+        let clusters = |collection: Page| -> BTreeSet<ClusterId> {
+            pages.iter().filter(|seen| seen.collection == collection).map(|seen| seen.cluster).collect()
+        };
+        let size = |collection: Page| pages.iter().filter(|seen| seen.collection == collection).count();
+        let cluster = |page: Page| pages.iter().find(|seen| seen.page == page).map(|seen| seen.cluster);
+        let mut found = Vec::new();
+        for x in pages {
+            for y in pages.iter().filter(|y| x.page < y.page && x.collection != y.collection && x.name == y.name) {
+                let (of_x, of_y) = (clusters(x.collection), clusters(y.collection));
+                let common: BTreeSet<ClusterId> = of_x.intersection(&of_y).copied().collect();
+                let smaller = size(x.collection).min(size(y.collection));
+                let mirrored = common.len() >= 3 && 10 * common.len() >= 4 * smaller;
+                if !mirrored || common.contains(&x.cluster) || common.contains(&y.cluster) {
+                    continue;
+                }
+                let links_of = |page: Page| -> BTreeSet<Link> {
+                    let to = links.iter().filter(|link| link.0 == page && link.1 != page).map(|link| (link.1, false));
+                    let from = links.iter().filter(|link| link.1 == page && link.0 != page).map(|link| (link.0, true));
+                    let named = to.chain(from).filter_map(|(other, is_in)| Some((cluster(other)?, is_in)));
+                    named.filter(|link| common.contains(&link.0)).collect()
+                };
+                let weigh = |links: BTreeSet<Link>| -> u64 {
+                    let alone = pages.iter().filter(|seen| [x.collection, y.collection].contains(&seen.collection));
+                    let alone = alone.filter(|seen| !common.contains(&seen.cluster));
+                    let all: Vec<BTreeSet<Link>> = alone.map(|seen| links_of(seen.page)).collect();
+                    let having = |link: &Link| all.iter().filter(|links| links.contains(link)).count();
+                    links.iter().map(|link| 65536 / (having(link).ilog2() as u64 + 1).pow(2)).sum()
+                };
+                let (of_x, of_y) = (links_of(x.page), links_of(y.page));
+                let part = weigh(of_x.intersection(&of_y).copied().collect());
+                let whole = weigh(of_x.union(&of_y).copied().collect());
+                if part > 0 && 2 * part >= whole {
+                    let links = (1_000_000 * part / whole) as u32;
+                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn candidates_are_those_of_the_definition(
+            clusters in prop::collection::vec(0u32..9, 24), names in prop::collection::vec(0u64..3, 24),
+            links in prop::collection::btree_set((0u32..8, 0u32..8, 0u32..3), 0..60),
+        ) {
+            let seen = |page: u32| Seen {
+                collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
+            };
+            let pages: Vec<Seen> = (0..24).map(seen).collect();
+            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
+            prop_assert_eq!(candidates(&pages, &links), by_definition(&pages, &links));
+        }
+
+        #[test]
+        fn matches_are_one_to_one_and_better_than_any_other(
+            pairs in prop::collection::btree_map((0u32..6, 6u32..12), (5u32..=10, 0u32..=10), 0..20)
+        ) {
+            let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| Candidate {
+                a: Page(a), b: Page(b), collections: [Page(0), Page(6)], links: links * 100_000
+            };
+            let all: Vec<Candidate> = pairs.iter().map(candidate).collect();
+            let texts: Vec<u32> = pairs.values().map(|&(_, text)| text * 100_000).collect();
+            let sum = |at: usize| all[at].links + texts[at];
+            let meet = |x: &Candidate, y: &Candidate| x.a == y.a || x.b == y.b;
+            let want = (0..all.len()).filter(|&at| {
+                let others = (0..all.len()).filter(|&other| other != at && meet(&all[at], &all[other]));
+                texts[at] >= 150_000 && sum(at) >= 950_000 && others.clone().all(|other| sum(at) >= sum(other) + 100_000)
+            });
+            let want: Vec<_> = want.map(|at| (all[at], sum(at) / 2)).collect();
+            prop_assert_eq!(one_to_one(&all, &texts), want);
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_last_segment_whatever_its_case_and_ending() {
+        assert_eq!(name("http://a.example/doc/Class.HTML"), "class?");
+        assert_eq!(name("http://b.example/old/1.2/class.htm"), "class?");
+        assert_eq!(name("http://b.example/dir/"), "dir?");
+        assert_eq!(name("http://b.example/"), "?");
+        assert_eq!(name("http://b.example/view.php?Page=2.1"), "view?page=2.1");
+    }
+
+    #[test]
+    fn a_rewritten_page_is_found_and_its_translation_is_not() {
+        let candidate = Candidate { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
+        assert_eq!(one_to_one(&[candidate], &[200_000]), [(candidate, 600_000)]);
+        assert_eq!(one_to_one(&[candidate], &[100_000]), []);
+    }
+}
