@@ -101,8 +101,10 @@ impl Current {
         self.failed.store(opened.is_err(), Ordering::Relaxed);
         match opened {
             Ok(served) => {
-                tell(format_args!("serving {}: run {}", served.folder, served.index.about.run.result));
+                let told = format!("serving {}: run {}", served.folder, served.index.about.run.result);
                 *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
+                // Whoever reads it gets answers of this index from now on.
+                tell(format_args!("{told}"));
                 Ok(())
             }
             Err(error) => {
