@@ -34,7 +34,9 @@ pub use webtwin_dedup::dedup;
 pub use webtwin_history::history;
 // Two crawls compared.
 pub use webtwin_recrawl::recrawl;
-// A finished run as an index of look-ups, and over HTTP.
+// A finished run as an index of look-ups, searched by words, and over HTTP.
+#[cfg(feature = "search")]
+pub use webtwin_search::search;
 pub use webtwin_serve::lookup;
 #[cfg(feature = "serve")]
 pub use webtwin_serve::serve;

@@ -17,6 +17,23 @@ use webtwin::results::pages::Pages;
 
 use crate::support::program::{answer, fail, files, said, succeed, succeed_with, webtwin};
 
+#[cfg(not(feature = "search"))]
+#[test]
+fn without_the_feature_search_says_how_to_build_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let idx = folder.path().join("idx").to_str().unwrap().to_string();
+    let tried: [&[&str]; 3] = [
+        &["index", &made().at("run"), "--output", &idx, "--text"],
+        &["search", &made().at("idx"), "some", "words", "--json", "--roll", "off"],
+        &["search"],
+    ];
+    for arguments in tried {
+        let told = fail(arguments, 2);
+        assert!(told.contains("--features search") && told.lines().count() == 1, "{told}");
+    }
+    assert!(!folder.path().join("idx").exists());
+}
+
 /// A made-up crawl, the run over it, and its index.
 struct Made {
     folder: tempfile::TempDir,

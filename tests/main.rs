@@ -28,6 +28,9 @@ mod crawl_folders;
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
+// What people decide: copies that stay, pages that never come together, and one file that says both.
+mod decisions;
+
 // A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
 mod dedup;
 
@@ -99,6 +102,10 @@ mod segments;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
+
+// Search by words, rolled up, against a plain scan.
+#[cfg(feature = "search")]
+mod search;
 
 // The server over an index: what it answers, whom it refuses, and that it goes on.
 #[cfg(feature = "serve")]

@@ -297,3 +297,110 @@ fn only_a_finished_run_over_pages_has_a_report() {
     succeed(&["report", &run, "--output", &file]);
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<!doctype html>"));
 }
+
+/// The bars of a chart of a part, by their words.
+fn bars(part: &Value, heading: &str) -> BTreeMap<String, u64> {
+    let chart = part["charts"].as_array().unwrap().iter().find(|chart| chart["heading"] == heading);
+    let bars = chart.unwrap_or_else(|| panic!("{heading}: {part}"))["bars"].as_array().unwrap().clone();
+    bars.iter().map(|bar| (bar["what"].as_str().unwrap().into(), bar["count"].as_u64().unwrap())).collect()
+}
+
+fn tile(part: &Value, what: &str) -> String {
+    let tile = part["tiles"].as_array().unwrap().iter().find(|tile| tile["what"] == what);
+    tile.unwrap_or_else(|| panic!("{what}: {part}"))["figure"].as_str().unwrap().into()
+}
+
+#[test]
+fn a_study_and_a_join_of_fingerprints_have_reports_that_say_what_their_tables_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = at(&folder, "study");
+    succeed(&["run", "--input", "synth://?pages=300&seed=3", "--output", &study, "--set", "preset=study"]);
+    let part = report(&study, &[])["parts"][0].clone();
+    let duplicates = rows(&study, "duplicates");
+    let of_role = |role: &str| duplicates.iter().filter(|row| row["role"] == role).count();
+    assert!(of_role("duplicate") > 0);
+    assert_eq!(tile(&part, "documents"), duplicates.len().to_string());
+    assert_eq!(tile(&part, "duplicates"), of_role("duplicate").to_string());
+    assert_eq!(tile(&part, "unique documents"), of_role("unique").to_string());
+    assert_eq!(bars(&part, "Clusters by size").values().sum::<u64>(), of_role("original") as u64);
+    let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
+    let clustered = duplicates.iter().filter(|row| row["role"] != "unique");
+    clustered.for_each(|row| *sizes.entry(row["cluster"].as_str().unwrap()).or_default() += 1);
+    let largest = part["tables"].as_array().unwrap().iter().find(|table| table["table"] == "duplicates").unwrap();
+    assert_eq!(
+        (largest["all"].as_u64(), largest["rows"][0][1].as_u64()),
+        (Some(sizes.len() as u64), sizes.values().max().copied())
+    );
+    assert!(page(&study).contains("of the documents are duplicates"));
+
+    let (text, set, near) = (at(&folder, "x.txt"), at(&folder, "f"), at(&folder, "near"));
+    std::fs::write(&text, "00000000000000ff 10\n00000000000000fe 12\n00000000000f00ff 13\nffffffffffffffff 14\n")
+        .unwrap();
+    succeed(&["hamming", "build", "--from", &text, "--output", &set]);
+    let fingerprints = format!("batch.fingerprints={set}");
+    succeed(&["run", "--set", "kind=hamming", "--set", &fingerprints, "--set", "hamming.k=4", "--output", &near]);
+    let part = report(&near, &[])["parts"][0].clone();
+    assert_eq!(part["headline"], "2 pairs of documents are within 4 bits");
+    assert_eq!(bars(&part, "Pairs by distance"), BTreeMap::from([("1 bit".into(), 1), ("4 bits".into(), 1)]));
+    assert_eq!(part["tables"][0]["rows"], serde_json::json!([["10", "12", 1], ["10", "13", 4]]));
+    assert!(page(&near).contains("Nearest pairs"));
+    assert!(fail(&["report", &near, "--against", &study, "--output", "-"], 2).contains("--against"));
+}
+
+#[test]
+fn what_has_changed_is_a_report_and_a_view_of_the_newer_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let [may, june, diff] = ["may", "june", "diff"].map(|name| at(&folder, name));
+    for (run, pages) in [(&may, 300), (&june, 350)] {
+        succeed(&["run", "--input", &format!("synth://?pages={pages}&seed=1"), "--output", run]);
+    }
+    succeed(&["diff", &may, &june, "--output", &diff]);
+    let said = report(&diff, &["--no-run-facts"]);
+    let part = &said["parts"][0];
+    let pages = bars(part, "Pages");
+    let changed = rows(&diff, "pages_changed");
+    let of = |what: &str| changed.iter().filter(|row| row["what"] == what).count() as u64;
+    assert!(of("gone") > 0 && of("new") > 0);
+    assert_eq!([pages["gone"], pages["new"], pages["moved here"]], [of("gone"), of("new"), of("moved_to")]);
+    assert_eq!(said["inputs"], serde_json::json!([may, june]));
+    let sites = part["tables"].as_array().unwrap().iter().find(|table| table["table"] == "hosts_changed").unwrap();
+    assert_eq!(sites["all"], rows(&diff, "hosts_changed").len());
+    assert!(page(&diff).contains("say what they said before"));
+
+    // The same view within the report of the newer run, and of no other.
+    assert_eq!(report(&june, &["--against", &diff])["parts"], said["parts"]);
+    assert_eq!(report(&june, &[])["parts"], Value::Null);
+    assert!(fail(&["report", &may, "--against", &diff, "--output", "-"], 2).contains("not"));
+    assert!(fail(&["report", &june, "--against", &may, "--output", "-"], 2).contains("webtwin diff"));
+}
+
+#[test]
+fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
+    let folder = tempfile::tempdir().unwrap();
+    let [run, other, truth, file] = ["run", "other", "truth.tsv", "evaluation.json"].map(|name| at(&folder, name));
+    succeed(&["run", "--input", "synth://?pages=300&seed=1", "--output", &run]);
+    succeed(&[
+        "run",
+        "--input",
+        "synth://?pages=200&seed=1",
+        "--output",
+        &other,
+        "--set",
+        "preset=signatures",
+        "--set",
+        "kind=signatures",
+    ]);
+    succeed(&["synth", "--pages", "300", "--seed", "1", "--truth", &truth]);
+    let found = succeed(&["evaluate", &run, "--truth", &truth, "--json"]);
+    std::fs::write(&file, &found).unwrap();
+    let part = report(&run, &["--evaluation", &file])["parts"][0].clone();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
+    assert_eq!(tile(&part, "pair precision"), format!("{:.3}", row["ours"].as_f64().unwrap()));
+    assert_eq!(part["tables"][0]["all"], found["rows"].as_array().unwrap().len());
+    // A job by signatures has the same views; what is said of another run is not said of it.
+    assert_eq!(report(&other, &[])["kind"], "signatures");
+    assert!(fail(&["report", &other, "--evaluation", &file, "--output", "-"], 2).contains("another job"));
+    std::fs::write(&file, "[1]").unwrap();
+    assert!(fail(&["report", &run, "--evaluation", &file, "--output", "-"], 3).contains("webtwin evaluate --json"));
+}

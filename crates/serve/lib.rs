@@ -9,6 +9,8 @@ use webtwin_report::report;
 #[cfg(feature = "serve")]
 use webtwin_results::explain;
 use webtwin_results::results;
+#[cfg(feature = "search")]
+use webtwin_search::search;
 use webtwin_stages::{chunks, hamming, overlap};
 use webtwin_storage::storage;
 

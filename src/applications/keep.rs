@@ -1,6 +1,6 @@
 //! Which page of a trivial cluster stays, and why the others may go.
 //!
-//! A page that a user prefers comes first. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
+//! A page that a person has pinned comes first (`keep.pins`), then one that a user prefers. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
 //! flips costs a crawler its copies. Then come whole collections: a crawler that skips a mirror wants all its pages
 //! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
 //! page stays. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
@@ -10,7 +10,8 @@
 //!
 //! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
 //! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself. Votes for
-//! pages that were kept before count first, so that new clusters, which remember nothing, cannot turn a collection over.
+//! pages that are pinned count first: who pins a page of a mirror wants the mirror. Those for pages that were kept before come
+//! next, so that new clusters, which remember nothing, cannot turn a collection over.
 
 use std::cmp::Reverse;
 
@@ -46,7 +47,9 @@ pub struct PageCopy {
     /// 1 for a page that a crawler must visit, 0 for any other.
     pub must_visit: u16,
     /// 1 for a page that the earlier result kept, 0 for any other.
-    pub kept_before: u16,
+    pub kept_before: u8,
+    /// 1 for a page that is pinned, 0 for any other.
+    pub pinned: u8,
 }
 
 /// The rule by which pages stay, ready to be applied.
@@ -55,23 +58,25 @@ pub struct Keeping {
     prefer: Vec<Pattern>,
     by: KeepBy,
     sticky: bool,
+    pins: bool,
 }
 
 impl Keeping {
     /// The rule of a job. Globs that do not parse match nothing; settings with any are refused before.
     pub fn new(keep: &Keep) -> Keeping {
         let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty() }
+        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
     }
 
     /// Whether any cluster may vote for the collection that is kept.
     pub fn has_votes(&self) -> bool {
-        self.sticky || self.all_vote()
+        self.sticky || self.pins || self.all_vote()
     }
 
-    /// Whether a cluster votes of which `winner` would stay by itself. By the default rule only those do that remember.
+    /// Whether a cluster votes of which `winner` would stay by itself. By the default rule only those do that remember, or
+    /// have a page that is pinned.
     pub fn votes(&self, winner: &PageCopy) -> bool {
-        self.all_vote() || winner.kept_before == 1
+        self.all_vote() || winner.kept_before == 1 || winner.pinned == 1
     }
 
     fn all_vote(&self) -> bool {
@@ -101,7 +106,9 @@ impl Keeping {
     /// What `copy` has less of than `keeper`, which stays: the first in the order above. `placed` as for [`keeper`].
     pub fn lost_by(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> LostBy {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
-        if differs(|copy| i64::from(copy.preference)) {
+        if differs(|copy| i64::from(copy.pinned)) {
+            LostBy::Pin
+        } else if differs(|copy| i64::from(copy.preference)) {
             LostBy::Prefer
         } else if differs(|copy| i64::from(copy.kept_before)) {
             LostBy::KeptBefore
@@ -126,6 +133,8 @@ impl Keeping {
 /// What a page has less of than the one that stays in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum LostBy {
+    /// The other is pinned.
+    Pin,
     /// The other matches a glob of `keep.prefer`, or an earlier one.
     Prefer,
     /// The earlier result kept the other.
@@ -144,6 +153,7 @@ impl LostBy {
     /// The word in the column `avoid.lost_by`.
     pub fn as_str(self) -> &'static str {
         match self {
+            LostBy::Pin => "pin",
             LostBy::Prefer => "prefer",
             LostBy::KeptBefore => "kept-before",
             LostBy::Collection => "collection",
@@ -215,14 +225,16 @@ impl Why {
 /// Votes for a collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Votes {
+    /// Of clusters whose page there is pinned.
+    pub pinned: u32,
     /// Of clusters whose page there was kept before.
     pub remembered: u32,
     /// Of all.
     pub all: u32,
 }
 
-/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any, of which those that
-/// remember count first; then the one most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
+/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any, of which those for
+/// pins count first, then those that remember; then the one most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
 /// page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
@@ -245,7 +257,7 @@ pub fn keeper<'c>(
     let rank = |copy: &&PageCopy| {
         let kept = placed(copy.page) == Some(true);
         let links = (copy.links_from_elsewhere, copy.links_to_host);
-        let before = (Reverse(copy.preference), copy.kept_before);
+        let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
         (before, kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
     };
     copies.into_iter().max_by_key(rank)
@@ -305,9 +317,7 @@ mod tests {
         let keeping = Keeping::new(&Keep {
             prefer: vec!["http://*.a.example/*".into()],
             by: KeepBy::Newest,
-            sticky: String::new(),
-            seeds: Vec::new(),
-            min_resemblance: 0.0,
+            ..crate::job::Job::default().keep
         });
         assert_eq!(keeping.preference("http://www.a.example/x/y.html"), 0);
         assert_eq!(keeping.preference("http://b.example/"), 1);
@@ -316,6 +326,7 @@ mod tests {
         let lost =
             |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == Page(9))).as_str();
         let one = copy(1, 3, 10);
+        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..one }), "pin");
         assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
         assert_eq!(lost(copy(2, 9, 5), PageCopy { page: Page(9), ..one }), "collection");
@@ -331,7 +342,7 @@ mod tests {
         /// Memory leaves the rule as it is: it only says which copies the rule chooses from.
         #[test]
         fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(
-            drawn in prop::collection::vec((0u32..3, 0u16..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
+            drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
                 PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
@@ -346,6 +357,24 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// A pin leaves the rule as it is, too: of two pins in one cluster the usual order decides.
+        #[test]
+        fn the_rule_chooses_among_the_pins_if_there_are_any(
+            drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)
+        ) {
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|
+                PageCopy { pinned, preference, kept_before, merit, ..copy(page, 0, 9) }).collect();
+            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let mut from = copies.clone();
+            if from.iter().any(|copy| copy.pinned == 1) {
+                from.retain(|copy| copy.pinned == 1);
+            }
+            from.iter_mut().for_each(|copy| copy.pinned = 0);
+            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+        }
+    }
+
     #[test]
     fn collections_with_memory_are_not_outvoted_by_clusters_without_and_preference_votes_for_the_other() {
         let keep = |sticky: &str, prefer: &[&str]| {
@@ -353,8 +382,7 @@ mod tests {
                 prefer: prefer.iter().map(|glob| glob.to_string()).collect(),
                 by: KeepBy::Links,
                 sticky: sticky.into(),
-                seeds: Vec::new(),
-                min_resemblance: 0.0,
+                ..crate::job::Job::default().keep
             })
         };
         let (remembers, forgets) = (PageCopy { kept_before: 1, ..copy(1, 0, 9) }, copy(2, 9, 9));
@@ -362,6 +390,9 @@ mod tests {
         let sticky = keep("may", &[]);
         assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
         assert!(keep("may", &["*"]).votes(&forgets));
-        assert!(Votes { remembered: 1, all: 1 } > Votes { remembered: 0, all: 9 });
+        let votes = |pinned, remembered, all| Votes { pinned, remembered, all };
+        assert!(votes(0, 1, 1) > votes(0, 0, 9) && votes(1, 0, 1) > votes(0, 9, 9));
+        let pins = Keeping::new(&Keep { pins: "pins.tsv".into(), ..crate::job::Job::default().keep });
+        assert!(pins.has_votes() && pins.votes(&PageCopy { pinned: 1, ..forgets }) && !pins.votes(&forgets));
     }
 }

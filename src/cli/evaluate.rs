@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::bands::{Bands, resemblance, shingles};
 use crate::evaluate::held_out::read_targets;
 use crate::evaluate::sample::{Draw, Judged, Stratum, sheet, tags_file};
-use crate::evaluate::tags::{Tagged, read_tags};
+use crate::evaluate::tags::{Tag, Tagged, read_tags};
 use crate::evaluate::{Comparison, Row, evaluate, table};
 use crate::ids::{DocId, doc_id};
 use crate::results::pages::Pages;
@@ -60,7 +60,9 @@ pub(super) fn run(args: Args) -> Result<()> {
         let (file, text) = read(path)?;
         let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
         let tagged = |row: &Tagged| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
-        let tagged = read_tags(&file, &text)?.iter().map(tagged).collect::<Result<Vec<_>>>()?;
+        let mut judged = read_tags(&file, &text)?;
+        judged.retain(|row| row.tag != Tag::Keep);
+        let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
         rows.extend(comparison.by_tags(&tagged, &report.pairs));
     }
     if let Some(path) = &args.held_out {
@@ -81,7 +83,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     if args.json {
         let object = serde_json::json!({
-            "name": "evaluate", "scale": report.pages, "machine": crate::build::machine(),
+            "name": "evaluate", "digest": run.manifest.digest, "scale": report.pages, "machine": crate::build::machine(),
             "build": crate::build::version(), "rows": rows,
         });
         print(|out| writeln!(out, "{object}"))

@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   webtwin index out/ --output idx/
   webtwin index out/ --output idx/ --chunks --simhashes
+  webtwin index out/ --output idx/ --text
   webtwin lookup idx/ < urls.txt > answers.txt
   webtwin serve idx/";
 
@@ -28,6 +29,9 @@ pub(super) struct Args {
     /// has no table fprint_docid
     #[arg(long)]
     chunks: bool,
+    /// Also index texts by their words, for `webtwin search`; reads the input again. Needs a build with the feature `search`
+    #[arg(long)]
+    text: bool,
     /// Also index simhashes, so that those within k bits are found; K when not given is that of the job (hamming.k)
     #[arg(long, value_name = "K", num_args = 0..=1)]
     simhashes: Option<Option<u32>>,
@@ -47,6 +51,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         run: args.run,
         output: args.output,
         chunks: args.chunks,
+        text: args.text,
         simhashes: args.simhashes,
         workers: super::threads(args.workers),
         memory_bytes: args.memory,

@@ -20,6 +20,8 @@ mod recrawl;
 mod report;
 mod reproduce;
 mod run;
+#[cfg(feature = "search")]
+mod search;
 #[cfg(feature = "serve")]
 mod serve;
 mod show;
@@ -37,6 +39,7 @@ use crate::engine::Cluster;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::pages::helper;
+use crate::results::decisions;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
@@ -100,6 +103,16 @@ enum Command {
     Index(index::Args),
     /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
     Lookup(lookup::Args),
+    /// Searches the texts of an index by words, with mirrored collections and copies rolled up to one result each
+    #[cfg(feature = "search")]
+    Search(search::Args),
+    /// Searches the texts of an index; this build cannot: it needs the cargo feature `search`
+    #[cfg(not(feature = "search"))]
+    #[command(disable_help_flag = true)]
+    Search {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        rest: Vec<String>,
+    },
     /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
     #[cfg(feature = "serve")]
     Serve(serve::Args),
@@ -173,6 +186,7 @@ impl JobArgs {
         if let Some(output) = &self.output {
             job.output.url = output.clone();
         }
+        decisions::bind(&mut job)?;
         Ok(job)
     }
 }
@@ -275,6 +289,10 @@ fn run(command: Command) -> Result<()> {
         Command::Explain(args) => explain::run(args),
         Command::Index(args) => index::run(args),
         Command::Lookup(args) => lookup::run(args),
+        #[cfg(feature = "search")]
+        Command::Search(args) => search::run(args),
+        #[cfg(not(feature = "search"))]
+        Command::Search { .. } => Err(Error::Usage(crate::lookup::build::NO_SEARCH.into())),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
         Command::Hamming(command) => hamming::run(command),

@@ -1,8 +1,8 @@
 //! `webtwin report RUN`.
 
 use crate::console::{print, tell};
-use crate::error::Result;
-use crate::report::{Wanted, page, read};
+use crate::error::{Error, Result};
+use crate::report::{Wanted, has_pages, outline, outline_page, page, read};
 use crate::results::Run;
 use crate::storage::location::Location;
 
@@ -10,12 +10,14 @@ const EXAMPLES: &str = "\
 Examples:
   webtwin report out/                              report.html, to be opened in a browser
   webtwin report out/ --output s3://bucket/report.html
-  webtwin report out/ --json --output - | jq .overview.skip";
+  webtwin report out/ --json --output - | jq .overview.skip
+  webtwin report june/ --against may-june/         with what `webtwin diff may/ june/ --output may-june/` has found
+  webtwin report may-june/                         the same by itself; a study and a Hamming batch have reports, too";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of a run
+    /// Folder of a run, of a study, of a Hamming batch, or of a comparison by `webtwin diff`
     run: String,
     /// File to write, which is replaced: path or URL, or - for stdout; report.html or report.json in this folder when not given
     #[arg(long, value_name = "FILE")]
@@ -23,6 +25,12 @@ pub(super) struct Args {
     /// What the report says as JSON, instead of a page
     #[arg(long)]
     json: bool,
+    /// Folder of a comparison of this run with an earlier one, as `webtwin diff` writes it: shows what has changed
+    #[arg(long, value_name = "DIFF")]
+    against: Option<String>,
+    /// What `webtwin evaluate --json` has printed of this run: path or URL
+    #[arg(long, value_name = "FILE")]
+    evaluation: Option<String>,
     /// Most pairs of pages to show side by side; they are read again from the input of the run, if it is still there
     #[arg(long, value_name = "N", default_value_t = Wanted::default().pairs)]
     pairs: usize,
@@ -33,10 +41,18 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let run = Run::open(&args.run)?;
-    let report = read(&run, &Wanted { pairs: args.pairs, machine: !args.no_run_facts })?;
-    let text = match args.json {
-        true => serde_json::to_string_pretty(&report).expect("a report is plain values") + "\n",
-        false => page(&report),
+    let machine = !args.no_run_facts;
+    let text = if has_pages(&run) {
+        let against = args.against.as_deref().map(Run::open).transpose()?;
+        let evaluation = args.evaluation.map(|file| Ok::<_, Error>((file.clone(), contents(&file)?))).transpose()?;
+        let report = read(&run, &Wanted { against, evaluation, pairs: args.pairs, machine })?;
+        if args.json { json(&report) } else { page(&report) }
+    } else if args.against.is_some() || args.evaluation.is_some() {
+        let of = format!("{}: --against and --evaluation go with a run that has pages to look at", args.run);
+        return Err(Error::Usage(of));
+    } else {
+        let outline = outline(&run, machine)?;
+        if args.json { json(&outline) } else { outline_page(&outline) }
     };
     let output = args.output.unwrap_or_else(|| if args.json { "report.json" } else { "report.html" }.into());
     if output == "-" {
@@ -45,4 +61,13 @@ pub(super) fn run(args: Args) -> Result<()> {
     Location::parse(&output)?.put(text.as_bytes())?;
     tell(format_args!("report: {output}"));
     Ok(())
+}
+
+fn json(report: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(report).expect("a report is plain values") + "\n"
+}
+
+fn contents(file: &str) -> Result<String> {
+    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
+    String::from_utf8(bytes).map_err(|_| Error::input(file, "is not UTF-8"))
 }

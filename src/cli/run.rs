@@ -448,6 +448,28 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
         ));
     }
+    if let Some(apart) = &summary.apart {
+        tell(format_args!(
+            "of {} pairs in {}: {} would be in one set, for which {} pairs of equal text and {} similar ones are refused; {} are \
+             apart without that, {} have a page that is not in this crawl",
+            apart.pairs,
+            job.pairs.apart,
+            apart.parted,
+            apart.refused_exact,
+            apart.refused_similar,
+            apart.unjoined,
+            apart.gone
+        ));
+    }
+    if let Some(pins) = &summary.pins {
+        tell(format_args!(
+            "of {} pages in {}: {} stay for their copies, {} have none, {} lost to another pin, {} are not in this crawl",
+            pins.pins, job.keep.pins, pins.kept, pins.alone, pins.second, pins.gone
+        ));
+        for pin in pins.shown.iter().filter(|pin| pin.outcome == "second").take(5) {
+            tell(format_args!("  {} does not stay, for {} is pinned, too", pin.url, pin.keep_url));
+        }
+    }
     // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)

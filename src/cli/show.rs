@@ -215,10 +215,15 @@ fn rows_of(out: &mut impl Write, table: &Table, shown: &[usize], rows: usize, js
     Ok(())
 }
 
-/// A value for a terminal: control characters of a page's URL are replaced.
+/// Crawled text for a terminal: control characters are replaced.
+pub(super) fn on_terminal(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A value for a terminal.
 fn cell(column: &Column, row: usize) -> String {
     match column.json(row) {
-        serde_json::Value::String(text) => text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
+        serde_json::Value::String(text) => on_terminal(&text),
         value => value.to_string(),
     }
 }

@@ -3,7 +3,8 @@
 //! The files keep the order of \[CSG00\] section 3: [`union_find`] (trivial clusters, Def. 4), [`link_summary`] (Figure 8),
 //! [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the pages of each collection), [`collection`]
 //! (Definitions 2-8 and the check of Definition 5). [`tolerant`] is the second phase that the paper leaves open, with
-//! [`pieces`], `separate` and [`nearby`]; [`second_look`] finds what only its collections tell to be copies. [`weakest_links`] finds what holds a giant trivial cluster together.
+//! [`pieces`], `separate` and [`nearby`]; [`second_look`] finds what only its collections tell to be copies. [`weakest_links`]
+//! finds what holds a giant trivial cluster together, and [`apart`] divides one that holds pages which must not come together.
 //!
 //! # Deviations
 //! - The paper claims that the merge condition gives each page of Ri its own page of Rj. It need not: with
@@ -18,6 +19,7 @@
 //! - A trivial cluster that nothing joins is a similar cluster of collections of one page in the paper (Figure 3c). Here it is
 //!   one with `clusters.min_size = 1` only, under the paper's own merge conditions.
 
+pub mod apart;
 pub mod collection;
 pub mod growth;
 pub mod link_summary;

@@ -63,14 +63,16 @@ pub fn thin(edges: &mut Vec<Edge>) {
     });
 }
 
-fn pages(edges: &[Edge]) -> Vec<Page> {
+/// The pages of these edges, ascending.
+pub(super) fn pages(edges: &[Edge]) -> Vec<Page> {
     let mut pages: Vec<Page> = edges.iter().flat_map(|edge| [edge.a, edge.b]).collect();
     pages.sort_unstable();
     pages.dedup();
     pages
 }
 
-fn number(pages: &[Page], page: Page) -> u32 {
+/// Place of a page among those of [`pages`].
+pub(super) fn number(pages: &[Page], page: Page) -> u32 {
     pages.binary_search(&page).expect("all pages were listed") as u32
 }
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
-use super::pairs::{exact, minhash_pairs, overlap, signatures, simhash_pairs};
+use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, kept_before, paper_tables, report, summary, tables};
+use super::sinks::{avoid, kept_before, paper_tables, pins, report, summary, tables};
 
 use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
@@ -37,6 +37,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::results::decisions::Decisions;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -80,13 +81,14 @@ pub struct ReplicaTables {
 ///
 /// `floors[item]` is the offset from which the records of a work item are true.
 pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
+    let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
     }
-    let exact_pairs = exact::fold(net, shelf)?;
+    let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
@@ -108,9 +110,13 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
+    let mut context_pairs = Vec::new();
+    let by_measure =
+        [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+    let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
-    let joined = || exact_pairs.iter().chain(by_measure.into_iter().flatten());
-    let edges = joined().map(|pair| (pair.a, pair.b));
+    let joined: Vec<SimilarPair> = exact_pairs.iter().chain(by_measure.into_iter().flatten()).copied().collect();
+    let edges = joined.iter().map(|pair| (pair.a, pair.b));
     let mut labels: Arc<Vec<ClusterId>> =
         components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
 
@@ -121,14 +127,19 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
     let mut grown = web.grow(net, &labels, job)?;
-    let (mut context_pairs, mut second_look) = (Vec::new(), SecondLook::default());
+    let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
-        let joined: Vec<SimilarPair> = joined().copied().collect();
         let context = Context { crawl: &crawl, exact_pairs: &joined, links: &links };
         (context_pairs, second_look) =
             second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)?;
+        drop(joined);
         if second_look.matched > second_look.refused {
-            let edges = joined.iter().chain(&context_pairs).map(|pair| (pair.a, pair.b));
+            let by_measure =
+                [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+            parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
+            let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+            let joined = exact_pairs.iter().chain(by_measure.into_iter().flatten());
+            let edges = joined.map(|pair| (pair.a, pair.b));
             labels = components::components(net, "trivial clusters", directory.len(), edges)?;
             grown = web.grow(net, &labels, job)?;
         }
@@ -148,7 +159,9 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
     let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
     let memory = kept_before::read(net, &crawl, &job.keep)?;
-    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, (&keeping, &memory.pages), &seeds)?;
+    let pinned = pins::pages(&crawl, &decisions.pins);
+    let first = (&keeping, &memory.pages[..], &pinned[..]);
+    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, first, &seeds)?;
     let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
@@ -156,6 +169,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
+    let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
@@ -196,6 +210,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     found.summary.giant_trivial_clusters = giants;
     found.summary.ways = ways;
     found.summary.kept_before = kept_before;
+    found.summary.pins = pins;
+    found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
 }
 

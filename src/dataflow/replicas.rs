@@ -136,7 +136,8 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     let Summary { overlap, hamming, signatures, minhash, .. } = summary;
     let of_signatures = signatures.collisions - signatures.guarded;
     let of_shingles = minhash.similar - minhash.guarded;
-    let similar = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles;
+    let apart = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
+    let similar = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles - apart;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),

@@ -291,11 +291,13 @@ mod tests {
 
     #[test]
     fn a_peer_that_vanishes_or_talks_nonsense_is_lost() {
-        let alive = |frames: &mut FrameWriter, to: &mut Vec<u8>| frames.send(to, Frame::Alive, &[]).unwrap();
-        let nothing = |_: &mut FrameWriter, _: &mut Vec<u8>| {};
-        let noise = |_: &mut FrameWriter, to: &mut Vec<u8>| to.extend([0x55; 40]);
-        let words = |frames: &mut FrameWriter, to: &mut Vec<u8>| frames.send(to, Frame::Payload, b"{}").unwrap();
-        let lasts: [&dyn Fn(&mut FrameWriter, &mut Vec<u8>); 4] = [&alive, &nothing, &noise, &words];
+        type Last = fn(&mut FrameWriter, &mut Vec<u8>);
+        let lasts: [Last; 4] = [
+            |frames, to| frames.send(to, Frame::Alive, &[]).unwrap(),
+            |_, _| {},
+            |_, to| to.extend([0x55; 40]),
+            |frames, to| frames.send(to, Frame::Payload, b"{}").unwrap(),
+        ];
         for (last, keyed) in lasts.into_iter().flat_map(|last| [(last, false), (last, true)]) {
             let here = Heartbeat::start(10 * DEADLINE);
             let (one, mut other) = sockets();

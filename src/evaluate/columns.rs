@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// Fields of a line: those of required columns, and that of the optional one.
-pub(super) type Fields<'t, const N: usize> = ([&'t str; N], Option<&'t str>);
+/// Number of a line, its fields of the required columns, and that of the optional one.
+pub(super) type Fields<'t, const N: usize> = (usize, [&'t str; N], Option<&'t str>);
 
 /// Reads the columns `names`, which may be anywhere among others, and the column `optional` if it exists. Fields of the
 /// columns `may_be_empty` may be empty; empty lines are skipped. `file` is only named in errors.
@@ -50,7 +50,7 @@ pub(super) fn read_columns<'t, const N: usize>(
         for (value, &place) in row.iter_mut().zip(&places) {
             *value = field(place)?;
         }
-        rows.push((row, optional.map(field).transpose()?));
+        rows.push((line, row, optional.map(field).transpose()?));
     }
     Ok(rows)
 }

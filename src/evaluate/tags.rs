@@ -28,43 +28,55 @@ pub enum Tag {
     False,
     /// The person cannot tell.
     Unknown,
+    /// No judgement of a pair: the first page stays for its copies. There is no second one.
+    Keep,
 }
 
 /// A tagged pair, with URLs as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tagged {
-    /// URLs of the two pages.
+    /// Line of the file, from 1.
+    pub line: usize,
+    /// URLs of the two pages; the second is empty with [`Tag::Keep`].
     pub urls: [String; 2],
     /// The judgement in the file.
     pub tag: Tag,
+    /// What the person has noted.
+    pub note: String,
 }
 
-/// Reads a tags file: the columns `url_a`, `url_b` and `tag`, among others.
+/// Reads a tags file: the columns `url_a`, `url_b` and `tag`, among others; `note` if it is there.
 ///
 /// # Errors
-/// As for a truth; [`Error::Input`] for a tag other than true, false, unknown.
+/// As for a truth; [`Error::Input`] with the line for a tag other than true, false, unknown and keep, for a pair without a second
+/// page, and for a page to keep with one.
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
-    let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["note"], "note")?;
-    let tagged = |([a, b, tag], _): ([&str; 3], _)| {
+    let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], "note")?;
+    let tagged = |(line, [a, b, tag], note): (usize, [&str; 3], Option<&str>)| {
+        let refuse = |what: String| Err(Error::input(file, format!("line {line}: {what}")));
         let tag = match tag {
             "true" => Tag::True,
             "false" => Tag::False,
             "unknown" => Tag::Unknown,
+            "keep" => Tag::Keep,
             other => {
-                return Err(Error::input(
-                    file,
-                    format!("the tag of {a} is {other}, but must be true, false or unknown"),
-                ));
+                return refuse(format!("the tag of {a} is {other}, but must be true, false, unknown or keep"));
             }
         };
-        Ok(Tagged { urls: [a.into(), b.into()], tag })
+        match (tag, b) {
+            (Tag::Keep, "") => {}
+            (Tag::Keep, _) => return refuse(format!("{a} is to be kept, so url_b must be empty")),
+            (_, "") => return refuse(format!("column url_b: empty, but {a} is judged with another page")),
+            _ => {}
+        }
+        Ok(Tagged { line, urls: [a.into(), b.into()], tag, note: note.unwrap_or_default().into() })
     };
     rows.into_iter().map(tagged).collect()
 }
 
 impl Comparison<'_> {
     /// Counts of tagged pairs by stratum, and precision and recall by them; pairs with a page unknown to truth or run
-    /// are only counted.
+    /// are only counted. Pages to keep are no pairs: leave them out.
     pub fn by_tags(&self, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
         let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
         let (mut unknown_pages, mut apart) = (0, 0);
@@ -125,7 +137,13 @@ mod tests {
     fn tags_are_read_and_others_refused() {
         let rows = read_tags("t", "url_a\turl_b\ttag\tnote\nhttp://a/\thttp://b/\tfalse\t\n").unwrap();
         let urls = ["http://a/", "http://b/"].map(str::to_owned);
-        assert_eq!(rows, [Tagged { urls, tag: Tag::False }]);
+        assert_eq!(rows, [Tagged { line: 2, urls, tag: Tag::False, note: String::new() }]);
+        let kept = read_tags("t", "url_a\turl_b\ttag\n\nhttp://a/\t\tkeep\n").unwrap();
+        assert_eq!((kept[0].line, kept[0].tag, kept[0].urls[1].as_str()), (3, Tag::Keep, ""));
+        for wrong in ["http://a/\t\tfalse", "http://a/\thttp://b/\tkeep", "\thttp://b/\tfalse"] {
+            let error = read_tags("t", &format!("url_a\turl_b\ttag\n{wrong}\n")).unwrap_err().to_string();
+            assert!(error.contains("line 2"), "{error}");
+        }
         assert!(read_tags("t", "url_a\turl_b\ttag\na\tb\tperhaps\n").unwrap_err().to_string().contains("perhaps"));
     }
 

@@ -48,7 +48,10 @@ pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
         linked: linked.map(|linked| linked != "0"),
     };
     let names = ["url", "target", "version", "page", "variant"];
-    Ok(read_columns(file, text, names, &["version", "page"], "linked")?.into_iter().map(|(x, y)| row(x, y)).collect())
+    Ok(read_columns(file, text, names, &["version", "page"], "linked")?
+        .into_iter()
+        .map(|(_, x, y)| row(x, y))
+        .collect())
 }
 
 /// The pages that are both in run and truth; names are numbered in the order of their first occurrence in the truth.

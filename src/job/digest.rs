@@ -12,13 +12,16 @@ pub const READING: &str = "reading-3";
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of a job: covers every setting except those of effort, the place of the output, and those of `recrawl`.
+    /// The digest of a job: covers every setting except those of effort, the place of the output, and those of `recrawl`. Of
+    /// decisions it covers what the files hold, not where they are.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
         top.remove("effort");
         // What a scheduled job reads again never shows in its answer, nor how two answers are compared.
         top.remove("recrawl");
+        top["keep"].as_object_mut().expect("keep is a table").remove("pins");
+        top["pairs"].as_object_mut().expect("pairs is a table").remove("apart");
         top["output"].as_object_mut().expect("output is a table").remove("url");
         let mut hash = Sha256::new();
         hash.update(tree.to_string());
@@ -68,9 +71,15 @@ mod tests {
         other.recrawl.near_bits += 1;
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.recrawl.state = "state".into();
+        (other.keep.pins, other.pairs.apart) = ("pins.tsv".into(), "apart.tsv".into());
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.overlap.min_shared += 1;
         assert_ne!(Digest::of(&job), Digest::of(&other));
+        let mut pinned = job.clone();
+        pinned.keep.pins_sha256 = "1".into();
+        let mut parted = job.clone();
+        parted.pairs.apart_sha256 = "1".into();
+        assert!([&pinned, &parted].iter().all(|other| Digest::of(&job) != Digest::of(other)));
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub struct Job {
     pub signatures: Signatures,
     /// When the shingles of two pages resemble each other.
     pub minhash: Minhash,
+    /// Which pages must not come together, whatever the measure says.
+    #[serde(default)]
+    pub pairs: Pairs,
     /// Which fingerprints are joined with which.
     pub batch: Batch,
     /// When two servers overlap.
@@ -417,10 +420,25 @@ pub struct Keep {
     /// Folder of an earlier result: copies that it kept stay before all others that are preferred alike. Empty for none.
     #[serde(default)]
     pub sticky: String,
+    /// File of copies that stay before all others. Empty for none.
+    #[serde(default)]
+    pub pins: String,
+    /// SHA-256 of what `pins` holds, in hexadecimal; filled in when the job is made.
+    #[serde(default)]
+    pub pins_sha256: String,
     /// URLs that a crawler starts with: it visits them whatever copies they have.
     pub seeds: Vec<String>,
     /// Least resemblance of a page to the one that stays in its place, from 0 to 1; a page with less stays, too.
     pub min_resemblance: f64,
+}
+
+/// Which pages must not come together, whatever the measure says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairs {
+    /// File of pairs of pages that are never in one trivial cluster. Empty for none.
+    pub apart: String,
+    /// SHA-256 of what `apart` holds, in hexadecimal; filled in when the job is made.
+    pub apart_sha256: String,
 }
 
 /// What decides which of several copies stays.
@@ -725,6 +743,7 @@ impl Default for Job {
                 max_documents: 200,
                 guard: Guard::Auto,
             },
+            pairs: Pairs::default(),
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
             servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
@@ -739,6 +758,8 @@ impl Default for Job {
                 prefer: Vec::new(),
                 by: KeepBy::Links,
                 sticky: String::new(),
+                pins: String::new(),
+                pins_sha256: String::new(),
                 seeds: Vec::new(),
                 min_resemblance: 0.0,
             },

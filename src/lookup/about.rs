@@ -47,6 +47,9 @@ pub struct About {
     pub columns: BTreeMap<String, Seal>,
     /// k of the tables of simhashes, if there are any.
     pub simhash_k: Option<u32>,
+    /// Texts that can be searched, if they were asked for.
+    #[serde(default)]
+    pub texts: Option<u64>,
 }
 
 impl About {

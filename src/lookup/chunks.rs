@@ -44,6 +44,18 @@ pub struct Compared {
     pub near: Vec<SharedChunks>,
 }
 
+/// Whether a chunk counts: a chunk that no page has does, and without chunks in the index each one.
+///
+/// # Errors
+/// As [`compare`].
+#[cfg(feature = "search")]
+pub fn counts(index: &Index, fprint: FPrint) -> Result<bool> {
+    let Some(chunks) = index.chunks() else { return Ok(true) };
+    let row = super::find::find(chunks.postings.rows(), fprint, |at| Ok(chunks.postings.get(at)?.hash()))?;
+    let value = row.map(|row| chunks.postings.get(row)).transpose()?.map(|row| row.value);
+    Ok(!matches!(value, Some(TEMPLATE | FREQUENT)))
+}
+
 /// Compares a text, given by its distinct chunks, with all pages; `None` if the index has no chunks.
 ///
 /// # Errors

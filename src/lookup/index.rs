@@ -1,14 +1,21 @@
 //! An index, opened: its columns, and what they say of a page, a set, a collection or a prefix.
 
+#[cfg(feature = "search")]
+use std::collections::BTreeMap;
+
 use super::about::About;
 use super::column::{Column, Seal};
 use super::find::{find, lower_bound};
 use super::rows::{CollectionRow, ContentRow, HashRow, NONE, PageRow};
+#[cfg(feature = "search")]
+use super::search::{self, Words};
 use super::strings::{FILES, Strings};
 use crate::error::{Error, Result};
 use crate::hamming::online::{self, OnlineIndex};
 use crate::ids::DocId;
 use crate::results::online_index::open_index;
+#[cfg(feature = "search")]
+use crate::search::texts::{File, Texts};
 use crate::storage::location::Location;
 use crate::storage::mapped::{FileBytes, Residence, file_bytes};
 
@@ -42,6 +49,8 @@ pub struct Index {
     collection_members: Column<u32>,
     chunks: Option<Chunks>,
     near: Option<OnlineIndex<FileBytes>>,
+    #[cfg(feature = "search")]
+    words: Option<Words>,
     bytes: u64,
 }
 
@@ -87,6 +96,28 @@ impl Index {
             Some(_) => Some(near(&folder, &manifest)?),
             None => None,
         };
+        #[cfg(feature = "search")]
+        let words = match about.texts {
+            Some(count) => {
+                let mut files: BTreeMap<String, Box<dyn File>> = BTreeMap::new();
+                for (name, seal) in &about.columns {
+                    if let Some(of_texts) = name.strip_prefix(search::FILES) {
+                        let column: Column<u8> = column(&folder, name, seal, file(name)?)?;
+                        files.insert(of_texts.into(), Box::new(column));
+                    }
+                }
+                let words = Words {
+                    texts: Texts::open(folder.name(), files)?,
+                    starts: column(&folder, search::STARTS, seal(search::STARTS)?, file(search::STARTS)?)?,
+                    pages: column(&folder, search::PAGES, seal(search::PAGES)?, file(search::PAGES)?)?,
+                };
+                if words.texts.len() != count || words.starts.rows() as u64 != count + 1 {
+                    return Err(broken(&folder, "its texts are not of one index"));
+                }
+                Some(words)
+            }
+            None => None,
+        };
         let index = Index {
             pages: column(&folder, "pages", seal("pages")?, file("pages")?)?,
             contents: column(&folder, "contents", seal("contents")?, file("contents")?)?,
@@ -105,6 +136,8 @@ impl Index {
             )?,
             chunks,
             near,
+            #[cfg(feature = "search")]
+            words,
             bytes: manifest.files.iter().map(|file| file.bytes).sum(),
             about,
             folder: folder.clone(),
@@ -183,6 +216,15 @@ impl Index {
     pub fn url(&self, rank: u32) -> Result<String> {
         let mut url = String::new();
         self.append_url(rank, &mut url).map(|()| url)
+    }
+
+    /// What URLs of pages begin with, by [`PageRow::origin`].
+    ///
+    /// # Errors
+    /// As [`Index::page`].
+    #[cfg(feature = "search")]
+    pub fn origin(&self, number: u32) -> Result<String> {
+        self.origins.get(number as usize)
     }
 
     /// A word of a row.
@@ -309,6 +351,12 @@ impl Index {
     /// The chunks, if they were asked for when the index was made.
     pub fn chunks(&self) -> Option<&Chunks> {
         self.chunks.as_ref()
+    }
+
+    /// Texts by their words, if they were asked for when the index was made.
+    #[cfg(feature = "search")]
+    pub fn words(&self) -> Option<&Words> {
+        self.words.as_ref()
     }
 
     /// The tables of simhashes, if they were asked for when the index was made.

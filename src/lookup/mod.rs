@@ -10,6 +10,7 @@
 //! | `clusters`, `collections`, each with `.pages` | lists of pages | what else is in a set |
 //! | `chunks`, `chunks.pages`, `chunks.counts` | chunk and its pages: 12 bytes a distinct chunk; on request | is a text like this known? |
 //! | `online-index.json`, `table-NN.fptable`, `doc-ids.docids` | as of `webtwin hamming index`; on request | the same by simhash |
+//! | `words/...`, `words.starts`, `words.pages` | texts by their words, the pages of each text and what they are rolled up with; on request | search |
 //! | `manifest.json` | the run, checksums; last | whether it is an index, and of what |
 //!
 //! Files are mapped and checked block by block when they are touched ([`mod@column`]): damage is an error, never a wrong answer.
@@ -27,6 +28,8 @@ pub mod column;
 mod find;
 pub mod index;
 pub mod rows;
+#[cfg(feature = "search")]
+pub mod search;
 pub mod sets;
 pub mod strings;
 

@@ -8,15 +8,17 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::results::Run;
 
-/// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what other
-/// kinds of jobs read, and what entry points of a crawl are.
-const MAY_DIFFER: [&str; 10] = [
+/// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
+/// has decided since, what other kinds of jobs read, and what entry points of a crawl are.
+const MAY_DIFFER: [&str; 12] = [
     "effort.",
     "output.",
     "input.urls",
     "input.max_bad",
     "keep.seeds",
     "keep.sticky",
+    "keep.pins",
+    "pairs.apart",
     "study.",
     "batch.",
     "fingerprints.",

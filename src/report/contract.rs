@@ -17,7 +17,7 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// [`FORMAT`].
     pub format: u32,
-    /// Kind of the job: `replicas`.
+    /// Kind of the job: `replicas` or `signatures`.
     pub kind: String,
     /// Digest of the job.
     pub digest: String,
@@ -37,6 +37,94 @@ pub struct Report {
     pub skip: SkipLists,
     /// Where the figures come from.
     pub run: RunFacts,
+    /// What has changed since an earlier run, and what an evaluation says, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A report of a result that has no pages of its own to look at: a study, fingerprints joined, a comparison of two crawls.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outline {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Kind of the job: `study`, `hamming`, `diff`.
+    pub kind: String,
+    /// Digest of the job.
+    pub digest: String,
+    /// Inputs of the job, as it names them; of a comparison both results, the older one first.
+    pub inputs: Vec<String>,
+    /// What was found.
+    pub parts: Vec<Part>,
+    /// Where the figures come from.
+    pub run: RunFacts,
+}
+
+/// A view in plain parts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Its id in the page.
+    pub id: &'static str,
+    /// Its name among the views.
+    pub name: &'static str,
+    /// What it says in one sentence.
+    pub headline: String,
+    /// What it is about.
+    pub lead: String,
+    /// Figures.
+    pub tiles: Vec<Tile>,
+    /// Counts as bars.
+    pub charts: Vec<Bars>,
+    /// Tables, or the tops of longer ones.
+    pub tables: Vec<Rows>,
+}
+
+/// A figure and what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tile {
+    /// The figure, as it is shown.
+    pub figure: String,
+    /// What it is.
+    pub what: String,
+}
+
+/// Counts as bars.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bars {
+    /// What is counted.
+    pub heading: String,
+    /// The question that it answers.
+    pub ask: String,
+    /// The bars, in the order in which they are shown.
+    pub bars: Vec<Count>,
+}
+
+/// A table, or the top of one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rows {
+    /// What its rows are.
+    pub heading: String,
+    /// Names of the columns.
+    pub heads: Vec<&'static str>,
+    /// The rows that are shown.
+    pub rows: Vec<Vec<Cell>>,
+    /// How many there are in all.
+    pub all: u64,
+    /// The table of the result that has all of them; empty for none.
+    pub table: String,
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// A count.
+    Count(u64),
+    /// A figure, as it is shown.
+    Number(String),
+    /// Words, or a name that was crawled.
+    Text(String),
+    /// A URL that was crawled.
+    Url(String),
 }
 
 /// Pages and their bytes as fetched.

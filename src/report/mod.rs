@@ -13,5 +13,6 @@ pub mod side_by_side;
 mod top;
 pub mod views;
 
-pub use gather::{Wanted, gather as read};
-pub use views::page;
+pub use gather::parts::outline;
+pub use gather::{Wanted, gather as read, has_pages};
+pub use views::{outline_page, page};

@@ -1,4 +1,4 @@
-// Switches between views, sorts tables, and filters. The page is whole without it; it makes no content.
+// Switches between views, sorts tables, filters, and takes decisions. The page is whole without it; what it adds are controls.
 (function () {
   'use strict';
   var root = document.documentElement, all = function (what, within) {
@@ -11,6 +11,7 @@
     var id = decodeURIComponent(location.hash.slice(1)), target = id && document.getElementById(id);
     var view = target && target.closest('section.view') || document.querySelector('section.view');
     if (id === 'main') return;
+    bar.hidden = Object.keys(decisions).length === 0 && ['mirrors', 'sets', 'compare'].indexOf(view.id) < 0;
     all('section.view').forEach(function (one) { one.classList.toggle('on', one === view); });
     all('nav.views a').forEach(function (link) {
       if (link.getAttribute('href') === '#' + view.id) {
@@ -69,12 +70,13 @@
   all('input[data-filter]').forEach(function (input) {
     var of = input.getAttribute('data-filter'), list = document.getElementById(of);
     var told = document.querySelector('[data-count="' + of + '"]');
+    var items = Array.prototype.filter.call(list.children, function (item) { return item.matches('tbody, details'); });
+    // Before there are controls, whose words are not what is looked for.
+    var texts = items.map(function (item) { return item.textContent.toLowerCase(); });
     function filter() {
-      var words = input.value.toLowerCase(), shown = 0, items = Array.prototype.filter.call(list.children, function (item) {
-        return item.matches('tbody, details');
-      });
-      items.forEach(function (item) {
-        item.hidden = item.textContent.toLowerCase().indexOf(words) < 0;
+      var words = input.value.toLowerCase(), shown = 0;
+      items.forEach(function (item, number) {
+        item.hidden = texts[number].indexOf(words) < 0;
         if (!item.hidden) shown += 1;
       });
       told.textContent = shown + ' of ' + items.length;
@@ -94,6 +96,120 @@
       }).forEach(function (item) { list.appendChild(item); });
     });
   });
+
+  // Decisions, by the first two columns of their rows: both URLs of a pair, or that of a page to keep and nothing.
+  var store = 'webtwin decisions ' + document.getElementById('main').getAttribute('data-job'), decisions = {}, controls = [];
+  try { decisions = JSON.parse(localStorage.getItem(store)) || {}; } catch (error) { /* Kept by this page alone. */ }
+  function make(what, within, words) {
+    var made = document.createElement(what);
+    if (words) made.textContent = words;
+    return within.appendChild(made);
+  }
+  function button(within, words, press) {
+    var made = make('button', within, words);
+    made.type = 'button';
+    made.className = 'chip';
+    made.addEventListener('click', press);
+    return made;
+  }
+  var bar = make('aside', document.body), count = make('span', bar), reason = make('input', make('label', bar, 'Reason for the next '));
+  bar.className = 'decisions';
+  bar.setAttribute('aria-label', 'Decisions');
+  count.className = 'count';
+  count.setAttribute('role', 'status');
+  reason.type = 'text';
+  reason.autocomplete = 'off';
+  var save = button(bar, 'Save decisions', function () {
+    var rows = Object.keys(decisions).map(function (key) { return key + '\t' + decisions[key].join('\t') + '\n'; });
+    var link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob(['url_a\turl_b\ttag\tnote\n'].concat(rows), { type: 'text/tab-separated-values' }));
+    link.download = 'decisions.tsv';
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+  });
+  var forget = button(bar, 'Forget them', function () {
+    decisions = {};
+    paint();
+    reason.focus();
+  });
+  function paint() {
+    var made = Object.keys(decisions).length;
+    controls.forEach(function (of) {
+      of[0].setAttribute('aria-pressed', decisions[of[1]] !== undefined && decisions[of[1]][0] === of[2]);
+    });
+    count.textContent = made === 1 ? '1 decision' : made + ' decisions';
+    save.disabled = forget.disabled = made === 0;
+    try { localStorage.setItem(store, JSON.stringify(decisions)); } catch (error) { /* As above. */ }
+  }
+  // A button that makes a decision, or takes it back; `instead` are the keys of those that it takes the place of.
+  function choice(within, words, key, tag, instead) {
+    var made = button(within, words, function () {
+      var is_made = decisions[key] && decisions[key][0] === tag;
+      [key].concat(instead).forEach(function (old) { delete decisions[old]; });
+      if (!is_made) decisions[key] = [tag, reason.value.replace(/\s+/g, ' ').trim()];
+      paint();
+    });
+    controls.push([made, key, tag]);
+  }
+  function keep(within, urls, number) {
+    var keys = urls.map(function (url) { return url + '\t'; });
+    choice(within, 'keep this', keys[number], 'keep', keys);
+  }
+  function judge(within, a, b, label) {
+    var key = (a < b ? [a, b] : [b, a]).join('\t');
+    within.setAttribute('role', 'group');
+    within.setAttribute('aria-label', label);
+    choice(within, 'same', key, 'true', []);
+    choice(within, 'not the same', key, 'false', []);
+    choice(within, 'unsure', key, 'unknown', []);
+  }
+  function urls(place) {
+    return all('.url', place).map(function (of) { return of.querySelector('a, bdi').textContent; });
+  }
+  function column(table, head, cell) {
+    var th = make('th', table.tHead.rows[0], head);
+    th.scope = 'col';
+    th.className = 'mark';
+    all('tr', table.tBodies[0]).forEach(function (row, number) {
+      var td = make('td', row);
+      td.className = 'mark';
+      cell(make('div', td), row, number);
+    });
+  }
+  var marks = {
+    pages: function (place) {
+      var of = urls(place);
+      column(place, 'your choice', function (within, row, number) { keep(within, of, number); });
+    },
+    links: function (place) {
+      var of = urls(place.closest('.inside').querySelector('[data-mark=pages]'));
+      column(place, 'your judgement', function (within, row) {
+        var ends = row.cells[0].textContent.match(/\d+/g);
+        judge(within, of[ends[0] - 1], of[ends[1] - 1], 'pages ' + row.cells[0].textContent);
+      });
+    },
+    pair: function (place) {
+      var of = urls(place), within = document.createElement('div');
+      all('.side > div', place).forEach(function (side, number) {
+        var own = make('p', side);
+        own.className = 'mark';
+        keep(own, of, number);
+      });
+      within.className = 'tools mark';
+      place.parentNode.insertBefore(within, place.nextSibling);
+      judge(within, of[0], of[1], 'A and B');
+    }
+  };
+  all('[data-mark]').forEach(function (place) {
+    var details = place.closest('details.item, .unfold details');
+    function add() {
+      marks[place.getAttribute('data-mark')](place);
+      paint();
+    }
+    // Most are never looked at.
+    if (details.open) add(); else details.addEventListener('toggle', add, { once: true });
+  });
+  paint();
   addEventListener('beforeprint', function () { all('details').forEach(function (one) { one.open = true; }); });
   show();
 })();

@@ -3,6 +3,7 @@
 pub mod captured;
 pub mod columns;
 pub mod compared;
+pub mod decisions;
 pub mod explained;
 pub mod fingerprints;
 pub mod online_index;

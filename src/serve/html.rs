@@ -22,7 +22,7 @@ use crate::report::html::{Html, STYLE};
 
 /// What a browser may load for a page, and where forms may go.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 
 /// Rows of a page.
@@ -32,18 +32,22 @@ const ROWS: usize = 100;
 const LINES: usize = 200;
 
 /// A whole page around its content.
-fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
+pub(super) fn whole(title: &str, content: &Html) -> Response<axum::body::Body> {
     let mut html = Html::new();
     html.markup(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>",
     );
-    html.text(title).markup(" - webtwin</title><link rel=stylesheet href=\"/style.css\">");
+    // Without an icon of its own a browser asks for /favicon.ico.
+    html.text(title)
+        .markup(" - webtwin</title><link rel=icon href=\"data:,\"><link rel=stylesheet href=\"/style.css\">");
     html.markup(
         "<header class=top><div class=brand><span class=logo>webtwin</span></div><nav class=views aria-label=Views>",
     );
-    html.markup("<a href=\"/\">Overview</a><a href=\"/sets\">Sets</a></nav></header><main><h1>")
-        .text(title)
-        .markup("</h1>");
+    html.markup("<a href=\"/\">Overview</a><a href=\"/sets\">Sets</a>");
+    if cfg!(feature = "search") {
+        html.markup("<a href=\"/search\">Search</a>");
+    }
+    html.markup("</nav></header><main><h1>").text(title).markup("</h1>");
     html.piece(content).markup("</main></html>\n");
     let mut response = plain("text/html; charset=utf-8", html.finish());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -56,7 +60,7 @@ fn ask(html: &mut Html, url: &str) {
     html.attribute("value", url).markup("></label> <button>Look up</button></form>");
 }
 
-fn to_page(html: &mut Html, url: &str) {
+pub(super) fn to_page(html: &mut Html, url: &str) {
     let escaped: String = byte_serialize(url.as_bytes()).collect();
     html.markup("<a href=\"/page?url=").text(escaped).markup("\">").crawled(url).markup("</a>");
 }
@@ -147,7 +151,7 @@ fn members(html: &mut Html, members: &[Member]) {
     html.markup(
         "<div class=scroll><table><thead><tr><th scope=col>Page</th><th scope=col>Role</th><th scope=col>Text</th>",
     );
-    html.markup("<th scope=col>Simhash</th><th scope=col></th></tr></thead><tbody>");
+    html.markup("<th scope=col>Simhash</th><th scope=col><span class=unseen>Beside the page that stays</span></th></tr></thead><tbody>");
     for member in members {
         html.markup("<tr><td class=url>");
         to_page(html, &member.url);
@@ -238,7 +242,7 @@ pub(super) async fn one_page(Extension(served): Of, uri: Uri) -> Answered {
 
 /// What is known of a URL, in words.
 fn verdict(html: &mut Html, answer: &Answer) {
-    html.markup("<p class=verdict><b>").text(answer.action.as_str()).markup("</b>");
+    html.markup("<p class=\"verdict url\"><b>").text(answer.action.as_str()).markup("</b>");
     if let Some(why) = &answer.why {
         html.markup(": ").text(why);
     }
@@ -247,7 +251,7 @@ fn verdict(html: &mut Html, answer: &Answer) {
         to_page(html, &keep.url);
         html.markup(" stays");
     }
-    html.markup("</p><ul>");
+    html.markup("</p><ul class=url>");
     if let Some(url) = &answer.canonical {
         html.markup("<li>").link(url, url).markup("</li>");
     }
@@ -281,6 +285,6 @@ pub(super) async fn compare(State(shared): All, Extension(served): Of, uri: Uri)
     to_page(&mut html, &a);
     html.markup("<br>B: ");
     to_page(&mut html, &b);
-    html.markup("</p><pre>").text(said).markup("</pre>");
+    html.markup("</p><pre tabindex=0 role=group aria-label=\"what the run says of both\">").text(said).markup("</pre>");
     Ok(whole("Compare", &html))
 }

@@ -17,6 +17,8 @@ mod metrics;
 mod openapi;
 mod problem;
 mod routes;
+#[cfg(feature = "search")]
+mod search;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;

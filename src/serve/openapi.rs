@@ -2,39 +2,39 @@
 
 use serde_json::{Value, json};
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({ "type": "string" })
 }
 
-fn or_null(schema: Value) -> Value {
+pub(super) fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-fn hex() -> Value {
+pub(super) fn hex() -> Value {
     json!({ "type": "string", "pattern": "^[0-9a-f]{16}$" })
 }
 
-fn count() -> Value {
+pub(super) fn count() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
-fn list(of: Value) -> Value {
+pub(super) fn list(of: Value) -> Value {
     json!({ "type": "array", "items": of })
 }
 
-fn named(name: &str) -> Value {
+pub(super) fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 /// An object of which all properties are there.
-fn object(properties: &[(&str, Value)]) -> Value {
+pub(super) fn object(properties: &[(&str, Value)]) -> Value {
     let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
     let properties: serde_json::Map<String, Value> =
         properties.iter().map(|(name, of)| (name.to_string(), of.clone())).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn query(name: &str, required: bool, about: &str, schema: Value) -> Value {
+pub(super) fn query(name: &str, required: bool, about: &str, schema: Value) -> Value {
     json!({ "name": name, "in": "query", "required": required, "description": about, "schema": schema })
 }
 
@@ -50,7 +50,7 @@ fn named_problem() -> Value {
     json!({ "description": "why there is none", "content": { "application/problem+json": { "schema": named("Problem") } } })
 }
 
-fn get(about: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
+pub(super) fn get(about: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
     json!({ "get": { "summary": about, "parameters": parameters, "responses": answers(kind, schema) } })
 }
 
@@ -64,7 +64,7 @@ fn post(about: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &st
     json!({ "post": of })
 }
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
 /// The document.
@@ -74,7 +74,7 @@ pub(super) fn document() -> Value {
     let k = || query("k", false, "bits that may differ", count());
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
     let url = |required| query("url", required, "URL, in any form", text());
-    json!({
+    let document = json!({
         "openapi": "3.1.0",
         "info": { "title": "webtwin", "version": crate::build::version(), "description": "Look-ups in a finished run." },
         "security": [{}, { "key": [] }],
@@ -124,7 +124,10 @@ pub(super) fn document() -> Value {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
             "schemas": schemas(),
         },
-    })
+    });
+    #[cfg(feature = "search")]
+    let document = super::search::described(document);
+    document
 }
 
 fn schemas() -> Value {
@@ -172,7 +175,7 @@ fn schemas() -> Value {
         "Run": object(&[
             ("run", text()), ("digest", text()), ("made_from", text()), ("index", text()), ("pages", count()), ("clusters", count()),
             ("collections", count()), ("prefixes", count()), ("bytes", count()), ("chunks", boolean()),
-            ("simhash_k", or_null(count())), ("recipes", json!({ "type": "object" })),
+            ("simhash_k", or_null(count())), ("texts", or_null(count())), ("recipes", json!({ "type": "object" })),
         ]),
         "Problem": object(&[
             ("type", text()), ("title", text()), ("status", count()), ("code", text()), ("detail", text()),

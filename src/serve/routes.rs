@@ -37,7 +37,10 @@ pub(super) type Of = Extension<Arc<Served>>;
 pub(super) type All = State<Arc<Shared>>;
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
+    let router = Router::new();
+    #[cfg(feature = "search")]
+    let router = router.route("/v1/search", get(super::search::answer)).route("/search", get(super::search::page));
+    router
         .route("/v1/page", get(page))
         .route("/v1/pages", post(pages))
         .route("/v1/pages.txt", post(pages_txt))
@@ -79,7 +82,7 @@ pub(super) fn plain(kind: &'static str, text: String) -> Response<Body> {
     response
 }
 
-fn json(value: &impl Serialize) -> Response<Body> {
+pub(super) fn json(value: &impl Serialize) -> Response<Body> {
     plain("application/json", serde_json::to_string(value).expect("answers are plain values"))
 }
 
@@ -233,7 +236,7 @@ struct OfText {
 }
 
 /// Does work that takes a while beside the threads that answer, if not too much of it is being done.
-async fn heavy<T: Send + 'static>(
+pub(super) async fn heavy<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
@@ -422,8 +425,8 @@ struct Copies {
 }
 
 /// A switch in a query: there, `1` or `true`.
-#[derive(Deserialize, Default, Clone, Copy, PartialEq)]
-enum Flag {
+#[derive(Debug, Deserialize, Default, Clone, Copy, PartialEq)]
+pub(super) enum Flag {
     #[serde(rename = "1", alias = "true", alias = "")]
     On,
     #[default]
@@ -473,6 +476,7 @@ async fn run(Extension(served): Of) -> Answered {
         "bytes": index.len_bytes(),
         "chunks": index.chunks().is_some(),
         "simhash_k": about.simhash_k,
+        "texts": about.texts,
         "recipes": about.run.recipes,
     })))
 }

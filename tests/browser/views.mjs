@@ -4,9 +4,9 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
-const files = process.argv.slice(2);
+// Where decisions are saved, then the reports.
+const [saved, ...files] = process.argv.slice(2);
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
-const views = ['overview', 'mirrors', 'hosts', 'sets', 'compare', 'skip', 'run'];
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ['--no-sandbox'] });
 
@@ -24,12 +24,15 @@ async function opened(file, options) {
 }
 
 for (const [number, file] of files.entries()) {
+  let views;
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [1400, 420]) {
       // Of the others, half of the combinations: colours do not depend on what pages say.
       if (number > 0 && (colorScheme === 'light') !== (width === 1400)) continue;
       const { page, wrong, close } = await opened(file, { viewport: { width, height: 900 }, colorScheme });
       await page.evaluate(axe);
+      views = await page.locator('nav.views a').evaluateAll(all => all.map(one => one.hash.slice(1)));
+      assert.ok(views.length >= 2 && views.at(-1) === 'run', `${views}`);
       for (const view of views) {
         const where = `${file} ${view} ${colorScheme} ${width}`;
         await page.locator(`nav.views a[href="#${view}"]`).click();
@@ -67,7 +70,7 @@ for (const [number, file] of files.entries()) {
   // Without a script all views are there, and what is told of a table is what is told with one.
   const plain = await opened(file, { javaScriptEnabled: false });
   assert.equal(await plain.page.locator('section.view:visible').count(), views.length);
-  assert.equal(await plain.page.locator('input:visible, button:visible').count(), 0);
+  assert.equal(await plain.page.locator('input:visible, button:visible, aside').count(), 0);
   await plain.close();
 }
 
@@ -101,6 +104,53 @@ await page.goto(`file://${files[0]}#${most}`);
 await page.waitForTimeout(30);
 assert.deepEqual(wrong, []);
 await close();
+
+// Decisions by keyboard, under the policy of the page: a pair of a set, one side by side, copies to keep, and the file of them.
+const decided = await opened(files[0], { bypassCSP: false, acceptDownloads: true });
+const on = decided.page;
+const press = async button => { await button.focus(); await on.keyboard.press('Enter'); };
+await on.locator('nav.views a[href="#sets"]').click();
+assert.equal(await on.locator('.decisions button:enabled').count(), 0);
+const set = on.locator('#set-list > details').first();
+const before = await set.evaluate(item => item.open);
+if (!before) await press(set.locator('summary').first());
+await set.locator('[data-mark=pages] button').first().waitFor();
+await on.locator('.decisions input').fill('read\tby hand');
+const links = set.locator('details.data');
+await press(links.locator('summary'));
+const first_link = links.locator('tbody tr').first();
+await press(first_link.getByRole('button', { name: 'not the same' }));
+const pressed = within => within.locator('[aria-pressed=true]').allTextContents();
+assert.deepEqual(await pressed(first_link), ['not the same']);
+// In another set: the page of this pair may be alone, once the pair is none.
+const other = on.locator('#set-list > details').nth(1);
+if (!await other.evaluate(item => item.open)) await press(other.locator('summary').first());
+await other.locator('[data-mark=pages] button').first().waitFor();
+const copies = other.locator('[data-mark=pages] tbody tr');
+for (const copy of [0, 1, 1, 1]) await press(copies.nth(copy).getByRole('button'));
+assert.deepEqual(await pressed(other.locator('[data-mark=pages]')), ['keep this']);
+assert.deepEqual(await pressed(copies.nth(1)), ['keep this']);
+await on.locator('nav.views a[href="#compare"]').click();
+const pair = on.locator('#compare details.item').last();
+if (!await pair.evaluate(item => item.open)) await press(pair.locator('summary').first());
+await pair.getByRole('button', { name: 'unsure' }).waitFor();
+await press(pair.getByRole('button', { name: 'unsure' }));
+await press(pair.getByRole('button', { name: 'same', exact: true }));
+assert.equal(await on.locator('.decisions .count').textContent(), '3 decisions');
+const [download] = await Promise.all([on.waitForEvent('download'), press(on.getByRole('button', { name: 'Save decisions' }))]);
+assert.equal(download.suggestedFilename(), 'decisions.tsv');
+await download.saveAs(saved);
+const [named, ...rows] = readFileSync(saved, 'utf8').trimEnd().split('\n').map(row => row.split('\t'));
+assert.deepEqual(named, ['url_a', 'url_b', 'tag', 'note']);
+assert.ok(rows.every(row => row.length === 4 && row[3] === 'read by hand'), JSON.stringify(rows));
+assert.deepEqual(rows.map(row => row[2]), ['false', 'keep', 'true']);
+// They are there again when the page is, and gone when they are to be.
+await on.reload();
+assert.equal(await on.locator('.decisions .count').textContent(), '3 decisions');
+await press(on.getByRole('button', { name: 'Forget them' }));
+assert.equal(await on.locator('.decisions .count').textContent(), '0 decisions');
+assert.deepEqual(decided.wrong, []);
+await decided.close();
 
 // A circle leads to its mirror, unfolded.
 const linked = await opened(files[0], {});

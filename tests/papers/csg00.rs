@@ -515,6 +515,7 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
         url_length: 9,
         must_visit: 0,
         kept_before: 0,
+        pinned: 0,
     };
     let copies: Vec<PageCopy> = Page::first(10).map(copy).collect();
     let stays = keeper(&copies, |_| None).unwrap().page;

@@ -42,7 +42,8 @@ fn made() -> &'static Made {
             let share = if name == "a" { "keep.by=links" } else { "keep.by=oldest" };
             let (run, crawl) = (made.at(&format!("run-{name}")), made.at("crawl"));
             succeed(&["run", "--input", &crawl, "--output", &run, "--set", &set, "--set", share]);
-            succeed(&["index", &run, "--output", &made.at(name), "--chunks", "--simhashes"]);
+            let text: &[&str] = if cfg!(feature = "search") { &["--text"] } else { &[] };
+            succeed(&[&["index", &run, "--output", &made.at(name), "--chunks", "--simhashes"], text].concat());
         }
         let pages = crate::support::program::rows(&made.at("run-a"), "pages");
         made.urls = pages.iter().map(|page| page["url"].as_str().unwrap().to_string()).collect();
@@ -106,6 +107,13 @@ fn every_path_of_the_document_answers_as_the_document_says() {
         ("get", "/ready", "/ready".into(), ("", String::new())),
         ("get", "/metrics", "/metrics".into(), ("", String::new())),
     ];
+    #[cfg(feature = "search")]
+    let asked = {
+        let searched = |target: &str| ("get", "/v1/search", target.to_string(), ("", String::new()));
+        let more =
+            ["/v1/search?q=the&reorder=1&limit=50", "/v1/search?q=a%20in:mirrors", "/v1/search?q=of&roll=0&from=3"];
+        [asked, more.map(searched).to_vec()].concat()
+    };
     let paths = document["paths"].as_object().unwrap();
     let called = |path: &String, method: &String| asked.iter().any(|one| one.1 == path && one.0 == method);
     for (path, methods) in paths {
@@ -461,4 +469,56 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
         assert_eq!((page.json()["action"].as_str(), page.json()["why"].as_str()), (Some("fetch"), Some("recheck")));
         assert_eq!((page.json()["keep"]["url"].as_str(), page.header("etag")), (Some(keep.as_str()), ""));
     });
+}
+
+#[cfg(not(feature = "search"))]
+#[test]
+fn without_the_feature_there_is_no_path_to_search() {
+    let server = Server::start(&[&made().at("a")]);
+    for path in ["/search?q=a", "/v1/search?q=a"] {
+        assert_eq!(server.get(path).status, 404);
+    }
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn a_search_page_shows_hostile_pages_as_text_and_every_link_leads_somewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let title = "Manual</title><script>alert(1)</script>\u{202e}&quot;><img src=x>\u{2028}";
+    let page = |n: usize, same: &str| {
+        let text = format!("{same} manual {}", "What pages say alike, &lt;b onclick=x> and no other. ".repeat(9));
+        let html = format!("<title>{}</title><p>{text}", title.replace('<', "&lt;"));
+        json!({ "url": format!("http://h{n}.example/?q=\"><script>&x={n}"), "html": html }).to_string() + "\n"
+    };
+    let rows: String = (0..30).map(|n| page(n, if n < 15 { "one" } else { "another text of its own line" })).collect();
+    std::fs::write(at("in.jsonl"), rows).unwrap();
+    succeed(&["run", "--input", &at("in.jsonl"), "--output", &at("run")]);
+    succeed(&["index", &at("run"), "--output", &at("idx"), "--text"]);
+    let server = Server::start(&[&at("idx")]);
+    let mut client = server.client();
+    for (path, has) in [
+        ("/search", "Words"),
+        ("/search?q=manual", "rolled up to"),
+        ("/search?q=manual&roll=0", "30 pages match"),
+        ("/search?q=manual&roll=0&from=10&reorder=1", "before"),
+        ("/search?q=%22%3E%3Cscript%3Ealert(1)", "30 pages match"),
+        ("/search?q=neverwritten", "0 pages match"),
+        ("/search?q=manual%20host:h3.example", "1 page matches"),
+    ] {
+        let answer = client.get(path);
+        let text = answer.text();
+        assert_eq!((answer.status, text.contains(has)), (200, true), "{path}: {text}");
+        assert!(answer.header("content-security-policy").starts_with("default-src 'none'; style-src 'self'"));
+        assert!(!text.contains("<script") && !text.contains("<img") && !text.contains("<b onclick"), "{text}");
+        for link in text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")) {
+            assert_eq!(client.get(&format!("/{link}")).status, 200, "{link}");
+        }
+    }
+    assert!(client.get("/search?q=manual").text().contains("<mark>Manual</mark>"));
+    for (path, status) in [("/v1/search?q=", 422), ("/v1/search?q=a&roll=7", 400), ("/v1/search?p=a", 400)] {
+        assert_eq!(client.get(path).status, status, "{path}");
+    }
+    succeed(&["index", &at("run"), "--output", &at("bare")]);
+    assert_eq!(Server::start(&[&at("bare")]).get("/v1/search?q=manual").status, 404);
 }

@@ -54,15 +54,32 @@ pub struct Weak {
     pub cuts_off: u32,
 }
 
-/// The largest giant clusters, the same on every worker. The pairs are this worker's, of each measure; the
-/// values of the second and third are distances.
+/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, and those by chunks,
+/// simhashes, signatures and shingles, of which the second and third have distances for values; weakest are those that only
+/// collections tell.
+pub(crate) fn with_strength<'p>(
+    exact_pairs: &'p [SimilarPair],
+    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&'p [SimilarPair]; 5],
+) -> impl Iterator<Item = (SimilarPair, u32)> + 'p {
+    let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
+    exact_pairs
+        .iter()
+        .map(strength(|_| EXACT))
+        .chain(similar_pairs.iter().map(strength(|shared| shared)))
+        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
+        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
+        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)))
+        .chain(context_pairs.iter().map(strength(|_| 0)))
+}
+
+/// The largest giant clusters, the same on every worker. The pairs are this worker's, as [`with_strength`] takes them.
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &[SimilarPair],
-    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&[SimilarPair]; 5],
+    by_measure: [&[SimilarPair]; 5],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
@@ -74,15 +91,7 @@ pub fn giants(
     let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
     let pages: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
-    let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
-    let pairs = exact_pairs
-        .iter()
-        .map(strength(|_| EXACT))
-        .chain(similar_pairs.iter().map(strength(|shared| shared)))
-        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
-        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
-        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)))
-        .chain(context_pairs.iter().map(strength(|_| 0)));
+    let pairs = with_strength(exact_pairs, by_measure);
     let mut edges: Vec<Edge> = Vec::new();
     for (SimilarPair { a, b, .. }, strength) in pairs {
         let cluster = labels[a];

@@ -1,5 +1,6 @@
 //! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles.
 
+pub mod apart;
 mod candidates;
 mod chunk_runs;
 pub mod counts;

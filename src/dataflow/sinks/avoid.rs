@@ -43,6 +43,8 @@ pub struct Verdict {
     pub resemblance: Resemblance,
     /// Whether the earlier result kept it.
     pub kept_before: bool,
+    /// Whether it is pinned.
+    pub pinned: bool,
 }
 
 impl Verdict {
@@ -144,14 +146,14 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
 }
 
 /// The pages of trivial clusters of two pages or more, ascending, with the owner of their cluster's smallest page.
-/// `kept_before` are this worker's pages that the earlier result kept, ascending.
+/// `kept_before` are this worker's pages that the earlier result kept, and `pinned` the pages that are pinned; both ascend.
 pub fn copies(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
     (from_elsewhere, depths): (&[u32], &[u32]),
     links_to_host: &[u32],
-    (keeping, kept_before): (&Keeping, &[Page]),
+    (keeping, kept_before, pinned): (&Keeping, &[Page], &[Page]),
     seeds: &HashSet<String>,
 ) -> Result<Vec<PageCopy>> {
     let of_pages = crawl.pages.iter().zip(from_elsewhere.iter().zip(depths));
@@ -168,7 +170,8 @@ pub fn copies(
             depth,
             url_length: capture.url.chars().count() as u32,
             must_visit: u16::from(seeds.contains(&capture.url) || must_visit(capture)),
-            kept_before: u16::from(kept_before.binary_search(page).is_ok()),
+            kept_before: u8::from(kept_before.binary_search(page).is_ok()),
+            pinned: u8::from(pinned.binary_search(page).is_ok()),
         })
     });
     let mut copies = net.exchange_all("copies", rows, |copy| crawl.directory.owner(copy.cluster.smallest()))?;
@@ -198,12 +201,14 @@ pub fn judge<'f>(
             let of_collections = copies.iter().filter(|copy| find(&placed, copy.page).is_some());
             let winner = keeper(of_collections, |_| None)?;
             let row = find(&placed, winner.page)?;
-            let vote = [row.worker, row.similar, row.collection, u32::from(winner.kept_before)];
+            let known = [winner.pinned, winner.kept_before].map(u32::from);
+            let vote = [row.worker, row.similar, row.collection, known[0], known[1]];
             keeping.votes(winner).then_some(vote)
         });
-        for [_, similar, collection, remembered] in net.exchange_all("votes", rows, |row| row[0] as usize)? {
+        for [_, similar, collection, pinned, remembered] in net.exchange_all("votes", rows, |row| row[0] as usize)? {
             let votes = &mut votes[similar as usize];
             votes.resize(similar_clusters[similar as usize].collections.len(), Votes::default());
+            votes[collection as usize].pinned += pinned;
             votes[collection as usize].remembered += remembered;
             votes[collection as usize].all += 1;
         }
@@ -248,6 +253,7 @@ pub fn verdicts(
             role: role(copy),
             resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
             kept_before: copy.kept_before == 1,
+            pinned: copy.pinned == 1,
         }));
     }
     Ok(verdicts)

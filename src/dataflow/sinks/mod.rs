@@ -4,6 +4,7 @@ pub mod avoid;
 pub mod files;
 pub mod kept_before;
 pub mod paper_tables;
+pub mod pins;
 pub mod report;
 pub mod resemblance;
 pub mod summary;

@@ -9,11 +9,13 @@ use crate::applications::keep::Why;
 use crate::dataflow::clusters::giant_clusters::Giant;
 use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::clusters::servers::ServerCounts;
+use crate::dataflow::pairs::apart::ApartCounts;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
 use crate::dataflow::sinks::kept_before::KeptBefore;
+use crate::dataflow::sinks::pins::PinCounts;
 use crate::dataflow::sinks::report::Largest;
 use crate::dataflow::sinks::ways::Ways;
 
@@ -81,6 +83,9 @@ pub struct Summary {
     /// Shingled pages and pairs, where similar pages are found by shingles.
     #[serde(default)]
     pub minhash: MinhashCounts,
+    /// What became of the pairs that a person has told apart, with `pairs.apart`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<ApartCounts>,
     /// Pairs that only their collections tell to be copies.
     #[serde(default)]
     pub second_look: SecondLook,
@@ -109,6 +114,9 @@ pub struct Summary {
     /// What became of the pages that the earlier result kept, with `keep.sticky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_before: Option<KeptBefore>,
+    /// What became of the pages that a person has pinned, with `keep.pins`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<PinCounts>,
     /// What becomes of the ways of a crawler that obeys the list.
     #[serde(default)]
     pub ways: Ways,

@@ -5,19 +5,22 @@
 //!                              └─ avoid ──────────────────────────────────────────────────────────────────────────────┤
 //!  pages again, range by range ─▶ rows, contents, URLs, origins ◀──────────────────────────────────────────────────────┘
 //!                              └─ hashes of texts ─▶ texts, and which pages are exact copies
+//!  pages' texts read again, each once ─▶ words, and the pages of each text
 //!  fprint_docid, or the pages' texts read again ─▶ chunks that count, with the pages that have them
 //! ```
 //!
 //! Same run, same bytes: rows are written in the order of their keys, whoever made them.
 //!
 //! # Memory
-//! 8 bytes a page for doc ids; with chunks 8 more for its host and count, with simhashes 16 more and those of
-//! [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
+//! 8 bytes a page for doc ids; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
+//! with simhashes 16 more and those of [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
 
 mod chunks;
 mod pages;
 mod sets;
 mod staged;
+#[cfg(feature = "search")]
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,6 +50,10 @@ pub const RANGE_ROWS: u64 = 1 << 17;
 /// The most ranges: each keeps a block of rows open.
 const RANGES: u32 = 1024;
 
+/// Why nothing can be searched.
+pub const NO_SEARCH: &str =
+    "this build cannot search: build it with `cargo build --release --features search`, or use one of the packages";
+
 /// What is made of what, and how much may be used for it.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -58,6 +65,8 @@ pub struct Settings {
     pub chunks: bool,
     /// Whether texts can be compared with pages by simhashes, and k.
     pub simhashes: Option<Option<u32>>,
+    /// Whether pages can be found by the words of their texts; needs the cargo feature `search`.
+    pub text: bool,
     /// Threads.
     pub workers: usize,
     /// Bytes for what goes to the local disk beyond them.
@@ -95,7 +104,7 @@ impl Making<'_> {
 /// Makes the index; returns its manifest.
 ///
 /// # Errors
-/// [`Error::Usage`] for a run of another kind; [`Error::Input`] if a table or input is not as it was; [`Error::LostCommit`] when
+/// [`Error::Usage`] for a run of another kind, or texts without the feature; [`Error::Input`] if a table or input is not as it was; [`Error::LostCommit`] when
 /// there is a result already; those of disk and store.
 ///
 /// # Cost
@@ -103,6 +112,9 @@ impl Making<'_> {
 /// or without that table the whole input, whose `pages` are then in memory.
 pub fn build(settings: &Settings) -> Result<Manifest> {
     let began = Instant::now();
+    if settings.text && !cfg!(feature = "search") {
+        return Err(Error::Usage(NO_SEARCH.into()));
+    }
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
     let run = Run::open(&settings.run)?;
@@ -135,8 +147,15 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
 
     let mut staged = Staged::new(&folder)?;
     let mut words = sets::Words::default();
-    let said = sets::write(&making, &mut words, &mut staged)?;
-    let written = pages::write(&making, said, &mut words, &mut staged)?;
+    let said_by = sets::write(&making, &mut words, &mut staged)?;
+    let written = pages::write(&making, said_by.said, &mut words, &mut staged)?;
+    #[cfg(feature = "search")]
+    let texts = match settings.text {
+        true => Some(texts::write(&making, &job, &written.rows, &said_by.collections, &mut staged)?),
+        false => None,
+    };
+    #[cfg(not(feature = "search"))]
+    let texts = None;
     if settings.chunks {
         chunks::write(&making, &job, &written.is_copy, &mut staged)?;
     }
@@ -166,6 +185,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         strings: std::mem::take(&mut staged.strings),
         columns: std::mem::take(&mut staged.columns),
         simhash_k,
+        texts,
     };
     let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
     let counts = [

@@ -17,6 +17,9 @@ pub(super) struct Written {
     pub is_copy: Vec<bool>,
     /// Simhashes and the pages that have them, if they are asked for.
     pub simhashes: Vec<(u64, DocId)>,
+    /// Rows by rank, if texts are asked for.
+    #[cfg_attr(not(feature = "search"), allow(dead_code))]
+    pub rows: Vec<PageRow>,
 }
 
 /// Writes all of it.
@@ -27,7 +30,7 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
     let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
     let (mut urls, mut origins) = (staged.strings("urls")?, staged.strings("origins")?);
     let mut known: HashMap<String, u32> = HashMap::new();
-    let mut simhashes = Vec::new();
+    let (mut simhashes, mut all) = (Vec::new(), Vec::new());
     let mut of_pages: Vec<[u32; 3]> = Vec::new();
     for range in 0..making.ranges.count() {
         let first = pages.rows() as u32;
@@ -92,6 +95,9 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
             }
         }
         pages.extend(&block)?;
+        if making.settings.text {
+            all.extend(block);
+        }
     }
     staged.add("pages", pages)?;
     staged.add("contents", contents)?;
@@ -99,7 +105,7 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
     staged.add_strings("origins", origins)?;
     prefixes(making, staged)?;
     let is_copy = write_texts(making, texts, staged)?;
-    Ok(Written { is_copy, simhashes })
+    Ok(Written { is_copy, simhashes, rows: all })
 }
 
 /// What a canonical URL begins with, up to its path.

@@ -17,6 +17,15 @@ pub(super) const COLLECTION: u32 = 2;
 /// Rank of the page, what is said, and its value; by range of doc ids.
 pub(super) type Said = Buckets<[u32; 3]>;
 
+/// What later steps need of sets.
+pub(super) struct Sets {
+    /// What they say of pages.
+    pub said: Said,
+    /// Collections, in the order of their numbers.
+    #[cfg_attr(not(feature = "search"), allow(dead_code))]
+    pub collections: Vec<CollectionRow>,
+}
+
 /// Words, each once, by number.
 #[derive(Debug, Default)]
 pub(super) struct Words {
@@ -38,13 +47,13 @@ impl Words {
 }
 
 /// Writes clusters and collections.
-pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Said> {
+pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
     // A page without copies has none of both.
     words.number("")?;
     let mut said = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
     clusters(making, words, &mut said, staged)?;
-    collections(making, &mut said, staged)?;
-    Ok(said)
+    let collections = collections(making, &mut said, staged)?;
+    Ok(Sets { said, collections })
 }
 
 fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -> Result<u32> {
@@ -80,9 +89,8 @@ fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
     table.u64(name)
 }
 
-fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<()> {
-    let (mut column, mut pages) =
-        (staged.column::<CollectionRow>("collections")?, staged.column::<u32>("collections.pages")?);
+fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<Vec<CollectionRow>> {
+    let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
     let tables = making.table("collections", "similar_cluster")?.zip(making.table("members", "similar_cluster")?);
     for range in 0..tables.as_ref().map_or(0, |_| making.ranges.count()) {
         let (collections, members) = tables.as_ref().expect("there are ranges of both");
@@ -101,8 +109,8 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
         let (root, keep) = (ids(&rows, "root")?, rows.bool("keep")?);
         for row in order {
             let (similar_cluster, id) = (similar[row], named[row]);
-            let number = column.rows() as u32;
-            column.push(CollectionRow {
+            let number = all.len() as u32;
+            all.push(CollectionRow {
                 id,
                 similar_cluster,
                 start: pages.rows(),
@@ -110,13 +118,16 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
                 cardinality: cardinality[row],
                 size: size[row],
                 keep: u32::from(keep[row]),
-            })?;
+            });
             let first = of.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
             for &(.., page) in of[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
                 pages.push(say(making, said, page, COLLECTION, number)?)?;
             }
         }
     }
+    let mut column = staged.column::<CollectionRow>("collections")?;
+    column.extend(&all)?;
     staged.add("collections", column)?;
-    staged.add("collections.pages", pages)
+    staged.add("collections.pages", pages)?;
+    Ok(all)
 }

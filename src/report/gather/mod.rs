@@ -13,20 +13,33 @@ pub mod hosts;
 pub mod mirrors;
 pub mod overview;
 pub mod page_rows;
+pub mod parts;
 pub mod run_facts;
 pub mod sets;
 pub mod skip_lists;
 
 use std::collections::BTreeMap;
 
-use super::contract::{Compare, FORMAT, Report};
+use super::contract::{Compare, FORMAT, Part, Report};
 use crate::error::{Error, Result};
 use crate::results::Run;
 use page_rows::PageRows;
 
+/// Kinds of jobs whose results have pages to look at.
+const WITH_PAGES: [&str; 2] = ["replicas", "signatures"];
+
+/// Whether a result has pages to look at, for [`gather`]; of others there is an [`parts::outline`].
+pub fn has_pages(run: &Run) -> bool {
+    WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
+}
+
 /// What to put into a report.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Wanted {
+    /// A comparison of this result with an earlier one.
+    pub against: Option<Run>,
+    /// What `webtwin evaluate --json` has printed of it: name of the file, and what it holds.
+    pub evaluation: Option<(String, String)>,
     /// Most pairs of pages to compare, which are read again from the input.
     pub pairs: usize,
     /// Facts of the machine, which differ from run to run of one job.
@@ -35,14 +48,14 @@ pub struct Wanted {
 
 impl Default for Wanted {
     fn default() -> Wanted {
-        Wanted { pairs: 8, machine: true }
+        Wanted { against: None, evaluation: None, pairs: 8, machine: true }
     }
 }
 
-/// Reads the report of a result of the job `replicas`.
+/// Reads the report of a result that has pages to look at.
 ///
 /// # Errors
-/// [`Error::Usage`] for a result of another kind; [`Error::Input`] for files that are not what the manifest names. Pages that cannot
+/// [`Error::Usage`] for a result of another kind, for the comparison of others, and for an evaluation of another; [`Error::Input`] for files that are not what the manifest names. Pages that cannot
 /// be read again from the input are no error: the report says why.
 ///
 /// # Cost
@@ -50,12 +63,20 @@ impl Default for Wanted {
 /// pages of the input.
 pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
-    if kind != "replicas" {
-        let what =
-            format!("{}: a result of the job `{kind}`; a report is made of one of the job `replicas`", run.folder);
-        return Err(Error::Usage(what));
+    if !has_pages(run) {
+        return Err(Error::Usage(format!(
+            "{}: a result of the job `{kind}`, which has no pages to look at",
+            run.folder
+        )));
     }
     let summary = summary(run)?;
+    let mut parts = Vec::new();
+    if let Some(against) = &wanted.against {
+        parts.push(changes(run, against)?);
+    }
+    if let Some((file, text)) = &wanted.evaluation {
+        parts.push(parts::evaluation(file, text, &run.manifest.digest)?);
+    }
     let (mut mirrors, of_mirrors) = mirrors::gather(run)?;
     let (mut sets, forest) = sets::gather(run)?;
     let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
@@ -84,7 +105,22 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
         compare,
         skip: skip_lists::gather(run)?,
         run: run_facts::gather(run, &summary, wanted.machine)?,
+        parts,
     })
+}
+
+/// What a comparison says of a result, which must be the newer one of it.
+fn changes(run: &Run, against: &Run) -> Result<Part> {
+    let job = &against.manifest.job;
+    if job["kind"] != "diff" {
+        return Err(Error::Usage(format!("{}: no result of `webtwin diff`, which --against takes", against.folder)));
+    }
+    if job["new"]["attempt"] != run.manifest.attempt {
+        let what =
+            format!("{}: compares {} with an earlier one, not {}", against.folder, job["new"]["url"], run.folder);
+        return Err(Error::Usage(what));
+    }
+    parts::comparison(against, &summary(against)?)
 }
 
 /// The file `summary.json`.

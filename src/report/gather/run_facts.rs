@@ -16,8 +16,8 @@ use crate::results::scan::scan;
 /// Inputs shown that have records that were not kept.
 const INPUTS: usize = 20;
 
-/// Settings that say where, not what.
-const PLACES: [&str; 4] = ["kind", "input.urls", "output.url", "effort."];
+/// Settings that say where, not what; of a comparison what it compares.
+const PLACES: [&str; 7] = ["kind", "input.urls", "output.url", "effort.", "old.", "new.", "beside."];
 
 /// Reads the facts; `machine` says whether those of the machine are wanted.
 ///
@@ -56,7 +56,10 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
         inputs_with_rejected,
         rejected_by_input,
-        left_out: left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
+        left_out: match overlap.is_object() {
+            true => left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
+            false => Vec::new(),
+        },
         settings: settings(&manifest.job),
         recipes: manifest.recipes.clone(),
         tables,

@@ -36,7 +36,7 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
     } else {
         "<p class=\"verdict apart\"><b>Apart.</b> "
     });
-    html.text(verdict(pair)).markup("</p><div class=sides>");
+    html.text(verdict(pair)).markup("</p><div class=sides data-mark=pair>");
     for (letter, page) in ["A", "B"].into_iter().zip(&pair.pages) {
         side(html, letter, page);
     }

@@ -49,7 +49,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
     }
     html.markup("</tr><tr class=unfold><td colspan=7><details><summary>");
     html.text(counted(mirror.copies, "copy", "copies"))
-        .markup("</summary><div class=scroll><table class=small><thead><tr>");
+        .markup("</summary><div class=scroll><table class=small data-mark=pages><thead><tr>");
     html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
     let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
     if knows {

@@ -1,57 +1,78 @@
 //! The HTML page: a function of what the report says.
 //!
-//! Without a script all views stand below each other, whole. The script switches between them, sorts, and filters; it makes no
-//! content.
+//! Without a script all views stand below each other, whole. The script switches between them, sorts, filters, and takes
+//! decisions of whoever looks; it makes no content.
 
 mod compare;
 mod hosts;
 mod mirrors;
 mod overview;
+mod parts;
 mod run_facts;
 mod sets;
 mod skip_lists;
 
-use super::contract::{By, Measure, Member, Report};
+use super::charts::bars::bar;
+use super::contract::{By, Count, Measure, Member, Outline, Part, Report};
 use super::figures::count;
 use super::html::{Html, STYLE, policy_hash};
 
 /// The script of the page.
 const SCRIPT: &str = include_str!("../script.js");
 
-/// The views: id, name, and what writes it.
-type View = (&'static str, &'static str, fn(&mut Html, &Report));
-
-const VIEWS: [View; 7] = [
-    ("overview", "Overview", overview::write),
-    ("mirrors", "Mirrors", mirrors::write),
-    ("hosts", "Hosts", hosts::write),
-    ("sets", "Sets", sets::write),
-    ("compare", "Compare", compare::write),
-    ("skip", "Skip lists", skip_lists::write),
-    ("run", "Run", run_facts::write),
-];
+/// A view: id, name, and what writes it.
+type View<'r> = (&'static str, &'static str, Box<dyn Fn(&mut Html) + 'r>);
 
 /// The page of a report.
 ///
 /// # Cost
 /// The page in memory, twice.
 pub fn page(report: &Report) -> String {
+    let view =
+        |id, name, write: fn(&mut Html, &Report)| -> View<'_> { (id, name, Box::new(move |html| write(html, report))) };
+    let mut views = vec![
+        view("overview", "Overview", overview::write),
+        view("mirrors", "Mirrors", mirrors::write),
+        view("hosts", "Hosts", hosts::write),
+        view("sets", "Sets", sets::write),
+        view("compare", "Compare", compare::write),
+        view("skip", "Skip lists", skip_lists::write),
+    ];
+    views.extend(report.parts.iter().map(part));
+    views.push(view("run", "Run", |html, report| run_facts::write(html, &report.inputs, &report.digest, &report.run)));
+    whole(&report.inputs.join(", "), &report.digest, &views)
+}
+
+/// The page of a report of plain parts.
+pub fn outline_page(outline: &Outline) -> String {
+    let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
+    let run = |html: &mut Html| run_facts::write(html, &outline.inputs, &outline.digest, &outline.run);
+    views.push(("run", "Run", Box::new(run)));
+    whole(&outline.inputs.join(", "), &outline.digest, &views)
+}
+
+fn part(of: &Part) -> View<'_> {
+    (of.id, of.name, Box::new(|html| parts::write(html, of)))
+}
+
+/// A page around its views.
+fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
     let mut html = Html::new();
-    head(&mut html, &report.inputs.join(", "));
+    head(&mut html, title);
     html.markup("<body><a class=to-main href=\"#main\">To the content</a><header class=top><div class=brand>");
     html.markup(
         "<div class=logo><svg viewBox=\"0 0 32 32\" aria-hidden=true><rect x=3 y=7 width=15 height=19 rx=3 fill=\"#0f766e\"/>\
          <rect x=13 y=4 width=15 height=19 rx=3 fill=\"#7c3aed\" fill-opacity=\".8\"/></svg>webtwin</div><div class=where>",
     );
-    html.crawled(&report.inputs.join(", ")).markup(" · job ").text(&report.digest[..report.digest.len().min(12)]);
+    html.crawled(title).markup(" · job ").text(&digest[..digest.len().min(12)]);
     html.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button></div><nav class=views aria-label=Views>");
-    for (id, name, _) in VIEWS {
+    for (id, name, _) in views {
         html.markup("<a href=\"#").markup(id).markup("\">").markup(name).markup("</a>");
     }
-    html.markup("</nav></header><main id=main>");
-    for (id, _, write) in VIEWS {
+    html.markup("</nav></header><main id=main").attribute("data-job", digest).markup(">");
+    for (id, _, write) in views {
         html.markup("<section class=view id=").markup(id).markup(" aria-labelledby=\"").markup(id).markup("-head\">");
-        write(&mut html, report);
+        write(&mut html);
         html.markup("</section>");
     }
     html.markup("</main><script>").markup(SCRIPT).markup("</script></body></html>\n");
@@ -137,6 +158,19 @@ fn alike(by: By) -> String {
         Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
         Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
     }
+}
+
+/// Counts with bars: a table that is a chart.
+fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &str) {
+    let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
+    html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
+    for of in counts {
+        html.markup("<tr><th scope=row>").text(&of.what).markup("</th><td class=num>").text(count(of.count));
+        html.markup("</td><td class=level>");
+        bar(html, &[(class, of.count)], longest);
+        html.markup("</td></tr>");
+    }
+    html.markup("</tbody></table>");
 }
 
 /// Tools above a table or list: a filter of what is named by `what`.

@@ -1,12 +1,12 @@
 //! The overview: what a crawler saves, and why there are copies.
 
-use super::tile;
-use crate::report::charts::bars::{bar, spot, stack};
+use super::{counts, tile};
+use crate::report::charts::bars::{spot, stack};
 use crate::report::charts::figure;
 use crate::report::charts::histogram::histogram;
 use crate::report::charts::scatter::{Spot, scatter};
 use crate::report::charts::waterfall::{Step, waterfall};
-use crate::report::contract::{Amount, Count, Overview, Report};
+use crate::report::contract::{Amount, Overview, Report};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 
@@ -183,17 +183,4 @@ fn replication(html: &mut Html, of: &Overview) {
     let rows: Vec<Vec<String>> =
         of.replication.iter().map(|bar| vec![bar.replicas.clone(), count(bar.exact), count(bar.similar)]).collect();
     figure(html, &sentence, &chart, &["replicas", "pages by equal text", "pages by similar text"], &rows);
-}
-
-/// Counts with bars: a table that is a chart.
-fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &'static str) {
-    let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
-    html.markup("<table class=bars><caption class=unseen>").markup(caption).markup("</caption><tbody>");
-    for of in counts {
-        html.markup("<tr><th scope=row>").text(&of.what).markup("</th><td class=num>").text(count(of.count));
-        html.markup("</td><td class=level>");
-        bar(html, &[(class, of.count)], longest);
-        html.markup("</td></tr>");
-    }
-    html.markup("</tbody></table>");
 }

@@ -3,25 +3,32 @@
 use super::heading;
 use crate::report::charts::bars::{bar, spot, stack};
 use crate::report::charts::figure;
-use crate::report::contract::{Machine, Report, RunFacts};
+use crate::report::contract::{Machine, RunFacts};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
 /// Classes of stages, in turn.
 const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
 
-pub(super) fn write(html: &mut Html, report: &Report) {
-    let of = &report.run;
+pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFacts) {
     heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
-    html.markup("<div class=pair><div class=card><h2>Records</h2>");
-    records(html, of);
-    html.markup("<h2 class=gap>Text that was left out</h2><dl class=facts>");
-    for left in &of.left_out {
-        fact(html, &left.what, &count(left.count));
+    html.markup("<div class=pair>");
+    // A job that reads no crawl has no records.
+    if of.tables.contains_key("rejected") {
+        html.markup("<div class=card><h2>Records</h2>");
+        records(html, of);
+        if !of.left_out.is_empty() {
+            html.markup("<h2 class=gap>Text that was left out</h2><dl class=facts>");
+            for left in &of.left_out {
+                fact(html, &left.what, &count(left.count));
+            }
+            html.markup("</dl>");
+        }
+        html.markup("</div>");
     }
-    html.markup("</dl></div><div class=card><h2>The job</h2><dl class=facts>");
-    fact(html, "input", &report.inputs.join(", "));
-    fact(html, "digest", &report.digest);
+    html.markup("<div class=card><h2>The job</h2><dl class=facts>");
+    fact(html, "input", &inputs.join(", "));
+    fact(html, "digest", digest);
     for (what, recipe) in &of.recipes {
         fact(html, &format!("recipe of {what}"), recipe);
     }

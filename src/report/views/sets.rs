@@ -65,7 +65,7 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
     if all {
         html.markup("<div class=beside>").piece(&graph::set(set));
     }
-    html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
+    html.markup("<div class=scroll tabindex=0 role=group aria-label=pages><table class=small data-mark=pages><thead><tr><th scope=col class=num>no.</th><th scope=col>role</th><th scope=col>page</th>");
     html.markup("<th scope=col class=num>bytes of text</th><th scope=col class=num>chunks</th></tr></thead><tbody>");
     for (number, of) in set.members.iter().enumerate() {
         member(html, number + 1, of);
@@ -117,7 +117,7 @@ fn links(html: &mut Html, set: &PageSet) {
         }
         false => "The weakest links",
     });
-    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small><thead><tr><th scope=col>pages</th>");
+    html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small data-mark=links><thead><tr><th scope=col>pages</th>");
     html.markup("<th scope=col>alike by</th><th scope=col class=num>pages on either side</th></tr></thead><tbody>");
     for link in &set.links {
         html.markup("<tr><td>").text(link.a + 1).text(" and ").text(link.b + 1);

@@ -131,6 +131,7 @@ fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings
         run: run.into(),
         output: index.into(),
         chunks,
+        text: false,
         simhashes: None,
         workers: options.workers,
         memory_bytes: 512 << 20,

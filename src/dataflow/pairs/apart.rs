@@ -1,0 +1,129 @@
+//! Pairs of pages that a person has told apart (`pairs.apart`), and what is refused for them ([`crate::clusters::apart`]).
+//!
+//! The components of all pairs, once; of those that hold two such pages, all pairs meet at one worker, and all workers hear what
+//! it refuses. Nothing without `pairs.apart`.
+//!
+//! # Memory
+//! 8 bytes a page in each process while components are found, 16 a pair of a component that is divided with its worker, and 8 a
+//! pair refused in each process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clusters::apart::refused;
+use crate::clusters::weakest_links::Edge;
+use crate::dataflow::clusters::giant_clusters::with_strength;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::shuffle::components::components;
+use crate::engine::{HashOwners, Net, Owners};
+use crate::error::Result;
+use crate::ids::{ClusterId, Page};
+use crate::overlap::SimilarPair;
+use crate::results::decisions::Apart;
+
+/// What became of the pairs in `pairs.apart`: `pairs` is the sum of `gone`, `unjoined` and `parted`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApartCounts {
+    /// Pairs of pages that must not come together.
+    pub pairs: u64,
+    /// Those with a page that is not in this crawl.
+    pub gone: u64,
+    /// Those that no chain of pairs would have joined.
+    pub unjoined: u64,
+    /// Those that would be in one trivial cluster.
+    pub parted: u64,
+    /// Pairs of equal text that were refused for that.
+    pub refused_exact: u64,
+    /// Similar pairs that were.
+    pub refused_similar: u64,
+    /// The first of those that were parted, in the order of the file.
+    pub shown: Vec<Parted>,
+}
+
+impl ApartCounts {
+    /// Adds what became of them when more pairs were there.
+    pub fn and_then(&mut self, later: ApartCounts) {
+        self.parted += later.parted;
+        self.unjoined -= later.parted;
+        self.refused_exact += later.refused_exact;
+        self.refused_similar += later.refused_similar;
+        self.shown.extend(later.shown);
+        self.shown.truncate(SHOWN);
+    }
+}
+
+/// Two pages that would be in one trivial cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parted {
+    /// Their canonical URLs.
+    pub urls: [String; 2],
+    /// Why they are apart, as the person has put it.
+    pub reason: String,
+}
+
+/// Parted pairs that are shown.
+const SHOWN: usize = 100;
+
+/// Takes away pairs, such that no chain of the others joins two pages that are apart; returns what became of these, the same
+/// on every worker. `similar` are this worker's pairs, as [`with_strength`] takes them.
+///
+/// # Errors
+/// Only when the run has ended.
+pub(crate) fn part(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    apart: &[Apart],
+    exact: &mut Vec<SimilarPair>,
+    mut similar: [&mut Vec<SimilarPair>; 5],
+) -> Result<ApartCounts> {
+    let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
+    let directory = &crawl.directory;
+    let pages = |of: &Apart| Some((directory.page(of.doc_ids[0])?, directory.page(of.doc_ids[1])?));
+    let there: Vec<(&Apart, (Page, Page))> = apart.iter().filter_map(|of| Some((of, pages(of)?))).collect();
+    counts.gone = counts.pairs - there.len() as u64;
+    if there.is_empty() {
+        return Ok(counts);
+    }
+    let edges = exact.iter().chain(similar.iter().flat_map(|pairs| pairs.iter())).map(|pair| (pair.a, pair.b));
+    let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
+    let label = |page: Page| labels[page];
+    let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
+    counts.parted = joined.len() as u64;
+    counts.unjoined = counts.pairs - counts.gone - counts.parted;
+    let parted = |of: &Apart| Parted { urls: of.urls.clone(), reason: of.reason.clone() };
+    counts.shown = joined.iter().take(SHOWN).map(|(of, _)| parted(of)).collect();
+    if joined.is_empty() {
+        return Ok(counts);
+    }
+
+    let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
+    joined.iter().for_each(|(_, pages)| divided.entry(label(pages.0)).or_default().push(*pages));
+    let all = with_strength(exact, similar.each_ref().map(|pairs| &pairs[..]));
+    let rows = all.map(|(pair, strength)| Edge { cluster: label(pair.a), a: pair.a, b: pair.b, strength });
+    let owners = HashOwners::new(net);
+    let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
+    let mut rows =
+        net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))?;
+    rows.sort_unstable();
+    let mut mine: Vec<[Page; 2]> = Vec::new();
+    for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
+        mine.extend(refused(edges, &divided[&edges[0].cluster]).into_iter().map(|(a, b)| [a, b]));
+    }
+    let shared = net.share("pairs refused", mine)?;
+    let all_refused = net.once(|| {
+        let mut all = shared.to_vec();
+        all.sort_unstable();
+        all
+    })?;
+    let take_away = |pairs: &mut Vec<SimilarPair>| {
+        let before = pairs.len();
+        pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err());
+        (before - pairs.len()) as u64
+    };
+    let of_exact = take_away(exact);
+    let of_similar = similar.iter_mut().map(|pairs| take_away(pairs)).sum();
+    [counts.refused_exact, counts.refused_similar] = net.sum("pairs refused", [of_exact, of_similar])?;
+    Ok(counts)
+}

@@ -1,0 +1,90 @@
+//! What became of the pages that a person has pinned (`keep.pins`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::avoid::Verdict;
+use crate::dataflow::reading::captures::Crawl;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{DocId, Page};
+use crate::results::decisions::Pin;
+
+/// What became of the pins. `pins` is the sum of the other numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinCounts {
+    /// Pages that are pinned.
+    pub pins: u64,
+    /// Those that stay for their copies.
+    pub kept: u64,
+    /// Those that have no copies, and stay anyway.
+    pub alone: u64,
+    /// Those with a copy that is pinned, too, and stays for them.
+    pub second: u64,
+    /// Those that are not in this crawl.
+    pub gone: u64,
+    /// The first pins of the file, with what became of each; before all others those that do not stay.
+    pub shown: Vec<Outcome>,
+}
+
+/// What became of a pin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Canonical URL of the page.
+    pub url: String,
+    /// Why it is pinned, as the person has put it.
+    pub reason: String,
+    /// `kept`, `alone`, `second` or `gone`.
+    pub outcome: String,
+    /// URL of the page that stays instead; empty but for `second`.
+    pub keep_url: String,
+}
+
+/// Pins that are shown.
+const SHOWN: usize = 100;
+
+/// The pages that are pinned, ascending.
+pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Vec<Page> {
+    let mut pages: Vec<Page> = pins.iter().filter_map(|pin| crawl.directory.page(pin.doc_id)).collect();
+    pages.sort_unstable();
+    pages
+}
+
+/// What became of all pins, the same on every worker; `None` without `keep.pins`. `verdicts` are final.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn outcome(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    (is_asked, pins): (bool, &[Pin]),
+    verdicts: &[Verdict],
+) -> Result<Option<PinCounts>> {
+    if !is_asked {
+        return Ok(None);
+    }
+    let directory = &crawl.directory;
+    let id = |page: Page| directory.doc_ids[page];
+    // The page that stays for each pinned page with copies. It is pinned itself.
+    let mine: Vec<(DocId, DocId)> =
+        verdicts.iter().filter(|row| row.pinned).map(|row| (id(row.page), id(row.keep))).collect();
+    let stays: BTreeMap<DocId, DocId> = net.all_gather("what became of pins", mine)?.into_iter().flatten().collect();
+    let urls: BTreeMap<DocId, &str> = pins.iter().map(|pin| (pin.doc_id, pin.url.as_str())).collect();
+    let mut counts = PinCounts { pins: pins.len() as u64, ..PinCounts::default() };
+    for pin in pins {
+        let (number, outcome, keep_url) = match (directory.page(pin.doc_id), stays.get(&pin.doc_id)) {
+            (None, _) => (&mut counts.gone, "gone", ""),
+            (_, None) => (&mut counts.alone, "alone", ""),
+            (_, Some(keep)) if *keep == pin.doc_id => (&mut counts.kept, "kept", ""),
+            (_, Some(keep)) => (&mut counts.second, "second", urls.get(keep).copied().unwrap_or_default()),
+        };
+        *number += 1;
+        let told = [&pin.url, &pin.reason, outcome, keep_url].map(str::to_owned);
+        let [url, reason, outcome, keep_url] = told;
+        counts.shown.push(Outcome { url, reason, outcome, keep_url });
+    }
+    counts.shown.sort_by_key(|told| matches!(told.outcome.as_str(), "kept" | "alone"));
+    counts.shown.truncate(SHOWN);
+    Ok(Some(counts))
+}

@@ -1,0 +1,53 @@
+//! A view in plain parts: a headline, figures, bars, and the tops of tables.
+
+use super::{counts, cut, tile};
+use crate::report::contract::{Cell, Part, Rows};
+use crate::report::figures::count;
+use crate::report::html::Html;
+
+pub(super) fn write(html: &mut Html, part: &Part) {
+    html.markup("<h1 class=headline id=\"").markup(part.id).markup("-head\">").text(&part.headline);
+    html.markup("</h1><p class=lead>").text(&part.lead).markup("</p><div class=tiles>");
+    for of in &part.tiles {
+        tile(html, &of.figure, &of.what);
+    }
+    html.markup("</div><div class=pair>");
+    for of in &part.charts {
+        html.markup("<div class=card><h2>").text(&of.heading).markup("</h2><p class=ask>").text(&of.ask).markup("</p>");
+        match of.bars.is_empty() {
+            true => _ = html.markup("<p class=note>none</p>"),
+            false => counts(html, &of.bars, "f-collection", &of.heading),
+        }
+        html.markup("</div>");
+    }
+    html.markup("</div>");
+    part.tables.iter().for_each(|of| table(html, of));
+}
+
+fn table(html: &mut Html, of: &Rows) {
+    html.markup("<h2 class=gap>").text(&of.heading).markup("</h2>");
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group").attribute("aria-label", &of.heading);
+    html.markup("><table class=small><thead><tr>");
+    for (number, head) in of.heads.iter().enumerate() {
+        let is_number = matches!(of.rows.first().map(|row| &row[number]), Some(Cell::Count(_) | Cell::Number(_)));
+        html.markup(if is_number { "<th scope=col class=num>" } else { "<th scope=col>" }).text(head).markup("</th>");
+    }
+    html.markup("</tr></thead><tbody>");
+    for row in &of.rows {
+        html.markup("<tr>");
+        for cell in row {
+            match cell {
+                Cell::Count(number) => html.markup("<td class=num>").text(count(*number)),
+                Cell::Number(number) => html.markup("<td class=num>").text(number),
+                Cell::Text(text) => html.markup("<td class=url>").crawled(text),
+                Cell::Url(url) => html.markup("<td class=url>").link(url, url),
+            };
+            html.markup("</td>");
+        }
+        html.markup("</tr>");
+    }
+    html.markup("</tbody></table></div>");
+    if !of.table.is_empty() {
+        cut(html, of.rows.len(), of.all, "rows", &of.table);
+    }
+}

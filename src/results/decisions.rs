@@ -1,0 +1,265 @@
+//! What people have decided: copies that stay (`keep.pins`), and pairs of pages that must not come together (`pairs.apart`).
+//!
+//! Each file has one of two forms. In the plain one a line is a URL (for pins) or two (for pairs), and then, if there is one, the reason, all
+//! with tabs between them; empty lines and those that begin with `#` are passed over. The other form is that of
+//! [`read_tags`], with a head that names its columns: lines with the tag `keep` are pins, those with `false` are pairs, and
+//! the others say nothing here. So one file can be all that a person has decided of a crawl.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest as _, Sha256};
+
+use super::compared::canonical;
+use crate::error::{Error, Result};
+use crate::evaluate::tags::{Tag, read_tags};
+use crate::ids::{DocId, doc_id};
+use crate::job::Job;
+use crate::storage::location::Location;
+
+/// What people have decided of the pages of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// Pages that stay for their copies, in the order of the file, none of them twice.
+    pub pins: Vec<Pin>,
+    /// Pairs of pages that must not come together, likewise.
+    pub apart: Vec<Apart>,
+}
+
+/// A page that stays for its copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// Its doc id.
+    pub doc_id: DocId,
+    /// Its canonical URL.
+    pub url: String,
+    /// Why, as the person has put it; may be empty.
+    pub reason: String,
+}
+
+/// Two pages that must not come together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Apart {
+    /// Their doc ids.
+    pub doc_ids: [DocId; 2],
+    /// Their canonical URLs.
+    pub urls: [String; 2],
+    /// Why, as the person has put it; may be empty.
+    pub reason: String,
+}
+
+/// Reads what a job names, and enters the digests of the files, by which another content makes another job.
+///
+/// # Errors
+/// [`Error::Input`] for a file that is not there, and with its number for a line that cannot be understood; [`Error::Setting`]
+/// where a digest was given and the file has another.
+pub fn bind(job: &mut Job) -> Result<()> {
+    let files = [
+        ("keep.pins_sha256", &job.keep.pins, &mut job.keep.pins_sha256),
+        ("pairs.apart_sha256", &job.pairs.apart, &mut job.pairs.apart_sha256),
+    ];
+    for (setting, file, digest) in files {
+        if file.is_empty() {
+            digest.clear();
+            continue;
+        }
+        let found = sha256(contents(file)?.as_bytes());
+        if !digest.is_empty() && *digest != found {
+            return Err(other_content(setting, file, digest, &found));
+        }
+        *digest = found;
+    }
+    Decisions::read(job)?;
+    Ok(())
+}
+
+impl Decisions {
+    /// What a job names, which [`bind`] has read before.
+    ///
+    /// # Errors
+    /// As [`bind`].
+    pub fn read(job: &Job) -> Result<Decisions> {
+        let mut decisions = Decisions::default();
+        if !job.keep.pins.is_empty() {
+            let text = same_contents("keep.pins_sha256", &job.keep.pins, &job.keep.pins_sha256)?;
+            decisions.pins = pins(&job.keep.pins, &text)?;
+        }
+        if !job.pairs.apart.is_empty() {
+            let text = same_contents("pairs.apart_sha256", &job.pairs.apart, &job.pairs.apart_sha256)?;
+            decisions.apart = apart(&job.pairs.apart, &text)?;
+        }
+        Ok(decisions)
+    }
+}
+
+/// The pins of a file.
+fn pins(file: &str, text: &str) -> Result<Vec<Pin>> {
+    let mut known = BTreeSet::new();
+    let rows = rows::<1>(file, text, Tag::Keep)?;
+    let pin = |Row { urls: [url], reason, .. }| Pin { doc_id: doc_id(&url), url, reason };
+    Ok(rows.into_iter().map(pin).filter(|pin| known.insert(pin.doc_id)).collect())
+}
+
+/// The pairs of a file.
+fn apart(file: &str, text: &str) -> Result<Vec<Apart>> {
+    let mut known = BTreeSet::new();
+    let mut found = Vec::new();
+    for Row { line, urls, reason } in rows::<2>(file, text, Tag::False)? {
+        let doc_ids = [doc_id(&urls[0]), doc_id(&urls[1])];
+        if doc_ids[0] == doc_ids[1] {
+            return Err(refused(
+                file,
+                line,
+                &format!("{} is named twice, but a page is never apart from itself", urls[0]),
+            ));
+        }
+        if known.insert((doc_ids[0].min(doc_ids[1]), doc_ids[0].max(doc_ids[1]))) {
+            found.push(Apart { doc_ids, urls, reason });
+        }
+    }
+    Ok(found)
+}
+
+/// A line that decides something.
+struct Row<const N: usize> {
+    line: usize,
+    /// Canonical URLs.
+    urls: [String; N],
+    reason: String,
+}
+
+/// The lines of a file that decide something: in a table those with this tag, otherwise all.
+fn rows<const N: usize>(file: &str, text: &str, tag: Tag) -> Result<Vec<Row<N>>> {
+    let mut found = Vec::new();
+    let mut add = |line: usize, urls: [&str; N], reason: &str| {
+        let mut row = Row { line, urls: [const { String::new() }; N], reason: reason.trim().into() };
+        for (at, url) in urls.iter().enumerate() {
+            let url = canonical(&format!("{file}, line {line}"), url)?;
+            row.urls[at] = url.as_str().into();
+        }
+        found.push(row);
+        Ok::<(), Error>(())
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    let head: Vec<&str> = text.lines().next().unwrap_or_default().split('\t').collect();
+    let is_table = ["url_a", "tag"].iter().all(|name| head.contains(name));
+    if is_table {
+        for row in read_tags(file, text)?.into_iter().filter(|row| row.tag == tag) {
+            let urls = std::array::from_fn(|at| row.urls[at].as_str());
+            add(row.line, urls, &row.note)?;
+        }
+    } else {
+        for (line, text) in (1..).zip(text.lines()) {
+            if text.trim().is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let fields: Vec<&str> = text.splitn(N + 1, '\t').collect();
+            let Some(urls) = fields.first_chunk::<N>() else {
+                let what = format!(
+                    "has {} of {N} URLs; write URL, tab, URL, and if you like a tab and the reason",
+                    fields.len()
+                );
+                return Err(refused(file, line, &what));
+            };
+            add(line, *urls, fields.get(N).copied().unwrap_or_default())?;
+        }
+    }
+    Ok(found)
+}
+
+fn refused(file: &str, line: usize, what: &str) -> Error {
+    Error::input(file, format!("line {line}: {what}"))
+}
+
+fn contents(file: &str) -> Result<String> {
+    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
+    String::from_utf8(bytes).map_err(|cause| {
+        let line =
+            1 + cause.as_bytes()[..cause.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        refused(file, line, "is not UTF-8")
+    })
+}
+
+fn same_contents(setting: &str, file: &str, digest: &str) -> Result<String> {
+    let text = contents(file)?;
+    let found = sha256(text.as_bytes());
+    match found == digest {
+        true => Ok(text),
+        false => Err(other_content(setting, file, digest, &found)),
+    }
+}
+
+fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
+    Error::Setting {
+        file: file.into(),
+        setting: setting.into(),
+        got: format!("{digest:?}"),
+        must_be: format!("{found:?}, of what the file holds, or left out"),
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_and_a_table_say_the_same() {
+        let table = "url_a\turl_b\ttag\tnote\nhttp://a/x\t\tkeep\tours\nhttp://a/x\thttp://b/x\tfalse\tother text\n\
+                     http://a/x\thttp://c/\ttrue\t\nhttp://a/x\thttp://d/\tunknown\t\n";
+        let plain_pins = "\u{feff}# kept\nHTTP://A/x#top\tours\n\nhttp://a/x\tagain\n";
+        let plain_apart = "http://a/x\thttp://b/x\tother text\nhttp://b/x\thttp://a/x\n";
+        let pinned = pins("t", table).unwrap();
+        assert_eq!(pinned, [Pin { doc_id: doc_id("http://a/x"), url: "http://a/x".into(), reason: "ours".into() }]);
+        assert_eq!(pins("t", plain_pins).unwrap(), pinned);
+        let parted = apart("t", table).unwrap();
+        assert_eq!((parted.len(), parted[0].reason.as_str()), (1, "other text"));
+        assert_eq!(apart("t", plain_apart).unwrap(), parted);
+        assert_eq!((pins("t", "").unwrap(), apart("t", "# none\n").unwrap()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_line_that_says_nothing_is_named() {
+        for (text, word) in [
+            ("http://a/\nnot a url\n", "line 2"),
+            ("http://a/\nftp://b/\n", "line 2"),
+            ("# x\n\n\thttp://a/\n", "line 3"),
+            ("url_a\turl_b\ttag\nhttp://a/\thttp://b/\tmaybe\n", "line 2"),
+            ("url_a\turl_b\ttag\nx\t\tkeep\n", "line 2"),
+        ] {
+            let error = pins("pins.tsv", text).unwrap_err();
+            assert!(error.to_string().contains("pins.tsv") && error.to_string().contains(word), "{text}: {error}");
+        }
+        for (text, word) in [
+            ("http://a/\thttp://b/\nhttp://a/\n", "line 2: has 1 of 2 URLs"),
+            ("http://a/\thttp://a/#x\n", "line 1: http://a/ is named twice"),
+            ("http://a/\tb c\n", "line 1"),
+        ] {
+            let error = apart("apart.tsv", text).unwrap_err();
+            assert!(error.to_string().contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_file_holds_is_part_of_the_job() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pins.tsv");
+        std::fs::write(&file, "http://a/\n").unwrap();
+        let mut job = Job::default();
+        job.keep.pins = file.display().to_string();
+        assert!(Decisions::read(&job).is_err());
+        bind(&mut job).unwrap();
+        assert_eq!(Decisions::read(&job).unwrap().pins.len(), 1);
+        std::fs::write(&file, "http://b/\n").unwrap();
+        for error in [Decisions::read(&job).unwrap_err(), bind(&mut job.clone()).unwrap_err()] {
+            assert!(error.to_string().contains("keep.pins_sha256"), "{error}");
+        }
+        std::fs::write(&file, b"http://b/\n\xff").unwrap();
+        job.keep.pins_sha256.clear();
+        assert!(bind(&mut job).unwrap_err().to_string().contains("line 2"));
+        job.keep.pins = folder.path().join("none").display().to_string();
+        assert!(bind(&mut job).unwrap_err().to_string().contains("no such file"));
+    }
+}

@@ -1,0 +1,98 @@
+//! What says again what a higher result said moves down.
+//!
+//! # Source
+//! \[SGM98\] section 1: results of a search that are near-copies of each other may be shown in an order that puts what is new
+//! first. The paper names the use and gives no rule; this one is ours.
+
+/// A result in its new place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Placed {
+    /// Its place before.
+    pub was: usize,
+    /// The result, by its place before, that has most of its chunks among those that now stand above it, and how many of its
+    /// chunks that has; `None` if none has any.
+    pub said_by: Option<(usize, usize)>,
+}
+
+/// Orders results anew: the next is always that with the highest score times the share of its chunks that no single result above
+/// it has; of equal ones the one that was higher. Chunks of a result are ascending and distinct.
+///
+/// # Cost
+/// All pairs of results are compared: meant for some hundreds.
+pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<Placed> {
+    assert_eq!(scores.len(), chunks.len(), "a result has a score and chunks");
+    let mut waiting: Vec<Placed> = (0..scores.len()).map(|was| Placed { was, said_by: None }).collect();
+    let mut placed: Vec<Placed> = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let worth = |one: &Placed| {
+            let all = chunks[one.was].len().max(1) as f64;
+            let new = all - one.said_by.map_or(0, |(_, shared)| shared) as f64;
+            f64::from(scores[one.was]) * new / all
+        };
+        // The first of the best: what waits is in the order of before.
+        let best = (0..waiting.len()).reduce(|x, y| if worth(&waiting[y]) > worth(&waiting[x]) { y } else { x });
+        let next = waiting.remove(best.expect("some are waiting"));
+        for one in &mut waiting {
+            let shared = in_common(&chunks[one.was], &chunks[next.was]);
+            if shared > one.said_by.map_or(0, |(_, shared)| shared) {
+                one.said_by = Some((next.was, shared));
+            }
+        }
+        placed.push(next);
+    }
+    placed
+}
+
+/// How many numbers two ascending lists have in common.
+fn in_common(x: &[u64], y: &[u64]) -> usize {
+    let (mut rest, mut count) = (y, 0);
+    for one in x {
+        rest = &rest[rest.partition_point(|other| other < one)..];
+        count += usize::from(rest.first() == Some(one));
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_moves_below_what_is_new_and_stays_where_nothing_is_shared() {
+        let chunks = [vec![1, 2, 3, 4], vec![1, 2, 3, 4], vec![3, 4, 5, 6], vec![7, 8], vec![]];
+        let order = reorder(&[10.0, 9.0, 8.0, 5.0, 4.5], &chunks);
+        assert_eq!(order.iter().map(|one| one.was).collect::<Vec<_>>(), [0, 3, 4, 2, 1]);
+        assert_eq!((order[3].said_by, order[4].said_by, order[1].said_by), (Some((0, 2)), Some((0, 4)), None));
+        let apart: Vec<Vec<u64>> = (0..5).map(|n| vec![n]).collect();
+        assert!(reorder(&[5.0, 4.0, 3.0, 2.0, 1.0], &apart).iter().zip(0..).all(|(one, place)| one.was == place));
+    }
+
+    proptest! {
+        #[test]
+        fn each_result_has_one_place_and_none_below_would_have_been_the_better_next(
+            made in prop::collection::vec((1u8..9, prop::collection::btree_set(0u64..12, 0..6)), 0..12)
+        ) {
+            let scores: Vec<f32> = made.iter().map(|one| f32::from(one.0)).collect();
+            let chunks: Vec<Vec<u64>> = made.iter().map(|one| one.1.iter().copied().collect()).collect();
+            let order = reorder(&scores, &chunks);
+            prop_assert_eq!(order.iter().map(|one| one.was).collect::<BTreeSet<_>>().len(), made.len());
+            // The share that the one above which has most of it has.
+            let said = |above: &[Placed], was: usize| {
+                above.iter().map(|one| made[was].1.intersection(&made[one.was].1).count()).max().unwrap_or(0)
+            };
+            let worth = |above: &[Placed], was: usize| {
+                let all = made[was].1.len().max(1) as f64;
+                f64::from(scores[was]) * (all - said(above, was) as f64) / all
+            };
+            for place in 0..order.len() {
+                let (above, below) = order.split_at(place);
+                prop_assert_eq!(below[0].said_by.map_or(0, |(_, shared)| shared), said(above, below[0].was));
+                prop_assert!(below.iter().all(|one| worth(above, one.was) <= worth(above, below[0].was)));
+            }
+        }
+    }
+}

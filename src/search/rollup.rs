@@ -1,0 +1,156 @@
+//! Pages that match become results: one a group.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+
+/// Stands for no collection.
+pub const NONE: u32 = u32::MAX;
+
+/// A page of a text: 20 bytes. Pages are numbered in the order that breaks ties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct PageOfText {
+    /// Its number.
+    pub page: u32,
+    /// What it is rolled up with: pages with equal numbers are one result.
+    pub group: u32,
+    /// Its collection, or [`NONE`].
+    pub collection: u32,
+    /// What its URL begins with.
+    pub origin: u32,
+    /// 1 if it is one of those that stay.
+    pub kept: u32,
+}
+
+/// A page that matches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// What it is rolled up with.
+    pub group: u32,
+    /// Its collection, or [`NONE`].
+    pub collection: u32,
+    /// Its number.
+    pub page: u32,
+    /// Number of its text.
+    pub text: u32,
+    /// How well its text matches: the more the better.
+    pub score: f32,
+    /// Whether it is one of those that stay.
+    pub kept: bool,
+}
+
+/// A group of pages that match.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The page that is shown for all: the best of those that stay, or else the best.
+    pub shown: Hit,
+    /// The best score of any member.
+    pub score: f32,
+    /// Its members among all hits, by collection and page.
+    pub members: Range<usize>,
+}
+
+/// All of what matches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RolledUp {
+    /// Pages that match, by group, collection and page.
+    pub hits: Vec<Hit>,
+    /// Groups of them.
+    pub groups: usize,
+    /// The best of the groups, the best first; of equal ones that whose shown page is smaller.
+    pub best: Vec<Group>,
+}
+
+/// Groups all hits, and orders the `most` best groups.
+///
+/// # Cost
+/// Sorts the hits, and the groups that are wanted: 24 bytes a hit, and 48 a group.
+pub fn roll_up(mut hits: Vec<Hit>, most: usize) -> RolledUp {
+    hits.sort_unstable_by_key(|hit| (hit.group, hit.collection, hit.page));
+    let mut best = Vec::new();
+    let mut start = 0;
+    for members in hits.chunk_by(|x, y| x.group == y.group) {
+        let better = |x: &&Hit, y: &&Hit| {
+            let key = |hit: &Hit| (hit.kept, order(hit.score), Reverse(hit.page));
+            key(x).cmp(&key(y))
+        };
+        let shown = *members.iter().max_by(better).expect("a chunk has members");
+        let score = members.iter().map(|hit| hit.score).max_by(f32::total_cmp).expect("a chunk has members");
+        best.push(Group { shown, score, members: start..start + members.len() });
+        start += members.len();
+    }
+    let groups = best.len();
+    let key = |group: &Group| (Reverse(order(group.score)), group.shown.page);
+    if most < best.len() {
+        best.select_nth_unstable_by_key(most, key);
+        best.truncate(most);
+    }
+    best.sort_unstable_by_key(key);
+    RolledUp { hits, groups, best }
+}
+
+/// A number that orders as a score does, which is no less than 0.
+fn order(score: f32) -> u32 {
+    debug_assert!(score >= 0.0);
+    score.to_bits()
+}
+
+/// Collections of a group's members, with how many of them each has; in order. [`NONE`] comes last.
+pub fn by_collection(members: &[Hit]) -> impl Iterator<Item = (u32, &[Hit])> {
+    members.chunk_by(|x, y| x.collection == y.collection).map(|some| (some[0].collection, some))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, word by word.
+    fn twin(hits: &[Hit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
+        let mut groups: BTreeMap<u32, Vec<Hit>> = BTreeMap::new();
+        hits.iter().for_each(|&hit| groups.entry(hit.group).or_default().push(hit));
+        let mut all = Vec::new();
+        for (number, members) in groups {
+            let candidates: Vec<&Hit> = match members.iter().any(|hit| hit.kept) {
+                true => members.iter().filter(|hit| hit.kept).collect(),
+                false => members.iter().collect(),
+            };
+            let top = candidates.iter().map(|hit| hit.score).fold(0.0, f32::max);
+            let shown = candidates.iter().filter(|hit| hit.score == top).map(|hit| hit.page).min().unwrap();
+            let score = members.iter().map(|hit| hit.score).fold(0.0, f32::max);
+            let mut pages: Vec<u32> = members.iter().map(|hit| hit.page).collect();
+            pages.sort_unstable();
+            all.push((number, shown, score, pages));
+        }
+        all.sort_by(|x, y| y.2.partial_cmp(&x.2).unwrap().then(x.1.cmp(&y.1)));
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn groups_counts_and_order_are_those_of_the_definition(
+            made in prop::collection::vec((0u32..12, 0u32..4, 0u8..5, any::<bool>()), 0..80), most in 0usize..15
+        ) {
+            let hits: Vec<Hit> = made.into_iter().zip(0..).map(|((group, collection, score, kept), page)| Hit {
+                group, collection, page: 7919 * page % 80, text: page, score: f32::from(score) / 4.0, kept,
+            }).collect();
+            let want = twin(&hits);
+            let found = roll_up(hits.clone(), most);
+            prop_assert_eq!((found.hits.len(), found.groups), (hits.len(), want.len()));
+            let shape = |group: &Group| {
+                let members = &found.hits[group.members.clone()];
+                assert_eq!(by_collection(members).map(|one| one.1.len()).sum::<usize>(), members.len());
+                assert!(by_collection(members).is_sorted_by(|x, y| x.0 < y.0));
+                let mut pages: Vec<u32> = members.iter().map(|hit| hit.page).collect();
+                pages.sort_unstable();
+                (group.shown.group, group.shown.page, group.score, pages)
+            };
+            prop_assert_eq!(found.best.iter().map(shape).collect::<Vec<_>>(), &want[..most.min(want.len())]);
+        }
+    }
+}

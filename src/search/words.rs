@@ -1,0 +1,163 @@
+//! Words of texts and of questions.
+//!
+//! A word is a run of letters and digits within a word of Unicode (UAX #29), in lower case: *www.example.com* is three words, so
+//! that each of them finds it. In scripts written without spaces each character is a word.
+//!
+//! # Deviations
+//! Words are not stemmed: a crawl has many languages, and what a page says is found as it was typed.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The longest word that can be found, in bytes: beyond are keys and encoded files.
+pub const LONGEST: usize = 128;
+
+/// The longest question, in bytes.
+pub const QUESTION: usize = 1000;
+
+/// The most words of a question.
+pub const MOST: usize = 32;
+
+/// Finds the words of a text, in order, as ranges of its bytes.
+pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
+    into.clear();
+    let mut at = 0;
+    // No word of Unicode has white space within.
+    for piece in text.split_inclusive(char::is_whitespace) {
+        match piece.is_ascii() {
+            true => runs(piece, at, into),
+            false => piece.unicode_word_indices().for_each(|(start, word)| runs(word, at + start, into)),
+        }
+        at += piece.len();
+    }
+}
+
+/// Cuts at ASCII that is neither letter nor digit: what remains of a word of Unicode belongs together.
+fn runs(text: &str, at: usize, into: &mut Vec<Range<usize>>) {
+    let parts = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
+    let start_of = |part: &str| at + (part.as_ptr().addr() - text.as_ptr().addr());
+    let ranges = parts.filter(|part| (1..=LONGEST).contains(&part.len())).map(|part| (start_of(part), part.len()));
+    into.extend(ranges.map(|(start, length)| start..start + length));
+}
+
+/// A word as it is compared.
+pub fn fold(word: &str, into: &mut String) {
+    into.clear();
+    match word.is_ascii() {
+        true => {
+            into.push_str(word);
+            into.make_ascii_lowercase();
+        }
+        false => into.extend(word.chars().flat_map(char::to_lowercase)),
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Question {
+    /// Words that a text must have, folded, each once.
+    pub words: Vec<String>,
+    /// Hosts of which a page must have one; any if there are none.
+    pub hosts: Vec<String>,
+    /// Whether only pages of collections with mirrors are meant.
+    pub in_mirrors: bool,
+}
+
+impl Question {
+    /// Reads a question: words, `host:NAME` and `in:mirrors`.
+    ///
+    /// # Errors
+    /// What is wrong with it: too long, or no word.
+    pub fn parse(text: &str) -> Result<Question, String> {
+        if text.len() > QUESTION {
+            return Err(format!("a question has at most {QUESTION} bytes"));
+        }
+        let (mut question, mut found, mut word) = (Question::default(), Vec::new(), String::new());
+        for part in text.split_whitespace() {
+            let value_of = |name: &str| {
+                let (before, value) = part.split_at_checked(name.len())?;
+                before.eq_ignore_ascii_case(name).then_some(value)
+            };
+            match (value_of("host:"), value_of("in:")) {
+                (Some(host), _) if !host.is_empty() => question.hosts.push(host.to_lowercase()),
+                (_, Some(value)) if value.eq_ignore_ascii_case("mirrors") => question.in_mirrors = true,
+                _ => {
+                    words(part, &mut found);
+                    for range in &found {
+                        fold(&part[range.clone()], &mut word);
+                        if !question.words.contains(&word) {
+                            question.words.push(word.clone());
+                        }
+                    }
+                }
+            }
+        }
+        match question.words.len() {
+            0 => Err("give a word to look for".into()),
+            1..=MOST => Ok(question),
+            count => Err(format!("{count} words, but {MOST} are the most")),
+        }
+    }
+}
+
+/// Where a text has any of these words, folded.
+pub fn marks(text: &str, wanted: &[String]) -> Vec<Range<usize>> {
+    let (mut found, mut word) = (Vec::new(), String::new());
+    words(text, &mut found);
+    found.retain(|range| {
+        fold(&text[range.clone()], &mut word);
+        wanted.contains(&word)
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        let (mut found, mut word) = (Vec::new(), String::new());
+        words(text, &mut found);
+        let mut folded = |range: Range<usize>| {
+            fold(&text[range], &mut word);
+            word.clone()
+        };
+        found.into_iter().map(&mut folded).collect()
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_and_characters_where_nothing_parts_them() {
+        assert_eq!(all("Don't  see www.Example.com/a_b"), ["don", "t", "see", "www", "example", "com", "a", "b"]);
+        assert_eq!(all("Straße—ÄRGER ünï.code"), ["straße", "ärger", "ünï", "code"]);
+        assert_eq!(all("e\u{301}te\u{301} हिन्दी"), ["e\u{301}te\u{301}", "हिन्दी"]);
+        assert_eq!(all("日本語 カタカナ"), ["日", "本", "語", "カタカナ"]);
+        assert!(all(&"x".repeat(LONGEST + 1)).is_empty() && all("-- … ☃").is_empty());
+    }
+
+    #[test]
+    fn a_question_has_words_hosts_and_mirrors() {
+        let found = Question::parse("Manual host:WWW.a.example IN:mirrors of the MANUAL in:stock").unwrap();
+        assert_eq!(found.words, ["manual", "of", "the", "in", "stock"]);
+        assert_eq!((found.hosts, found.in_mirrors), (vec!["www.a.example".to_string()], true));
+        for bad in
+            ["", "host:a.example", "...", &"word ".repeat(400), &(0..33).map(|n| format!("w{n} ")).collect::<String>()]
+        {
+            assert!(Question::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_parts_of_the_text_in_order_and_marks_those_that_are_asked_for(text in "\\PC{0,60}") {
+            let mut found = Vec::new();
+            words(&text, &mut found);
+            prop_assert!(found.iter().all(|range| text.get(range.clone()).is_some_and(|word| !word.is_empty())));
+            prop_assert!(found.is_sorted_by(|x, y| x.end <= y.start));
+            prop_assert_eq!(&marks(&text, &all(&text)), &found);
+            prop_assert!(marks(&text, &[]).is_empty());
+        }
+    }
+}

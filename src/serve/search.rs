@@ -1,0 +1,235 @@
+//! Search, for programs and for people: `/v1/search` and `/search`.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, State};
+use axum::http::Uri;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::form_urlencoded::Serializer;
+
+use super::Shared;
+use super::current::Served;
+use super::gate::query;
+use super::html::{to_page, whole};
+use super::openapi::{self, JSON, count, hex, list, named, object, or_null, text};
+use super::problem::Problem;
+use super::routes::{All, Answered, Flag, Of, heavy, json as in_json};
+use crate::lookup::search::{Found, InCollection, Replicas, Shown, Wanted, search};
+use crate::report::html::Html;
+use crate::search::texts::Marked;
+use crate::search::words::Question;
+
+/// Most results of an answer.
+const MOST: usize = 100;
+
+/// Results of an answer, or a page, if nothing else is said.
+const RESULTS: usize = 10;
+
+/// The last result that is told: nobody reads on.
+const LAST: usize = 10_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    #[serde(default)]
+    q: String,
+    roll: Option<Flag>,
+    #[serde(default)]
+    reorder: Flag,
+    #[serde(default)]
+    from: usize,
+    limit: Option<usize>,
+}
+
+impl Asked {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            roll: self.roll != Some(Flag::Off),
+            reorder: self.reorder == Flag::On,
+            from: self.from.min(LAST),
+            limit: self.limit.unwrap_or(RESULTS).min(MOST),
+        }
+    }
+
+    /// Answers beside the threads that answer: a common word is on many pages.
+    async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<Found, Problem> {
+        if served.index.words().is_none() {
+            return Err(Problem::missing("the index has no texts; make it with --text"));
+        }
+        let question = Question::parse(&self.q).map_err(|why| Problem::bad(format!("q: {why}")))?;
+        let wanted = self.wanted();
+        heavy(shared, move || Ok(search(&served.index, &question, wanted)?)).await
+    }
+
+    /// The link to the same question with another way of answering.
+    fn link(&self, html: &mut Html, wanted: Wanted, shown: &'static str) {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("q", &self.q);
+        for (name, value) in [("roll", (!wanted.roll).then_some("0")), ("reorder", wanted.reorder.then_some("1"))] {
+            value.map(|value| query.append_pair(name, value));
+        }
+        if wanted.from > 0 {
+            query.append_pair("from", &wanted.from.to_string());
+        }
+        html.markup("<a href=\"/search?").text(query.finish()).markup("\">").markup(shown).markup("</a> ");
+    }
+}
+
+pub(super) async fn answer(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+    let asked: Asked = query(&uri)?;
+    Ok(in_json(&asked.find(&shared, served).await?))
+}
+
+pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+    let asked: Asked = query(&uri)?;
+    let mut html = Html::new();
+    html.markup(
+        "<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>",
+    );
+    html.markup("<form action=\"/search\" class=tools role=search><label>Words <input name=q type=search size=60");
+    html.attribute("value", &asked.q).markup("></label> ");
+    let wanted = asked.wanted();
+    if !wanted.roll {
+        html.markup("<input name=roll type=hidden value=0>");
+    }
+    if wanted.reorder {
+        html.markup("<input name=reorder type=hidden value=1>");
+    }
+    html.markup("<button>Search</button></form><p class=note>All words must be there; <code>host:NAME</code> and ");
+    html.markup("<code>in:mirrors</code> narrow it.</p>");
+    if asked.q.trim().is_empty() {
+        return Ok(whole("Search", &html));
+    }
+    let found = asked.find(&shared, served).await?;
+    html.markup("<p class=verdict role=status>").text(found.head()).markup("</p><p>");
+    let roll = if wanted.roll { "Do not roll up" } else { "Roll up" };
+    asked.link(&mut html, Wanted { roll: !wanted.roll, from: 0, ..wanted }, roll);
+    let reorder = if wanted.reorder { "Order by score alone" } else { "Put what is new first" };
+    asked.link(&mut html, Wanted { reorder: !wanted.reorder, from: 0, ..wanted }, reorder);
+    html.markup("</p><ol class=results");
+    html.attribute("start", found.from + 1).markup(">");
+    found.shown.iter().for_each(|shown| result(&mut html, shown));
+    html.markup("</ol><p>");
+    if found.from > 0 {
+        asked.link(&mut html, Wanted { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
+    }
+    let next = found.from + found.shown.len();
+    if next < found.results.min(LAST) && !found.shown.is_empty() {
+        asked.link(&mut html, Wanted { from: next, ..wanted }, "after");
+    }
+    html.markup("</p>");
+    Ok(whole("Search", &html))
+}
+
+/// Words of a page, those that were asked for marked, set apart from what stands beside them.
+fn marked(html: &mut Html, words: &Marked) {
+    html.markup("<bdi>");
+    for (is_marked, piece) in words.pieces() {
+        match is_marked {
+            true => html.markup("<mark>").text(piece).markup("</mark>"),
+            false => html.text(piece),
+        };
+    }
+    html.markup("</bdi>");
+}
+
+fn result(html: &mut Html, shown: &Shown) {
+    html.markup("<li class=card><h2>");
+    if shown.title.text.is_empty() {
+        html.crawled(&shown.page.url)
+    } else {
+        html.piece(&title(shown))
+    };
+    html.markup("</h2><p class=url>").link(&shown.page.url, &shown.page.url).markup("</p><p>");
+    marked(html, &shown.snippet);
+    html.markup("</p>");
+    if let Some(said) = &shown.said_by {
+        html.markup("<p class=note>").text(said.shared).markup(" of its ").text(said.chunks);
+        html.markup(" chunks are in ");
+        to_page(html, &said.page.url);
+        html.markup("</p>");
+    }
+    if let Some(InCollection { id, pages, named }) = &shown.collection {
+        html.markup("<details><summary>Collection · ").text(pages);
+        html.markup(if *pages == 1 { " page" } else { " pages" }).markup("</summary><ul>");
+        for page in named {
+            html.markup("<li class=url>");
+            to_page(html, &page.url);
+            html.markup("</li>");
+        }
+        html.markup("</ul><p><a href=\"/collection/").text(id).markup("\">the whole collection</a></p></details>");
+    }
+    if let Some(Replicas { kind, count, named }) = shown.replica.as_ref().filter(|replica| replica.count > 0) {
+        let (word, words) = if *kind == "collections" { (" mirror", " mirrors") } else { (" copy", " copies") };
+        html.markup("<details><summary>Replica · ").text(count).markup(if *count == 1 { word } else { words });
+        html.markup("</summary><ul>");
+        for one in named {
+            html.markup("<li class=url>");
+            to_page(html, &one.url);
+            if *kind == "collections" {
+                html.markup(" <a href=\"/collection/").text(&one.id).markup("\">").text(one.pages);
+                html.markup(if one.pages == 1 { " page matches</a>" } else { " pages match</a>" });
+            }
+            html.markup("</li>");
+        }
+        html.markup("</ul></details>");
+    }
+    html.markup("</li>");
+}
+
+fn title(shown: &Shown) -> Html {
+    let mut html = Html::new();
+    marked(&mut html, &shown.title);
+    html
+}
+
+/// Adds the path and its answers to the document.
+pub(super) fn described(mut document: Value) -> Value {
+    let flag = |name: &str, about: &str| {
+        openapi::query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }))
+    };
+    document["paths"]["/v1/search"] = openapi::get(
+        "Pages that have all words, mirrored collections and copies rolled up to one result each",
+        vec![
+            openapi::query("q", true, "words; host:NAME and in:mirrors narrow it", text()),
+            flag("roll", "0: each page is a result"),
+            flag("reorder", "1: what says again what a higher result says moves down"),
+            openapi::query("from", false, "first result", count()),
+            openapi::query("limit", false, "most results", count()),
+        ],
+        JSON,
+        named("Found"),
+    );
+    let boolean = || json!({ "type": "boolean" });
+    let marked = object(&[("text", text()), ("marks", list(list(count())))]);
+    let replica = object(&[("id", hex()), ("url", text()), ("pages", count())]);
+    let schemas = &mut document["components"]["schemas"];
+    schemas["Found"] = object(&[
+        ("pages", count()),
+        ("results", count()),
+        ("rolled_up", boolean()),
+        ("reordered", boolean()),
+        ("from", count()),
+        ("shown", list(named("Result"))),
+    ]);
+    schemas["Result"] = object(&[
+        ("id", hex()),
+        ("url", text()),
+        ("title", marked.clone()),
+        ("snippet", marked),
+        ("score", json!({ "type": "number" })),
+        ("pages", count()),
+        ("collection", or_null(object(&[("id", hex()), ("pages", count()), ("named", list(named("Page")))]))),
+        (
+            "replica",
+            or_null(object(&[
+                ("kind", json!({ "enum": ["collections", "copies"] })),
+                ("count", count()),
+                ("named", list(replica)),
+            ])),
+        ),
+        ("said_by", or_null(object(&[("id", hex()), ("url", text()), ("shared", count()), ("chunks", count())]))),
+    ]);
+    document
+}

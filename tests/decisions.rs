@@ -1,0 +1,193 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+
+/// Three sites with one manual of six pages that link in a chain; those of c have lines more, and a site of its own links to a.
+fn crawl(folder: &Path) -> String {
+    let mut lines = String::new();
+    for (site, extra) in [("a", ""), ("b", ""), ("c", "<p>one line more<p>and another")] {
+        for page in 0..6 {
+            let text: String =
+                (0..12).map(|line| format!("<p>Page {page} says {line} times {}", page * 100 + line)).collect();
+            let next = (page + 1) % 6;
+            let html = format!("<html>{text}{extra}<p><a href='{next}.html'>next</a>");
+            let url = format!("http://{site}.example/manual/{page}.html");
+            lines.push_str(&format!("{}\n", serde_json::json!({"url": url, "html": html})));
+        }
+    }
+    let home = "<a href='http://a.example/manual/0.html'>the manual</a>";
+    lines.push_str(&format!("{}\n", serde_json::json!({"url": "http://home.example/", "html": home})));
+    write(folder, "crawl.jsonl", &lines)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+fn url(site: &str, page: usize) -> String {
+    format!("http://{site}.example/manual/{page}.html")
+}
+
+fn summary(output: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
+}
+
+fn manifest(output: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(Path::new(output).join("manifest.json")).unwrap()).unwrap()
+}
+
+/// Trivial cluster of each page, by URL.
+fn cluster_of(output: &str) -> BTreeMap<String, String> {
+    let urls: BTreeMap<String, String> =
+        rows(output, "pages").iter().map(|row| (text(&row["doc_id"]), text(&row["url"]))).collect();
+    rows(output, "clusters").iter().map(|row| (urls[&text(&row["doc_id"])].clone(), text(&row["cluster"]))).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_string()
+}
+
+#[test]
+fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = crawl(folder.path());
+    let pins = [("b", 2, "\tours"), ("c", 4, ""), ("b", 4, ""), ("b", 1, ""), ("d", 0, "\tgone by now")];
+    let lines: String = pins.iter().map(|(site, page, reason)| format!("{}{reason}\n", url(site, *page))).collect();
+    let file = write(folder.path(), "pins.tsv", &lines);
+    let set = format!("keep.pins={file}");
+    let run = ["run", "--input", &input, "--set", &set];
+    let (output, told) = the_same_on_any_workers(folder.path(), "pins", &run);
+
+    // Without pins all would stay with a. Two clusters want b, and one wants b or c.
+    let avoid = rows(&output, "avoid");
+    assert!(avoid.len() > 6);
+    assert!(avoid.iter().all(|row| text(&row["keep_url"]).starts_with("http://b.")), "{avoid:?}");
+    let by_page: BTreeSet<(char, String)> =
+        avoid.iter().map(|row| (text(&row["url"]).chars().nth(24).unwrap(), text(&row["lost_by"]))).collect();
+    let of_page = |page: char| by_page.iter().filter(|row| row.0 == page).map(|row| row.1.as_str()).collect::<Vec<_>>();
+    assert_eq!((of_page('2'), of_page('3')), (vec!["pin"], vec!["collection"]));
+    // c's page is pinned as well, and loses by what comes next.
+    assert_eq!(of_page('4'), ["collection", "pin"]);
+
+    let said = &summary(&output)["pins"];
+    let counts = ["pins", "kept", "alone", "second", "gone"].map(|name| said[name].as_u64().unwrap());
+    assert_eq!(counts, [5, 3, 0, 1, 1]);
+    let shown = said["shown"].as_array().unwrap();
+    assert_eq!([&shown[0]["url"], &shown[0]["outcome"], &shown[0]["keep_url"]], [&url("c", 4), "second", &url("b", 4)]);
+    assert_eq!([&shown[1]["reason"], &shown[1]["outcome"]], ["gone by now", "gone"]);
+    assert_eq!([&shown[2]["reason"], &shown[2]["outcome"]], ["ours", "kept"]);
+    assert!(
+        told.contains("3 stay for their copies") && told.contains(&format!("{} does not stay", url("c", 4))),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_a_file_of_decisions_holds_is_part_of_the_job_and_where_it_is_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = crawl(folder.path());
+    let digest = |file: &str| {
+        let checked = succeed(&["check", "--input", &input, "--set", &format!("keep.pins={file}")]);
+        checked.lines().next().unwrap().to_string()
+    };
+    let one = write(folder.path(), "one.tsv", "http://a.example/\n");
+    let same = write(folder.path(), "same.tsv", "http://a.example/\n");
+    let other = write(folder.path(), "other.tsv", "http://b.example/\n");
+    assert_eq!(digest(&one), digest(&same));
+    assert_ne!(digest(&one), digest(&other));
+
+    // What check prints is a job, and holds only for what the file held.
+    let job = succeed(&["check", "--input", &input, "--set", &format!("keep.pins={one}")]);
+    let job = write(folder.path(), "job.toml", &job);
+    succeed(&["check", "--job", &job]);
+    write(folder.path(), "one.tsv", "http://c.example/\n");
+    assert!(fail(&["check", "--job", &job], 2).contains("keep.pins_sha256"));
+
+    for (setting, lines, word) in [
+        ("keep.pins", "http://a.example/\nmailto:x\n", "line 2"),
+        ("pairs.apart", "http://a.example/\n", "line 1: has 1 of 2 URLs"),
+    ] {
+        let file = write(folder.path(), "wrong.tsv", lines);
+        let out = folder.path().join("none").display().to_string();
+        let run = ["run", "--input", &input, "--output", &out, "--set", &format!("{setting}={file}")];
+        let told = fail(&run, 3);
+        assert!(told.contains(word) && told.contains("wrong.tsv"), "{told}");
+    }
+    let missing = fail(&["check", "--input", &input, "--set", "pairs.apart=no/such/file"], 3);
+    assert!(missing.contains("no such file"), "{missing}");
+}
+
+#[test]
+fn pages_told_apart_are_never_in_one_set_by_any_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = crawl(folder.path());
+    let lines = [
+        format!("{}\t{}\tother edition\n", url("a", 0), url("c", 0)),
+        // Of equal text, and both similar to c's.
+        format!("{}\t{}\n", url("b", 1), url("a", 1)),
+        format!("{}\t{}\n", url("a", 2), url("b", 3)),
+        format!("{}\t{}\n", url("a", 2), url("d", 2)),
+    ];
+    let file = write(folder.path(), "apart.tsv", &lines.concat());
+    let set = format!("pairs.apart={file}");
+    let (output, told) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
+    let cluster = cluster_of(&output);
+    let together = |x: (&str, usize), y: (&str, usize)| {
+        let of = |page: (&str, usize)| cluster.get(&url(page.0, page.1));
+        of(x).is_some() && of(x) == of(y)
+    };
+    assert!(together(("a", 0), ("b", 0)) && !together(("a", 0), ("c", 0)) && !together(("b", 0), ("c", 0)));
+    assert!(!together(("a", 1), ("b", 1)) && together(("a", 2), ("b", 2)) && together(("a", 2), ("c", 2)));
+    // What was refused is no row of any table, and nothing stands for a page that it is apart from.
+    let of_summary = &summary(&output)["apart"];
+    let counts = ["pairs", "parted", "unjoined", "gone", "refused_exact", "refused_similar"];
+    assert_eq!(counts.map(|name| of_summary[name].as_u64().unwrap()), [4, 2, 1, 1, 1, 1]);
+    assert_eq!(of_summary["shown"][0]["reason"], "other edition");
+    let similar = rows(&output, "pairs").iter().filter(|row| row["measure"] != "exact").count();
+    assert_eq!(manifest(&output)["counts"]["similar_pairs"], similar);
+    let stands_for: BTreeSet<(String, String)> =
+        rows(&output, "avoid").iter().map(|row| (text(&row["url"]), text(&row["keep_url"]))).collect();
+    for (x, y) in [(url("a", 0), url("c", 0)), (url("b", 1), url("a", 1))] {
+        assert!(!stands_for.contains(&(x.clone(), y.clone())) && !stands_for.contains(&(y, x)));
+    }
+    assert!(told.contains("2 would be in one set"), "{told}");
+}
+
+/// A file as `webtwin report` saves it is read by the next run, for both settings, and by `evaluate`.
+#[test]
+fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = crawl(folder.path());
+    let table = format!(
+        "url_a\turl_b\ttag\tnote\n{0}\t\tkeep\t\n{1}\t{2}\tfalse\tset 1\n{3}\t{4}\ttrue\t\n{3}\t{5}\tunknown\t\n",
+        url("b", 5),
+        url("a", 0),
+        url("c", 0),
+        url("a", 1),
+        url("b", 1),
+        url("c", 1)
+    );
+    let file = write(folder.path(), "decisions.tsv", &table);
+    let output = folder.path().join("out").display().to_string();
+    let sets = [format!("keep.pins={file}"), format!("pairs.apart={file}")];
+    succeed(&["run", "--input", &input, "--output", &output, "--set", &sets[0], "--set", &sets[1]]);
+    let said = summary(&output);
+    assert_eq!([&said["pins"]["kept"], &said["pins"]["pins"], &said["apart"]["parted"]], [1, 1, 1]);
+
+    let mut truth = "url\ttarget\tversion\tpage\tvariant\n".to_string();
+    for site in ["a", "b", "c"] {
+        (0..6).for_each(|page| truth.push_str(&format!("{}\tmanual\t{site}\t{page}\treal\n", url(site, page))));
+    }
+    let truth = write(folder.path(), "truth.tsv", &truth);
+    let found = succeed(&["evaluate", &output, "--truth", &truth, "--tags", &file, "--json"]);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let row =
+        |what: &str| found["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap()["ours"].clone();
+    assert_eq!([row("missed pairs tagged false"), row("found pairs tagged true")], [1.0, 1.0]);
+    assert_eq!(row("found pairs tagged unknown"), 1.0);
+}

@@ -1,0 +1,287 @@
+//! Search, rolled up: equal to what a plain scan of texts and tables finds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use webtwin::lookup::Index;
+use webtwin::lookup::search::{Wanted, hits, search};
+use webtwin::results::Run;
+use webtwin::results::pages::Pages;
+use webtwin::search::rollup::roll_up;
+use webtwin::search::words::{Question, fold, words};
+
+use crate::support::program::{fail, files, succeed};
+
+/// A page as the tables and the input tell it.
+struct Page {
+    url: String,
+    host: String,
+    words: BTreeSet<String>,
+    same_text: u64,
+    /// Its collection with its similar cluster, and whether that collection is kept.
+    collection: Option<(u64, u64)>,
+    kept: bool,
+    cluster: Option<u64>,
+    skipped: bool,
+}
+
+struct Made {
+    folder: tempfile::TempDir,
+    /// By doc id.
+    pages: BTreeMap<u64, Page>,
+    vocabulary: Vec<String>,
+}
+
+impl Made {
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    fn index(&self) -> Index {
+        Index::open(&self.at("idx")).unwrap()
+    }
+}
+
+/// Made once: nobody changes it.
+fn made() -> &'static Made {
+    static MADE: OnceLock<Made> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut made = Made { folder: tempfile::tempdir().unwrap(), pages: BTreeMap::new(), vocabulary: Vec::new() };
+        succeed(&["run", "--input", "synth://?pages=700&seed=8", "--output", &made.at("run")]);
+        succeed(&["index", &made.at("run"), "--output", &made.at("idx"), "--text"]);
+        (made.pages, made.vocabulary) = plain(&Run::open(&made.at("run")).unwrap());
+        made
+    })
+}
+
+fn plain(run: &Run) -> (BTreeMap<u64, Page>, Vec<String>) {
+    let pages = Pages::of(run).unwrap();
+    let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
+    let (clusters, avoid) = (run.table("clusters").unwrap(), run.table("avoid").unwrap());
+    let (collections, members) = (run.table("collections").unwrap(), run.table("members").unwrap());
+    let clusters: HashMap<u64, u64> = ids(&clusters, "doc_id").into_iter().zip(ids(&clusters, "cluster")).collect();
+    let skipped: BTreeSet<u64> = ids(&avoid, "doc_id").into_iter().collect();
+    let kept: HashMap<u64, bool> =
+        ids(&collections, "collection").into_iter().zip(collections.bool("keep").unwrap().to_vec()).collect();
+    let mut collection_of: HashMap<u64, (u64, u64)> = HashMap::new();
+    let of = ids(&members, "similar_cluster").into_iter().zip(ids(&members, "collection"));
+    for (doc_id, one) in ids(&members, "doc_id").into_iter().zip(of) {
+        let first = collection_of.entry(doc_id).or_insert(one);
+        *first = one.min(*first);
+    }
+    let (doc_ids, urls) = (pages.doc_ids().unwrap(), pages.urls().unwrap());
+    let (hosts, exact) = (pages.0.text("host").unwrap(), pages.0.u64("exact").unwrap());
+    let rows: Vec<usize> = (0..doc_ids.len()).collect();
+    let (mut all, mut vocabulary) = (BTreeMap::new(), BTreeSet::new());
+    pages
+        .read(&rows, &run.job().unwrap().input, &mut |row, _, text| {
+            let (mut found, mut word) = (Vec::new(), String::new());
+            words(text, &mut found);
+            let all_words: BTreeSet<String> = found
+                .into_iter()
+                .map(|range| {
+                    fold(&text[range], &mut word);
+                    word.clone()
+                })
+                .collect();
+            vocabulary.extend(all_words.iter().cloned());
+            let id = doc_ids[row];
+            let collection = collection_of.get(&id).copied();
+            let page = Page {
+                url: urls[row].clone(),
+                host: hosts[row].clone(),
+                words: all_words,
+                same_text: exact[row],
+                collection,
+                kept: collection.is_some_and(|(_, one)| kept[&one]),
+                cluster: clusters.get(&id).copied(),
+                skipped: skipped.contains(&id),
+            };
+            all.insert(id, page);
+            Ok(())
+        })
+        .unwrap();
+    (all, vocabulary.into_iter().collect())
+}
+
+/// What a page is rolled up with, by its tables.
+fn key(id: u64, page: &Page, roll: bool) -> (u8, u64) {
+    match (page.collection, page.cluster) {
+        _ if !roll => (2, id),
+        (Some((similar, _)), _) => (0, similar),
+        (None, Some(cluster)) => (1, cluster),
+        (None, None) => (2, id),
+    }
+}
+
+fn some_question() -> impl Strategy<Value = (Vec<String>, bool, Option<String>)> {
+    let words = made().vocabulary.clone();
+    let common: Vec<String> = words
+        .iter()
+        .filter(|word| made().pages.values().filter(|page| page.words.contains(*word)).count() > 20)
+        .cloned()
+        .collect();
+    assert!(common.len() > 5);
+    let hosts: BTreeSet<String> = made().pages.values().map(|page| page.host.clone()).collect();
+    let word = prop_oneof![3 => prop::sample::select(common), 1 => prop::sample::select(words), 1 => "[a-z]{2,5}"];
+    let host = prop::option::weighted(0.3, prop::sample::select(hosts.into_iter().collect::<Vec<_>>()));
+    (prop::collection::vec(word, 1..4), prop::bool::weighted(0.3), host)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn groups_counts_and_order_are_those_of_a_scan(
+        (asked, in_mirrors, host) in some_question(), roll in any::<bool>(), limit in 1usize..8
+    ) {
+        let (made, index) = (made(), made().index());
+        let question = Question { words: asked.clone(), hosts: host.iter().cloned().collect(), in_mirrors };
+        let found = hits(&index, &question, roll).unwrap();
+        let id_of = |rank: u32| index.page(rank).unwrap().doc_id;
+        let scores: BTreeMap<u64, f32> = found.iter().map(|hit| (id_of(hit.page), hit.score)).collect();
+        // Each page once, and those that a scan finds.
+        prop_assert_eq!(scores.len(), found.len());
+        let matches = |page: &&Page| {
+            asked.iter().all(|word| page.words.contains(word))
+                && host.as_ref().is_none_or(|host| *host == page.host)
+                && (!in_mirrors || page.collection.is_some())
+        };
+        let want: BTreeSet<u64> = made.pages.iter().filter(|(_, page)| matches(page)).map(|(id, _)| *id).collect();
+        prop_assert_eq!(scores.keys().copied().collect::<BTreeSet<_>>(), want.clone());
+        // Equal texts cannot be ranked differently.
+        let mut of_text: HashMap<u64, f32> = HashMap::new();
+        for (id, score) in &scores {
+            prop_assert_eq!(of_text.entry(made.pages[id].same_text).or_insert(*score), score);
+            prop_assert!(*score > 0.0);
+        }
+
+        let mut groups: BTreeMap<(u8, u64), Vec<u64>> = BTreeMap::new();
+        want.iter().for_each(|id| groups.entry(key(*id, &made.pages[id], roll)).or_default().push(*id));
+        let mut results: Vec<(f32, u64, usize)> = Vec::new();
+        for members in groups.values() {
+            let stays = |id: &&u64| {
+                let page = &made.pages[id];
+                page.kept || page.collection.is_none() && !page.skipped
+            };
+            let staying: Vec<u64> = members.iter().filter(stays).copied().collect();
+            let candidates = if staying.is_empty() { members } else { &staying };
+            let best = |ids: &[u64]| ids.iter().map(|id| scores[id]).fold(0.0, f32::max);
+            let shown = candidates.iter().copied().filter(|id| scores[id] == best(candidates)).min().unwrap();
+            results.push((best(members), shown, members.len()));
+        }
+        results.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
+        let rolled = roll_up(found, usize::MAX);
+        let told: Vec<_> = rolled.best.iter().map(|one| (one.score, id_of(one.shown.page), one.members.len())).collect();
+        prop_assert_eq!(&told, &results);
+
+        let answer = search(&index, &question, Wanted { roll, reorder: false, from: 1, limit }).unwrap();
+        prop_assert_eq!((answer.pages, answer.results), (want.len(), results.len()));
+        prop_assert_eq!(answer.shown.len(), limit.min(results.len().saturating_sub(1)));
+        for (shown, (score, id, members)) in answer.shown.iter().zip(&results[1.min(results.len())..]) {
+            prop_assert_eq!((&shown.page.url, shown.score, shown.pages), (&made.pages[id].url, *score, *members));
+            if let Some(collection) = shown.collection.as_ref() {
+                let same = |one: &&u64| made.pages[one].collection == made.pages[id].collection;
+                let of_group = &groups[&key(*id, &made.pages[id], roll)];
+                prop_assert_eq!(collection.pages, of_group.iter().filter(same).count());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manual_and_its_mirrors_are_one_result_with_both_behind_it() {
+    let made = made();
+    let (id, page) = made.pages.iter().find(|(_, page)| page.kept).unwrap();
+    let words: Vec<String> = page.words.iter().take(30).cloned().collect();
+    let text = succeed(&["search", &made.at("idx"), &words.join(" "), "in:mirrors", "--json"]);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let first = &found["shown"][0];
+    let size = |of: &str| first[of]["named"].as_array().unwrap().len();
+    assert!(first["collection"]["pages"].as_u64().unwrap() >= 1 && size("collection") >= 1);
+    assert_eq!(first["replica"]["kind"], "collections");
+    assert_eq!(first["replica"]["count"].as_u64().unwrap() as usize, size("replica"));
+    assert!(size("replica") > 0 && made.pages[id].collection.is_some());
+    let lines = succeed(&["search", &made.at("idx"), &words.join(" "), "--roll", "off", "--limit", "1"]);
+    assert!(lines.contains(" match") && !lines.contains("Replica"), "{lines}");
+}
+
+#[test]
+fn what_says_the_same_again_moves_down_and_says_why() {
+    let (made, index) = (made(), made().index());
+    let question = |word: &str| Question { words: vec![word.into()], ..Question::default() };
+    let of = |word: &String| made.pages.values().filter(|page| page.words.contains(word)).count();
+    let word = made.vocabulary.iter().find(|word| (40..200).contains(&of(word))).unwrap();
+    let wanted = Wanted { roll: false, reorder: false, from: 0, limit: 100 };
+    let plain = search(&index, &question(word), wanted).unwrap();
+    let anew = search(&index, &question(word), Wanted { reorder: true, ..wanted }).unwrap();
+    let urls =
+        |found: &webtwin::lookup::search::Found| found.shown.iter().map(|one| one.page.url.clone()).collect::<Vec<_>>();
+    let (before, after) = (urls(&plain), urls(&anew));
+    assert_ne!(before, after);
+    assert_eq!(before.iter().collect::<BTreeSet<_>>(), after.iter().collect::<BTreeSet<_>>());
+    let mut told = 0;
+    for (place, shown) in anew.shown.iter().enumerate() {
+        if let Some(said) = &shown.said_by {
+            assert!(after[..place].contains(&said.page.url) && (1..=said.chunks).contains(&said.shared));
+            told += 1;
+        }
+    }
+    assert!(told > 0);
+    // Without what stands above it, nothing moves: where no chunk is shared, order is by score.
+    let new: Vec<f32> = anew.shown.iter().filter(|one| one.said_by.is_none()).map(|one| one.score).collect();
+    assert!(new.is_sorted_by(|x, y| x >= y));
+}
+
+#[test]
+fn the_same_run_gives_the_same_files_and_a_damaged_one_is_an_error_or_the_same_answer() {
+    let made = made();
+    let other = tempfile::tempdir().unwrap();
+    let at = other.path().join("idx").to_str().unwrap().to_string();
+    succeed(&["index", &made.at("run"), "--output", &at, "--text", "--workers", "3"]);
+    let all = |folder: &str| -> BTreeMap<String, Vec<u8>> {
+        files(folder).into_iter().filter(|(name, _)| !name.ends_with("manifest.json")).collect()
+    };
+    assert_eq!(all(&at), all(&made.at("idx")));
+    let word = &made.vocabulary[made.vocabulary.len() / 2];
+    let ask = || {
+        let index = Index::open(&at)?;
+        let question = Question { words: vec![word.clone()], ..Question::default() };
+        search(&index, &question, Wanted { roll: true, reorder: true, from: 0, limit: 20 })
+    };
+    let want = ask().unwrap();
+    let mut errors = 0;
+    for (name, bytes) in all(&at).into_iter().filter(|(name, _)| name.contains("words")) {
+        let path = other.path().join("idx").join(&name);
+        for place in 0..16 {
+            let mut damaged = bytes.clone();
+            damaged[place * (bytes.len() - 1) / 15] ^= 0x10;
+            std::fs::write(&path, damaged).unwrap();
+            match ask() {
+                Ok(found) => assert!(found == want, "{name}"),
+                Err(error) => {
+                    assert_eq!(error.exit_code(), 3, "{name}: {error}");
+                    errors += 1;
+                }
+            }
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert!(errors > 50 && ask().unwrap() == want);
+}
+
+#[test]
+fn questions_that_cannot_be_answered_are_refused() {
+    let made = made();
+    for question in ["host:a.example", "...", &"w ".repeat(600)] {
+        assert!(fail(&["search", &made.at("idx"), question], 2).contains("word") || question.len() > 1000);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("idx").to_str().unwrap().to_string();
+    succeed(&["index", &made.at("run"), "--output", &at]);
+    assert!(fail(&["search", &at, "word"], 2).contains("--text"));
+    let found: Value = serde_json::from_str(&succeed(&["search", &made.at("idx"), "neverwritten", "--json"])).unwrap();
+    assert_eq!((&found["pages"], &found["results"], &found["shown"]), (&json!(0), &json!(0), &json!([])));
+}
