@@ -9,7 +9,7 @@
 //! smaller one's pages in common, the pages of one without a copy in the other are compared by
 //!
 //! * their links, in both directions, to pages with a copy in the other collection: the weight of those that both have, in
-//!   that of those that either has. What a menu links to weighs little ([`weight`]).
+//!   that of those that either has. What a menu links to weighs little.
 //! * their text: all chunks, furniture too, common to both, of those that either has. Pages without text are alike.
 //!
 //! Links alone would match a page with its translation, which has the same place in its edition; text alone is what

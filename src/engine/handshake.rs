@@ -11,7 +11,7 @@
 //! fresh keys of both sides, mixed with the cluster's key, so that nobody without that one can read or make either message,
 //! and nobody who learns it later can read what was sent before. All that is said in the clear is bound into them (the
 //! prologue), the acceptor's nonce too, so a message cannot be used twice. What follows on the connection is encrypted by the
-//! keys that the handshake leaves ([`super::frames`]), if the cluster has a key. All messages have fixed lengths; nothing a
+//! keys that the handshake leaves (`frames`), if the cluster has a key. All messages have fixed lengths; nothing a
 //! stranger sends decides how much is read or allocated.
 
 use std::io::{self, Read, Write};

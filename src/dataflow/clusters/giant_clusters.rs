@@ -72,7 +72,7 @@ pub(crate) fn with_strength<'p>(
         .chain(context_pairs.iter().map(strength(|_| 0)))
 }
 
-/// The largest giant clusters, the same on every worker. The pairs are this worker's, as [`with_strength`] takes them.
+/// The largest giant clusters, the same on every worker. The pairs are this worker's: of equal text, then by each measure.
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
