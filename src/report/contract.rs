@@ -378,6 +378,8 @@ pub enum Measure {
     Signatures,
     /// Resemblance of sets of shingles, in millionths.
     Minhash,
+    /// Agreement of links and texts of pages in mirrored collections, in millionths.
+    Context,
 }
 
 /// Pairs of pages, looked at closely.

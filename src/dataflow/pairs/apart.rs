@@ -7,7 +7,7 @@
 //! 8 bytes a page in each process while components are found, 16 a pair of a component that is divided with its worker, and 8 a
 //! pair refused in each process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -40,17 +40,22 @@ pub struct ApartCounts {
     pub refused_similar: u64,
     /// The first of those that were parted, in the order of the file.
     pub shown: Vec<Parted>,
+    /// Places in the file of all that were parted.
+    #[serde(skip)]
+    places: BTreeSet<usize>,
 }
 
 impl ApartCounts {
     /// Adds what became of them when more pairs were there.
     pub fn and_then(&mut self, later: ApartCounts) {
-        self.parted += later.parted;
-        self.unjoined -= later.parted;
+        let shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
+        self.shown.extend(shown.map(|(parted, _)| parted));
+        self.shown.truncate(SHOWN);
+        self.places.extend(&later.places);
+        self.parted = self.places.len() as u64;
+        self.unjoined = self.pairs - self.gone - self.parted;
         self.refused_exact += later.refused_exact;
         self.refused_similar += later.refused_similar;
-        self.shown.extend(later.shown);
-        self.shown.truncate(SHOWN);
     }
 }
 
@@ -81,7 +86,8 @@ pub(crate) fn part(
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
     let directory = &crawl.directory;
     let pages = |of: &Apart| Some((directory.page(of.doc_ids[0])?, directory.page(of.doc_ids[1])?));
-    let there: Vec<(&Apart, (Page, Page))> = apart.iter().filter_map(|of| Some((of, pages(of)?))).collect();
+    let there: Vec<(usize, (Page, Page))> =
+        apart.iter().enumerate().filter_map(|(place, of)| Some((place, pages(of)?))).collect();
     counts.gone = counts.pairs - there.len() as u64;
     if there.is_empty() {
         return Ok(counts);
@@ -91,9 +97,10 @@ pub(crate) fn part(
     let label = |page: Page| labels[page];
     let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
     counts.parted = joined.len() as u64;
+    counts.places = joined.iter().map(|(place, _)| *place).collect();
     counts.unjoined = counts.pairs - counts.gone - counts.parted;
     let parted = |of: &Apart| Parted { urls: of.urls.clone(), reason: of.reason.clone() };
-    counts.shown = joined.iter().take(SHOWN).map(|(of, _)| parted(of)).collect();
+    counts.shown = joined.iter().take(SHOWN).map(|(place, _)| parted(&apart[*place])).collect();
     if joined.is_empty() {
         return Ok(counts);
     }

@@ -71,14 +71,14 @@ struct Weakness(Measure, u32);
 impl Weakness {
     fn of(by: By) -> Weakness {
         match by.measure {
-            Measure::Overlap | Measure::Minhash => Weakness(by.measure, u32::MAX - by.value),
+            Measure::Overlap | Measure::Minhash | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
             Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
         }
     }
 
     fn by(self) -> By {
         match self.0 {
-            Measure::Overlap | Measure::Minhash => By { measure: self.0, value: u32::MAX - self.1 },
+            Measure::Overlap | Measure::Minhash | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
             Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
         }
     }
@@ -343,6 +343,7 @@ fn measure(word: &str) -> Result<Measure> {
         "hamming" => Measure::Hamming,
         "signatures" => Measure::Signatures,
         "minhash" => Measure::Minhash,
+        "context" => Measure::Context,
         _ => return Err(Error::input("pairs", format!("measure {word}: not one that this build knows"))),
     })
 }
