@@ -36,7 +36,7 @@ pub struct ApartCounts {
     pub parted: u64,
     /// Pairs of equal text that were refused for that.
     pub refused_exact: u64,
-    /// Similar pairs that were.
+    /// Similar pairs that were, with those that the second look would have joined again.
     pub refused_similar: u64,
     /// The first of those that were parted, in the order of the file.
     pub shown: Vec<Parted>,
