@@ -36,7 +36,7 @@ pub struct ApartCounts {
     pub parted: u64,
     /// Pairs of equal text that were refused for that.
     pub refused_exact: u64,
-    /// Similar pairs that were, with those that the second look would have joined again.
+    /// Similar pairs that were.
     pub refused_similar: u64,
     /// The first of those that were parted, in the order of the file.
     pub shown: Vec<Parted>,
@@ -46,7 +46,8 @@ pub struct ApartCounts {
 }
 
 impl ApartCounts {
-    /// Adds what became of them when more pairs were there.
+    /// Adds what became of them once the second look has found pairs, which are the weakest: only such ones are refused for that,
+    /// and they are not counted.
     pub fn and_then(&mut self, later: ApartCounts) {
         let shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
         self.shown.extend(shown.map(|(parted, _)| parted));
@@ -54,8 +55,6 @@ impl ApartCounts {
         self.places.extend(&later.places);
         self.parted = self.places.len() as u64;
         self.unjoined = self.pairs - self.gone - self.parted;
-        self.refused_exact += later.refused_exact;
-        self.refused_similar += later.refused_similar;
     }
 }
 
