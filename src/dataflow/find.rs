@@ -114,11 +114,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let by_measure =
         [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
     let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs];
-    let joined: Vec<SimilarPair> = exact_pairs.iter().chain(by_measure.into_iter().flatten()).copied().collect();
-    let edges = joined.iter().map(|pair| (pair.a, pair.b));
-    let mut labels: Arc<Vec<ClusterId>> =
-        components::components(net, "trivial clusters", crawl.directory.len(), edges)?;
+    let joined = [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
+    let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
     let room = memory_estimate::room(net, held, job)?;
@@ -129,18 +126,17 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let mut grown = web.grow(net, &labels, job)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
-        let context = Context { crawl: &crawl, exact_pairs: &joined, links: &links };
+        let context = Context { crawl: &crawl, joined: &joined, links: &links };
         (context_pairs, second_look) =
             second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)?;
-        drop(joined);
         if second_look.matched > second_look.refused {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
-            let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
-            let joined = exact_pairs.iter().chain(by_measure.into_iter().flatten());
-            let edges = joined.map(|pair| (pair.a, pair.b));
-            labels = components::components(net, "trivial clusters", directory.len(), edges)?;
+            let joined =
+                [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+            labels = trivial_clusters(net, &crawl, &joined)?;
+            drop(grown);
             grown = web.grow(net, &labels, job)?;
         }
     }
@@ -213,6 +209,12 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     found.summary.pins = pins;
     found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
+}
+
+/// The trivial cluster of every page, by these pairs of this worker and those of the others.
+fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&[SimilarPair]]) -> Result<Arc<Vec<ClusterId>>> {
+    let edges = joined.iter().flat_map(|pairs| pairs.iter()).map(|pair| (pair.a, pair.b));
+    components::components(net, "trivial clusters", crawl.directory.len(), edges)
 }
 
 /// What growth sees of the crawl beside trivial clusters.

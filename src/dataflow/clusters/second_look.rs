@@ -72,7 +72,7 @@ const NOWHERE: Page = Page::NONE;
 /// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
 /// value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters that `context.exact_pairs` join pages into, `found` what they grew to.
+/// `labels` are the trivial clusters that `context.joined` joins pages into, `found` what they grew to.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no

@@ -21,8 +21,8 @@ use crate::overlap::prune::PageSet;
 pub(crate) struct Context<'a> {
     /// The pages of the run.
     pub crawl: &'a Crawl,
-    /// This worker's (centre, copy) pairs, wherever their pages are.
-    pub exact_pairs: &'a [SimilarPair],
+    /// This worker's pairs that join clusters already, wherever their pages are: (centre, copy), and what was kept before.
+    pub joined: &'a [&'a [SimilarPair]],
     /// Links from this worker's pages, ascending.
     pub links: &'a [(Page, Page)],
 }
@@ -57,7 +57,7 @@ pub(crate) fn keep(
     Ok(similar - left)
 }
 
-/// Keeps the pairs that join no neighbours to what `context.exact_pairs` join, ascending with each worker; returns how many of
+/// Keeps the pairs that join no neighbours to what `context.joined` joins, ascending with each worker; returns how many of
 /// all workers' are refused. Pairs may lie anywhere, before and after; their resemblance is their value.
 ///
 /// # Errors
@@ -171,7 +171,7 @@ fn part_neighbours(
     net: &mut Net<'_>,
     guard: Guard,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, exact_pairs, links }: &Context<'_>,
+    &Context { crawl, joined, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
@@ -179,7 +179,8 @@ fn part_neighbours(
         Guard::Auto => hosts_with_links(net, links, hosts)?,
         _ => net.once(|| vec![true; hosts.len()])?,
     };
-    let edges = exact_pairs.iter().chain(pairs.iter()).map(|pair| (pair.a, pair.b));
+    let joined = || joined.iter().flat_map(|pairs| pairs.iter().copied());
+    let edges = joined().chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Page| labels[page];
@@ -187,7 +188,7 @@ fn part_neighbours(
     let to = |page: Page| owners.owner(component(page));
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
-    let mut exact = net.exchange_all("exact copies", exact_pairs.iter().copied(), |pair| to(pair.a))?;
+    let mut exact = net.exchange_all("exact copies", joined(), |pair| to(pair.a))?;
     let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page)] > 1);
     let linked = with_others.map(|page| {
         let from = links.partition_point(|link| link.0 < page);

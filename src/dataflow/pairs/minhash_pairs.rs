@@ -200,7 +200,7 @@ pub fn similar_pairs(
     let mut similar = net.exchange_all("similar pairs", found, |pair| directory.owner(pair.a))?;
     similar.sort_unstable();
     let [candidates, left_out, found] = net.sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
-    let context = Context { crawl, exact_pairs, links };
+    let context = Context { crawl, joined: &[exact_pairs], links };
     // Values are resemblances already.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))

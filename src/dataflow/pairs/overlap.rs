@@ -62,7 +62,7 @@ pub fn similar_pairs(
     let mut counts = all.work.counts.clone();
     let chunks = &all.chunks;
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    let context = Context { crawl, exact_pairs, links };
+    let context = Context { crawl, joined: &[exact_pairs], links };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;
