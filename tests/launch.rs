@@ -42,15 +42,15 @@ fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
     pod.env("WEBTWIN_SERVICE", "nobody.invalid").env("WEBTWIN_KEY", KEY).env("WEBTWIN_DEADLINE", "500ms");
     let output = pod.output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));
-    let words = ["process 0 at job-0.nobody.invalid:4100 did not join", "does the DNS know it?"];
+    let words = ["process 0 at job-0.nobody.invalid:4100 (", "does the DNS know it?) did not join"];
     assert!(words.iter().all(|words| said(&output).contains(words)), "{}", said(&output));
 }
 
 #[test]
 fn a_cluster_needs_a_process_and_one_that_describes_itself_has_it() {
-    let said = fail(&["run", "--input", CRAWL, "--cluster", "cluster-config/local.toml"], 2);
+    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
     assert!(said.contains("give --process N as well"), "{said}");
-    let said = fail(&["run", "--input", CRAWL, "--cluster", "slurm", "--process", "0"], 2);
+    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);
     assert!(said.contains("the environment says which process this is"), "{said}");
     let said = fail(&["check", "--cluster", "slurm"], 2);
     assert!(said.contains("SLURM_PROCID is not set; start the processes with srun"), "{said}");
