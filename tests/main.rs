@@ -85,6 +85,9 @@ mod report;
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
 
+// What moves rows between steps: few and many, at any number of workers and processes.
+mod shuffle;
+
 // Redirects carry links through.
 mod redirects;
 
