@@ -107,6 +107,8 @@ fn manifest(attempt: &str) -> Manifest {
         peak_memory_bytes: 0,
         started_in: String::new(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
     }
 }

@@ -106,6 +106,8 @@ fn manifest(
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files,
     }
 }

@@ -146,6 +146,8 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files,
     }
 }

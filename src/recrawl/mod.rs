@@ -215,6 +215,8 @@ impl Comparison {
             peak_memory_bytes: crate::build::peak_memory_bytes(),
             started_in: working_folder(),
             earlier: None,
+            rounds: None,
+            taken_up: Vec::new(),
             files: Vec::new(),
         };
         writer.commit(summary, manifest)

@@ -88,6 +88,8 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
         peak_memory_bytes: 0,
         started_in: String::new(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files: Vec::new(),
     };
     writer.commit(&"made", manifest).unwrap();

@@ -206,6 +206,8 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         peak_memory_bytes: crate::build::peak_memory_bytes(),
         started_in: working_folder(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files: Vec::new(),
     };
     staged.commit(manifest)

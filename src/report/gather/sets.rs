@@ -408,6 +408,8 @@ mod tests {
             peak_memory_bytes: 0,
             started_in: String::new(),
             earlier: None,
+            rounds: None,
+            taken_up: Vec::new(),
             files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
         };
         (dir, Run { folder, manifest })

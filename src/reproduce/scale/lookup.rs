@@ -222,6 +222,8 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
         peak_memory_bytes: 0,
         started_in: String::new(),
         earlier: None,
+        rounds: None,
+        taken_up: Vec::new(),
         files: Vec::new(),
     };
     writer.commit(&"made up", manifest)
