@@ -12,8 +12,8 @@ use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::results::views::views;
-use crate::storage::location::{Location, working_folder};
-use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::location::Location;
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
 
@@ -176,22 +176,15 @@ fn manifest(
     attempt: &str,
 ) -> Manifest {
     Manifest {
-        format: FORMAT,
-        attempt: attempt.into(),
         digest: Digest::of(job).hex(),
-        job: serde_json::to_value(job).expect("a job is plain values"),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
-        build: crate::build::version().into(),
         workers: net.peers() as u64,
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
         // With the one by which all learn that it is committed.
         rounds: Some(net.rounds() + 1),
-        taken_up: Vec::new(),
-        started_in: working_folder(),
-        earlier: None,
         files,
+        ..Manifest::new(attempt, serde_json::to_value(job).expect("a job is plain values"))
     }
 }
 
