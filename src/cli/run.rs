@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::progress::Watcher;
+use super::progress::{Watcher, write_metrics_to};
 use super::recrawl::{Last, RecrawlArgs, Scheduled};
 use super::{JobArgs, WorkerArgs, diff, plan, records, retries, signals};
 use crate::console::{tell, tell_object};
@@ -47,6 +47,10 @@ pub(super) struct Args {
     /// cluster, start all processes with it
     #[arg(long, value_name = "N", help_heading = "Effort")]
     retries: Option<u32>,
+    /// Keep this file up to date with how far this process is, every five seconds, as text for Prometheus (the text file
+    /// collector of node_exporter)
+    #[arg(long, value_name = "FILE", help_heading = "Effort")]
+    metrics: Option<PathBuf>,
     /// Which attempt this is, told by the process that makes them
     #[arg(long, hide = true, requires = "retries")]
     attempt: Option<u32>,
@@ -56,6 +60,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let mut job = args.job.resolve()?;
     job.effort.resume |= args.resume;
     args.recrawl.lay_over(&mut job)?;
+    if let Some(file) = args.metrics {
+        write_metrics_to(file);
+    }
     let Some(retries) = args.retries else { return execute(job, &args.workers) };
     // A recrawl goes on from its state.
     job.effort.resume |= reads_crawl(&job) && job.kind != JobKind::Recrawl;
