@@ -9,6 +9,8 @@ use webtwin::ids::{ClusterId, splitmix64};
 use webtwin::job::Job;
 
 use crate::rendezvous::cluster;
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, said, webtwin};
 
 /// Runs a program on 1 and 3 workers, and on 2 x 2 and 3 x 1 processes; what all workers return, by worker.
 fn everywhere<T: Send + 'static>(
@@ -140,4 +142,24 @@ fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
             assert!(all == expected, "{rows}");
         }
     }
+}
+
+#[test]
+fn a_run_takes_no_more_rounds_than_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+    let output = folder.path().join("out");
+    let processes = ["0", "1"].map(|process| {
+        let at = ["--output", output.to_str().unwrap(), "--cluster", &cluster, "--process", process];
+        webtwin(&[&["run", "--input", "synth://?pages=300&seed=1"][..], &at].concat()).spawn().unwrap()
+    });
+    for process in processes {
+        let process = process.wait_with_output().unwrap();
+        assert!(process.status.success(), "{}", said(&process));
+    }
+    let manifest = std::fs::read(output.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    // Each takes as long as a message between the processes, and most of them come with every run. Lower it when there are fewer.
+    let rounds = manifest["rounds"].as_u64().unwrap();
+    assert!((20..=130).contains(&rounds), "{rounds}");
 }

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,8 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
     let mut text = String::new();
     for (name, kind, help, value) in rows {
         let name = format!("webtwin_{name}");
-        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}").expect("text takes all that is written");
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}")
+            .expect("text takes all that is written");
     }
     text
 }

@@ -205,7 +205,7 @@ mod tests {
             length in prop_oneof![0..100usize, PIECE_BYTES - 20..PIECE_BYTES + 20, 2 * PIECE_BYTES..3 * PIECE_BYTES]
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let content: Vec<u8> = (0..length as u32).map(|at| (at * at >> 3) as u8).collect();
+            let content: Vec<u8> = (0..length as u32).map(|at| (at.wrapping_mul(at) >> 3) as u8).collect();
             write(&of(folder.path()), b"what an earlier run has found");
             write(&of(folder.path()), &content);
             prop_assert!(read(&of(folder.path())).unwrap() == content);
