@@ -284,7 +284,8 @@ impl Net<'_> {
         let mut to = 0..self.peers();
         let mut produce = |outbox: &mut Outbox<'_>| {
             let next = to.next();
-            let letter = |to: usize| if to % workers == 0 { Block::of(&with_rows) } else { Block::of(&number) };
+            let letter =
+                |to: usize| if to.is_multiple_of(workers) { Block::of(&with_rows) } else { Block::of(&number) };
             Ok(next.map(|to| outbox.push(to, letter(to))).is_some())
         };
         let mut letters: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];

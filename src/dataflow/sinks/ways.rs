@@ -116,16 +116,15 @@ impl WaysThrough {
             self.part.trace(scope, &arriving);
             let (mut seen, mut visit) = (vec![false; self.part.len()], Vec::new());
             let mut back = self.part.go_back(&self.part.cut_off(), &mut seen, &mut visit);
-            while scope == Scope::AllLinks {
+            let mut goes_on = scope == Scope::AllLinks;
+            while goes_on {
                 let (sent, mut rows) = (back.len() as u64, Vec::new());
                 let take = |pages: &[Page]| {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
                 let all = net.exchange_telling("ways back", sent, back, |&page| owner(owners, page), take)?;
-                if all.iter().all(|&sent| sent == 0) {
-                    break;
-                }
+                goes_on = all.iter().any(|&sent| sent > 0);
                 back = self.part.go_back(&rows, &mut seen, &mut visit);
             }
             self.part.visit(&visit);
