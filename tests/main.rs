@@ -88,6 +88,12 @@ mod report;
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
 
+// Runs that are begun again by themselves: which failures, how often, and what a signal or a kill does then.
+mod retries;
+
+// What moves rows between steps: few and many, at any number of workers and processes.
+mod shuffle;
+
 // Redirects carry links through.
 mod redirects;
 

@@ -19,6 +19,7 @@ mod records;
 mod recrawl;
 mod report;
 mod reproduce;
+mod retries;
 mod run;
 #[cfg(feature = "search")]
 mod search;

@@ -45,6 +45,7 @@ mod run;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
+pub use exchange::AT_ONCE_BYTES;
 pub use interrupt::interrupt;
 pub use launch::Launcher;
 pub use net::Net;

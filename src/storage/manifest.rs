@@ -70,6 +70,13 @@ pub struct Manifest {
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
+    /// Times that all workers have waited for messages of all others, where a run made it: each takes as long as a message
+    /// between the processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// Steps after reading that were taken from the records of an interrupted run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_up: Vec<String>,
     /// Folder in which process 0 was started: where relative names of inputs begin. Empty where it is not known.
     #[serde(default)]
     pub started_in: String,
@@ -95,6 +102,8 @@ impl Manifest {
             counts: BTreeMap::new(),
             seconds: BTreeMap::new(),
             peak_memory_bytes: crate::build::peak_memory_bytes(),
+            rounds: None,
+            taken_up: Vec::new(),
             started_in: working_folder(),
             earlier: None,
             files: Vec::new(),
