@@ -239,11 +239,11 @@ pub fn alike(group: &[Placed], label: impl Fn(Page) -> ClusterId, size: impl Fn(
 
 /// The pages in one place that belong to the collection at whose root they are, as copies of a page in the same place of
 /// another one. `is_placed` says which are in a collection already.
-pub fn belonging<'a>(
-    group: &'a [Placed],
+pub fn belonging(
+    group: &[Placed],
     label: impl Fn(Page) -> ClusterId,
     is_placed: impl Fn(Page) -> bool,
-) -> impl Iterator<Item = &'a Placed> {
+) -> impl Iterator<Item = &Placed> {
     let mut copies: HashMap<ClusterId, u32> = HashMap::new();
     group.iter().for_each(|row| *copies.entry(label(row.page)).or_default() += 1);
     group.iter().filter(move |row| !is_placed(row.page) && copies[&label(row.page)] > 1)
