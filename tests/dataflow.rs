@@ -680,7 +680,7 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let given = pages.clone();
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(net, &Job::default(), &mut shelf, &[0])?;
+            let found = find(net, &Job::default(), &mut shelf, &[0], None)?;
             Ok((found.context_pairs, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();

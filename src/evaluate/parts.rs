@@ -32,10 +32,9 @@ pub(super) fn of(known: &Known, links: &[LinkRow]) -> Parts {
         |at: usize| pages[at].target_page.map(|of| of.copy).filter(|&copy| known.copies[copy as usize].is_collection());
     let mut connected = UnionFind::new(pages.len());
     for LinkRow { src, dst } in links {
-        if let (Some(&src), Some(&dst)) = (known.place.get(src), known.place.get(dst)) {
-            if copy(src).is_some() && copy(src) == copy(dst) {
-                connected.union(src as u32, dst as u32);
-            }
+        let Some((&src, &dst)) = known.place.get(src).zip(known.place.get(dst)) else { continue };
+        if copy(src).is_some() && copy(src) == copy(dst) {
+            connected.union(src as u32, dst as u32);
         }
     }
     let labels = connected.labels();
