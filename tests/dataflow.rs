@@ -65,7 +65,7 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
 
 fn settings() -> impl Strategy<Value = Overlap> {
     let guard =
-        prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours, Guard::Auto]);
+        prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
@@ -190,7 +190,7 @@ proptest! {
         let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
         let hosts = &parts[0].2;
         let mut want = sort_based::similar_pairs(&table, hosts, &copies, &settings);
-        if matches!(settings.guard, Guard::Neighbours | Guard::Auto) {
+        if settings.guard == Guard::Neighbours {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.4.clone()).collect();
             let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
             let linked: Vec<Linked> = Page::first(hosts.len())
@@ -201,8 +201,7 @@ proptest! {
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
             let larger = |a: Page, b: Page| chunks[a].max(chunks[b]) + settings.doubt;
-            let links_from = |host| links.iter().any(|link| hosts[link.0] == host);
-            let has_links = |host| settings.guard == Guard::Neighbours || links_from(host);
+            let has_links = |host| links.iter().any(|link| hosts[link.0] == host);
             keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, larger);
         }
         prop_assert_eq!(got, want);

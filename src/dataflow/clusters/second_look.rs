@@ -52,7 +52,7 @@ pub struct SecondLook {
 /// Whether a job looks twice: not under the papers' own conditions, which know no guard by neighbours.
 pub fn is_asked_for(job: &Job) -> bool {
     matches!(job.similar.by, Measure::Overlap | Measure::Both)
-        && matches!(job.overlap.guard, Guard::Neighbours | Guard::Auto)
+        && job.overlap.guard == Guard::Neighbours
         && job.clusters.merge == MergeCondition::Tolerant
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn look(
     // What joined clusters before is not asked again.
     let joined = [context.joined, &[&placed[..]]].concat();
     let context = Context { joined: &joined, ..*context };
-    let refused = guards::keep_neighbours_apart(net, job.overlap.guard, &mut kept, &context)?;
+    let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
     let counts = SecondLook {
         proposed: by_links.len() as u64,
         matched: matched.0.len() as u64,
