@@ -652,9 +652,45 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
-        assert_eq!(summary.second_look, SecondLook { proposed: 1, matched: 1, refused: 0 });
+        assert_eq!(summary.second_look, SecondLook { proposed: 1, matched: 1, ..SecondLook::default() });
         // All links agree, and 3 of 13 chunks.
         assert_eq!(pairs.iter().map(|pair| pair.value).collect::<Vec<_>>(), [(1_000_000 + 230_769) / 2]);
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (12, 24));
+    }
+}
+
+#[test]
+fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
+    // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a demo, of which no link tells.
+    // Two demos on one host that link nowhere are neighbours, so the guard joins only one of them with that of the other host.
+    let roots = ["http://h0.example/new", "http://h0.example/old", "http://h1.example/doc"];
+    let ring = |root: &str| -> Vec<MadePage> {
+        let url = |path: u64| format!("{root}/{path}.html");
+        let page =
+            |path| MadePage::at(url(path)).chunks((0..8).map(|chunk| 100 * path + chunk)).links([url((path + 1) % 12)]);
+        (0..12).map(page).collect()
+    };
+    let beside = |(number, root): (u64, &&str)| {
+        let demo = (0..20).map(|chunk| 5000 + chunk + if chunk < 3 * number { 100 * number } else { 0 });
+        [MadePage::at(format!("{root}/search/a.html")), MadePage::at(format!("{root}/demo/Bird.html")).chunks(demo)]
+    };
+    let pages: Vec<MadePage> =
+        roots.iter().flat_map(|root| ring(root)).chain((0..).zip(&roots).flat_map(beside)).collect();
+    for workers in 1..4 {
+        let given = pages.clone();
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&given, net.index(), net.peers());
+            let found = find(net, &Job::default(), &mut shelf, &[0], None)?;
+            Ok((found.context_pairs, found.summary))
+        });
+        let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
+        values.sort_unstable();
+        let summary = &parts[0].1;
+        assert_eq!(summary.second_look, SecondLook { by_place: 4, attached: 6, ..SecondLook::default() });
+        assert_eq!(summary.overlap.guarded, 2);
+        // Of the demos all is in one place, and of 23 or more chunks 14 or more are common; of the others all there is agrees.
+        assert_eq!(values[1..], [1_000_000; 3]);
+        assert!(values[0] > 750_000 && values[0] < 1_000_000, "{values:?}");
+        assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (14, 42));
     }
 }

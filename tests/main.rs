@@ -52,6 +52,9 @@ mod history;
 // Which of several copies stays, by rules of one's own.
 mod keep;
 
+// Runs that others start: Slurm, Kubernetes, a shell on each host.
+mod launch;
+
 // Who may know whom among the modules.
 mod layering;
 

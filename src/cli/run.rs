@@ -455,9 +455,10 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
-    if summary.second_look.matched > 0 {
-        let SecondLook { matched, refused, .. } = summary.second_look;
-        tell(format_args!("{matched} pairs that only their collections tell, of which the guard refused {refused}"));
+    let SecondLook { matched, refused, by_place, .. } = summary.second_look;
+    if matched + by_place > 0 {
+        let found = matched + by_place;
+        tell(format_args!("{found} pairs that only their collections tell, of which the guard refused {refused}"));
     }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

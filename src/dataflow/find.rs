@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
+use super::clusters::{giant_clusters, growth, links, places, second_look, servers, tolerant};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
@@ -37,7 +37,7 @@ use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
-use crate::job::{Job, Measure, MergeCondition};
+use crate::job::{Attach, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
 use crate::storage::table::Table;
@@ -151,7 +151,7 @@ pub fn find(
         (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
             second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)
         })?;
-        if second_look.matched > second_look.refused {
+        if second_look.matched + second_look.by_place > second_look.refused {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
@@ -161,6 +161,9 @@ pub fn find(
             drop(grown);
             grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, job)?;
         }
+    }
+    if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
+        second_look.attached = places::attach(net, &crawl, &links, &labels, &mut grown.similar_clusters, &room)?;
     }
     let Grown { sizes, link_summary, similar_clusters } = grown;
     let clusters = (&labels[..], &sizes[..]);

@@ -24,7 +24,7 @@
 //!
 //! # One type of rows
 //! Each operator of differential dataflow is compiled again for each type of rows, times and rules. So all streams have the
-//! same rows, what is [`Said`] of a version, and rules are called by reference: a third of the code, and of its compilation.
+//! same rows, what is `Said` of a version, and rules are called by reference: a third of the code, and of its compilation.
 //!
 //! # Cost
 //! Some 300 bytes of memory for each version with its offers. An edit costs what it changes, and a sort of that.

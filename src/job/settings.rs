@@ -640,7 +640,8 @@ pub enum Attach {
     None,
     /// Pages between pages of the collection.
     BreakPoints,
-    /// Pages that are linked mostly with pages of the collection, in either direction.
+    /// Pages that are linked mostly with pages of the collection, in either direction, and those with a copy in the same place
+    /// of another collection.
     Nearby,
 }
 
