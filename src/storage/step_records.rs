@@ -4,7 +4,7 @@
 //! after the stamp mean, the writer knows. A later run of the same step by the same worker takes the place of the file.
 //!
 //! # Layout
-//! A [`Head`] (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an [`Entry`] (key, length, two
+//! A `Head` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an `Entry` (key, length, two
 //! checksums) and its bytes. The key of a piece is its number; the first piece is the stamp, and the last is empty. So a
 //! file that has been cut off is not whole, nor is one whose pieces have been put in another order.
 //!
