@@ -25,7 +25,7 @@ const INTO: u8 = 2;
 
 /// The pages that belong to collections without being members, ascending, each with its collection.
 ///
-/// `links` are within hosts, in any order; `collection` returns the collection of a member.
+/// `links` are within hosts, in any order, and may lack those between members; `collection` returns the collection of a member.
 ///
 /// # Cost
 /// A sort of the links, then two looks at each.
@@ -142,7 +142,11 @@ mod tests {
             let found = nearby_pages(&links, |page| collections[page], attach);
             prop_assert_eq!(&found, &reference(&links, &collections, attach));
             let backwards: Vec<_> = links.iter().rev().copied().collect();
-            prop_assert_eq!(found, nearby_pages(&backwards, |page| collections[page], attach));
+            prop_assert_eq!(&found, &nearby_pages(&backwards, |page| collections[page], attach));
+            // Links between members attach nothing.
+            let is_member = |page: Page| collections[page].is_some();
+            let others: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
+            prop_assert_eq!(found, nearby_pages(&others, |page| collections[page], attach));
         }
     }
 

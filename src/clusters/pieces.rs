@@ -27,63 +27,132 @@ const DOUBLED: usize = 5;
 ///    to the piece, unless the piece has a page of its cluster.
 /// 3. When no neighbour is left, start again from the next cluster.
 ///
+/// So a component of the host's pages that has no two pages of one trivial cluster is a piece, whatever the order. Only the
+/// others, which are *contested*, are grown page by page.
+///
 /// # Cost
-/// Links times log links.
+/// A union-find over the links; those of contested components times log links.
 pub fn grow_pieces(links: &[(Page, Page)], cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
     let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
     pages.dedup();
-    let at = |page: Page| pages.partition_point(|&other| other < page);
-    let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages.len()];
-    for &(src, dst) in links {
-        let (src, dst) = (at(src), at(dst));
-        linked[src].push(dst as u32);
-        linked[dst].push(src as u32);
-    }
+    let at = |page: Page| pages.partition_point(|&other| other < page) as u32;
+    let ends: Vec<[u32; 2]> = links.iter().map(|&(src, dst)| [at(src), at(dst)]).collect();
+    let mut joined = UnionFind::new(pages.len());
+    ends.iter().for_each(|&[src, dst]| _ = joined.union(src, dst));
+    let component = joined.labels();
     let clusters: Vec<ClusterId> = pages.iter().map(|&page| cluster(page)).collect();
-    let mut by_cluster: Vec<u32> = (0..pages.len() as u32).collect();
-    by_cluster.sort_unstable_by_key(|&page| (clusters[page as usize], page));
-    let mut starts: Vec<&[u32]> = by_cluster.chunk_by(|&x, &y| clusters[x as usize] == clusters[y as usize]).collect();
-    let mut doubles = vec![0; pages.len()];
-    starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len()));
-    let degree = |pages: &[u32]| pages.iter().map(|&page| linked[page as usize].len()).sum::<usize>();
-    starts.sort_by_cached_key(|pages| (pages.len(), Reverse(degree(pages))));
-
-    let mut piece_of: Vec<Option<u32>> = vec![None; pages.len()];
-    let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
-    let mut pieces = 0;
-    for start in starts {
-        let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut next = BinaryHeap::new();
-        for &page in start.iter().filter(|&&page| piece_of[page as usize].is_none()) {
-            next.push((Reverse(0), 0, Reverse(page), Reverse(pieces)));
-            pieces += 1;
-        }
-        // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
-        // one, and the others find the page taken.
-        while let Some((_, _, Reverse(page), Reverse(piece))) = next.pop() {
-            if piece_of[page as usize].is_some() || !has.insert((piece, clusters[page as usize])) {
-                continue;
-            }
-            piece_of[page as usize] = Some(piece);
-            for &other in linked[page as usize].iter().filter(|&&other| piece_of[other as usize].is_none()) {
-                let links = links_with.entry((other, piece)).or_insert(0);
-                *links += 1;
-                next.push((Reverse(doubles[other as usize]), *links, Reverse(other), Reverse(piece)));
-            }
-        }
-    }
-    let pieced = pages
-        .iter()
-        .zip(piece_of)
-        .map(|(&page, piece)| (page, piece.expect("every page has its turn to found a piece")));
-    named(pieced)
+    let host = Host { component: &component, clusters: &clusters, ends: &ends };
+    let contested = host.contested();
+    let piece_of = if contested.contains(&true) { host.grow(&contested) } else { Vec::new() };
+    let mut names: HashMap<u32, PieceId> = HashMap::new();
+    let piece = |place: usize| match contested[component[place] as usize] {
+        false => PieceId::of(pages[component[place] as usize]),
+        true => *names.entry(piece_of[place]).or_insert(PieceId::of(pages[place])),
+    };
+    let pieces: Vec<PieceId> = (0..pages.len()).map(piece).collect();
+    pages.into_iter().zip(pieces).collect()
 }
 
-/// Joins pieces of one host that belong together: `(page, piece)` for the pages of `links` that are in a piece, ascending.
+/// The linked pages of a host, by their places in ascending order.
+struct Host<'a> {
+    /// Component of each page: the smallest place of it.
+    component: &'a [u32],
+    /// Trivial cluster of each page.
+    clusters: &'a [ClusterId],
+    /// Links.
+    ends: &'a [[u32; 2]],
+}
+
+impl Host<'_> {
+    /// For every component whether two of its pages are of one trivial cluster.
+    fn contested(&self) -> Vec<bool> {
+        let mut rows: Vec<(u32, ClusterId)> =
+            self.component.iter().copied().zip(self.clusters.iter().copied()).collect();
+        rows.sort_unstable();
+        let mut contested = vec![false; self.component.len()];
+        rows.windows(2).filter(|pair| pair[0] == pair[1]).for_each(|pair| contested[pair[0].0 as usize] = true);
+        contested
+    }
+
+    /// The number of the piece of each page in a contested component; [`NO_PIECE`] for all others.
+    fn grow(&self, contested: &[bool]) -> Vec<u32> {
+        let pages = self.clusters.len();
+        let in_contested = |page: u32| contested[self.component[page as usize] as usize];
+        let mut degree = vec![0usize; pages];
+        let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages];
+        for &[src, dst] in self.ends {
+            degree[src as usize] += 1;
+            degree[dst as usize] += 1;
+            if in_contested(src) {
+                linked[src as usize].push(dst);
+                linked[dst as usize].push(src);
+            }
+        }
+        let mut by_cluster: Vec<u32> = (0..pages as u32).collect();
+        by_cluster.sort_unstable_by_key(|&page| (self.clusters[page as usize], page));
+        let alike = |x: &u32, y: &u32| self.clusters[*x as usize] == self.clusters[*y as usize];
+        let mut starts: Vec<&[u32]> = by_cluster.chunk_by(alike).collect();
+        let mut doubles = vec![0; pages];
+        starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len() as u32));
+        starts.retain(|alike| alike.iter().any(|&page| in_contested(page)));
+        let degree = |alike: &[u32]| alike.iter().map(|&page| degree[page as usize]).sum::<usize>();
+        starts.sort_by_cached_key(|alike| (alike.len(), Reverse(degree(alike))));
+
+        let mut piece_of = vec![NO_PIECE; pages];
+        // Of trivial clusters with several pages here: no other can be doubled.
+        let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
+        let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut next = BinaryHeap::new();
+        let mut pieces = 0;
+        for start in starts {
+            for &page in start.iter().filter(|&&page| in_contested(page) && piece_of[page as usize] == NO_PIECE) {
+                next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
+                pieces += 1;
+            }
+            // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
+            // one, and the others find the page taken.
+            while let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() {
+                let doubled = doubles[page as usize] > 1;
+                if piece_of[page as usize] != NO_PIECE
+                    || doubled && !has.insert((piece, self.clusters[page as usize]))
+                {
+                    continue;
+                }
+                piece_of[page as usize] = piece;
+                for &other in linked[page as usize].iter().filter(|&&other| piece_of[other as usize] == NO_PIECE) {
+                    let links = links_with.entry((other, piece)).or_insert(0);
+                    *links += 1;
+                    let doubles = Reverse(doubles[other as usize]);
+                    next.push(Candidate { doubles, links: *links, page: Reverse(other), piece: Reverse(piece) });
+                }
+            }
+        }
+        piece_of
+    }
+}
+
+/// Stands for no piece.
+const NO_PIECE: u32 = u32::MAX;
+
+/// A page that may be added to a piece; the one to be added first is the largest.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Pages of its trivial cluster on the host.
+    doubles: Reverse<u32>,
+    /// Its links with the piece.
+    links: u32,
+    page: Reverse<u32>,
+    piece: Reverse<u32>,
+}
+
+/// A page of a piece. Rows order by piece, then trivial cluster.
+pub type PieceMember = (PieceId, ClusterId, Page);
+
+/// Joins pieces of one host that belong together: `(page, piece)` for all pages of `members`, ascending.
 ///
-/// `links` are links between any pages of the host, in any order. `piece(page)` is `(piece, similar cluster, trivial
-/// cluster)` of a page in a piece.
+/// `members` are all pages of the pieces that may be joined, ascending; `links` are links between pages of the host, in any
+/// order. A page of `links` that is not among the members is in no piece. `similar(piece)` is its similar cluster.
 ///
 /// Two pieces of one similar cluster are joined if a link runs between them, or if both are linked, in either
 /// direction, with the same page in no piece: a break point. If that doubles pages, those of the smaller piece stay
@@ -93,20 +162,20 @@ pub fn grow_pieces(links: &[(Page, Page)], cluster: impl Fn(Page) -> ClusterId) 
 /// # Cost
 /// Links times log links, and for each two linked pieces that are not joined yet, the pages of the smaller one.
 pub fn join_pieces(
+    members: &[PieceMember],
     links: &[(Page, Page)],
-    piece: impl Fn(Page) -> Option<(PieceId, SimilarClusterId, ClusterId)>,
+    similar: impl Fn(PieceId) -> SimilarClusterId,
 ) -> Vec<(Page, PieceId)> {
-    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
-    pages.sort_unstable();
-    pages.dedup();
-    // Pages of pieces by piece, then trivial cluster.
-    let mut pieced: Vec<(PieceId, ClusterId, Page)> =
-        pages.iter().filter_map(|&page| piece(page).map(|(piece, _, cluster)| (piece, cluster, page))).collect();
-    pieced.sort_unstable();
-    let pieces: Vec<&[(PieceId, ClusterId, Page)]> = pieced.chunk_by(|x, y| x.0 == y.0).collect();
-    let number = |piece: PieceId| pieces.partition_point(|pages| pages[0].0 < piece) as u32;
+    let pieces: Vec<&[PieceMember]> = members.chunk_by(|x, y| x.0 == y.0).collect();
+    let mut number: Vec<(Page, u32)> =
+        (0..).zip(&pieces).flat_map(|(number, pages)| pages.iter().map(move |page| (page.2, number))).collect();
+    number.sort_unstable();
     let larger = |piece: u32| (pieces[piece as usize].len(), Reverse(piece));
-    let of = |page: Page| piece(page).map(|(piece, similar, _)| (similar, number(piece)));
+    let of = |page: Page| {
+        let at = number.binary_search_by_key(&page, |row| row.0).ok()?;
+        let piece = number[at].1;
+        Some((similar(pieces[piece as usize][0].0), piece))
+    };
 
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     let mut beside: Vec<(Page, SimilarClusterId, u32)> = Vec::new();
@@ -168,13 +237,9 @@ pub fn join_pieces(
         }
     }
     found.sort_unstable();
-    named(found.into_iter())
-}
-
-/// Names pieces by their smallest page; `pages` come ascending.
-fn named(pages: impl Iterator<Item = (Page, u32)>) -> Vec<(Page, PieceId)> {
+    // The first page of a piece to come is its smallest.
     let mut names: HashMap<u32, PieceId> = HashMap::new();
-    pages.map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
+    found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
 }
 
 #[cfg(test)]
@@ -250,34 +315,45 @@ mod tests {
             // Pages whose trivial cluster their piece has already are in no piece.
             let alike = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
             let doubled = |page: Page| Page::first(16).any(|other| other < page && alike(other, page));
-            let of = |page: Page| (!doubled(page)).then(|| (piece[page], similar[piece[page]], cluster[page]));
+            let mut members: Vec<PieceMember> = Page::first(16)
+                .filter(|&page| !doubled(page))
+                .map(|page| (piece[page], cluster[page], page))
+                .collect();
+            members.sort_unstable();
+            let found = join_pieces(&members, &links, |piece| similar[piece]);
             let mut joined: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
-            join_pieces(&links, of).into_iter().for_each(|(page, piece)| joined.entry(piece).or_default().push(page));
+            found.iter().for_each(|&(page, piece)| joined.entry(piece).or_default().push(page));
             for (name, pages) in &joined {
                 prop_assert_eq!(name.smallest(), *pages.iter().min().unwrap());
                 let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
                 prop_assert_eq!(clusters.len(), pages.len());
-                let similar: BTreeSet<SimilarClusterId> = pages.iter().map(|&page| of(page).unwrap().1).collect();
+                let similar: BTreeSet<SimilarClusterId> = pages.iter().map(|&page| similar[piece[page]]).collect();
                 prop_assert_eq!(similar.len(), 1);
             }
-            let mut pages: Vec<Page> = joined.into_values().flatten().collect();
+            let mut pages: Vec<Page> = members.iter().map(|member| member.2).collect();
             pages.sort_unstable();
-            let linked: BTreeSet<Page> = links.iter().flat_map(|&(x, y)| [x, y]).filter(|&page| of(page).is_some()).collect();
-            prop_assert_eq!(pages, linked.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(found.iter().map(|row| row.0).collect::<Vec<_>>(), pages);
+            // Pieces of a similar cluster that has no other one here need not be given, if pages of them are not.
+            let others = |of: PieceId| members.iter().any(|row| row.0 != of && similar[row.0] == similar[of]);
+            let given: Vec<PieceMember> = members.iter().filter(|row| others(row.0)).copied().collect();
+            let left_out = |page: Page| !doubled(page) && !others(piece[page]);
+            let some: Vec<(Page, Page)> =
+                links.iter().filter(|link| !left_out(link.0) && !left_out(link.1)).copied().collect();
+            let want: Vec<(Page, PieceId)> = found.into_iter().filter(|row| !left_out(row.0)).collect();
+            prop_assert_eq!(join_pieces(&given, &some, |piece| similar[piece]), want);
         }
     }
 
     #[test]
     fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
         // Pieces {0, 1, 2} and {3, 4}, and 9 in none.
-        type Piece = (PieceId, SimilarClusterId, ClusterId);
         let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
             let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();
             let links: Vec<_> = links.into_iter().map(|(src, dst)| (Page(src), Page(dst))).collect();
-            let piece = |Page(page): Page| -> Option<Piece> {
-                (page < 9).then_some((PieceId(page / 3 * 3), SimilarClusterId(7), ClusterId(cluster(page))))
-            };
-            join_pieces(&links, piece).iter().filter(|row| row.1 == PieceId(0)).count()
+            let member = |page: u32| (PieceId(page / 3 * 3), ClusterId(cluster(page)), Page(page));
+            let mut members: Vec<PieceMember> = (0..5).map(member).collect();
+            members.sort_unstable();
+            join_pieces(&members, &links, |_| SimilarClusterId(7)).iter().filter(|row| row.1 == PieceId(0)).count()
         };
         assert_eq!(joined(&[], |page| page), 3);
         assert_eq!(joined(&[(2, 3)], |page| page), 5);

@@ -47,13 +47,14 @@ use std::collections::{BTreeMap, HashMap};
 use bytemuck::{Pod, Zeroable};
 
 use super::collection::{PageCollection, SimilarCluster};
+use super::ground::Ground;
 use super::link_summary::{ClusterLink, link_summary};
 use super::merge::may_merge;
 use super::nearby::nearby_pages;
-use super::pieces::{grow_pieces, join_pieces};
+use super::pieces::{PieceMember, grow_pieces, join_pieces};
 use super::separate::separate;
 use super::union_find::{UnionFind, sizes};
-use crate::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
+use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
 
 /// Fewest trivial clusters that a collection shares with a larger one.
@@ -111,145 +112,116 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
     enough.then_some(most[0])
 }
 
-/// A link within a piece. Rows order by trivial clusters, then piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PieceLink {
-    src_cluster: ClusterId,
-    dst_cluster: ClusterId,
-    piece: PieceId,
-    /// Places among the pages.
-    pub(super) src: u32,
-    pub(super) dst: u32,
-}
-
-/// The links of some pages, by trivial clusters.
-fn piece_links(pages: &[PiecePage], links: &[(Page, Page)]) -> Vec<PieceLink> {
-    let mut position: Vec<(Page, u32)> = (0..).zip(pages).map(|(at, page)| (page.page, at)).collect();
-    position.sort_unstable();
-    let at = |page: Page| position[position.partition_point(|&(other, _)| other < page)].1;
-    let row = |&(src, dst): &(Page, Page)| {
-        let (src, dst) = (at(src), at(dst));
-        let (from, to) = (&pages[src as usize], &pages[dst as usize]);
-        PieceLink { src_cluster: from.cluster, dst_cluster: to.cluster, piece: from.piece, src, dst }
-    };
-    let mut links: Vec<PieceLink> = links.iter().map(row).collect();
-    links.sort_unstable();
-    links
-}
-
 /// What remains of the pieces of one similar cluster as tolerant similar clusters, one for each thing that they carry; `pages`
-/// ascend, `links` run within pieces.
-pub fn verified(pages: &[PiecePage], links: &[(Page, Page)], settings: &Clusters) -> Vec<SimilarCluster> {
-    let of_all = piece_links(pages, links);
-    let (thing, count) = separate(pages, &of_all);
+/// ascend, `links` run within pieces, by the places of pages, ascending by source.
+pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &Clusters) -> Vec<SimilarCluster> {
+    let ground = Ground::new(pages, links);
+    let (thing, count) = separate(&ground);
     if count == 1 {
-        return verified_thing(pages, of_all, settings).into_iter().collect();
+        return verified_thing(&ground, settings).into_iter().collect();
     }
+    let thing = |place: u32| thing[ground.cluster[place as usize] as usize];
     let mut things = vec![(Vec::new(), Vec::new()); count];
-    let mut place = Vec::with_capacity(pages.len());
-    for (page, &thing) in pages.iter().zip(&thing) {
-        let of_thing = &mut things[thing as usize].0;
-        place.push(of_thing.len() as u32);
+    let mut places = Vec::with_capacity(pages.len());
+    for (place, page) in (0..).zip(pages) {
+        let of_thing = &mut things[thing(place) as usize].0;
+        places.push(of_thing.len() as u32);
         of_thing.push(*page);
     }
-    for link in of_all.iter().filter(|link| thing[link.src as usize] == thing[link.dst as usize]) {
-        let within = PieceLink { src: place[link.src as usize], dst: place[link.dst as usize], ..*link };
-        things[thing[link.src as usize] as usize].1.push(within);
+    for &[src, dst] in links.iter().filter(|link| thing(link[0]) == thing(link[1])) {
+        things[thing(src) as usize].1.push([places[src as usize], places[dst as usize]]);
     }
-    things.into_iter().filter_map(|(pages, links)| verified_thing(&pages, links, settings)).collect()
+    things.into_iter().filter_map(|(pages, links)| verified_thing(&Ground::new(&pages, &links), settings)).collect()
 }
 
 /// The same for one thing.
-fn verified_thing(pages: &[PiecePage], links: Vec<PieceLink>, settings: &Clusters) -> Option<SimilarCluster> {
+fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster> {
+    let pages = ground.pages;
     let mut stays = vec![true; pages.len()];
     // Taking out a page may cost another its only link, or its piece the pages to be a copy, so both conditions are
     // applied until nothing changes. Pages only ever leave, so it ends.
     loop {
-        let mut next = linked_alike(&links, &stays);
+        let mut next = linked_alike(ground, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
-        keep_copies(pages, &mut next, LEAST_SHARED.max(settings.min_size as usize));
+        keep_copies(ground, &mut next, LEAST_SHARED.max(settings.min_size as usize));
         if next == stays {
             break;
         }
         stays = next;
     }
-    let mut hosts: Vec<HostId> =
-        pages.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(page, _)| page.host).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    let double = hosts.len() < settings.min_hosts as usize;
     let mut links_into = vec![0u32; pages.len()];
-    for link in links.iter().filter(|link| stays[link.src as usize]) {
-        links_into[link.dst as usize] += 1;
+    for link in ground.links.iter().filter(|link| stays[link[0] as usize]) {
+        links_into[link[1] as usize] += 1;
     }
-    let (mut collections, mut taken_out, mut first) = (Vec::new(), 0, 0);
-    for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
-        let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
-        first += piece.len();
-        let root =
-            left.iter().max_by_key(|&&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
-        if let Some(&root) = root {
-            taken_out += (piece.len() - left.len()) as u32;
+    let (mut collections, mut taken_out) = (Vec::new(), 0);
+    for piece in ground.starts.windows(2) {
+        let left = || (piece[0]..piece[1]).filter(|&at| stays[at]);
+        let root = left().max_by_key(|&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
+        if let Some(root) = root {
+            let members: Vec<(ClusterId, Page)> = left().map(|at| (pages[at].cluster, pages[at].page)).collect();
+            taken_out += (piece[1] - piece[0] - members.len()) as u32;
             collections.push(PageCollection {
-                members: left.iter().map(|&at| (pages[at].cluster, pages[at].page)).collect(),
+                members,
                 nearby: Vec::new(),
                 root: pages[root].page,
-                links_from_elsewhere: left.iter().map(|&at| u64::from(pages[at].links_from_elsewhere)).sum(),
+                links_from_elsewhere: left().map(|at| u64::from(pages[at].links_from_elsewhere)).sum(),
                 host: pages[root].host,
             });
         }
     }
-    collections.sort_unstable_by_key(PageCollection::first_page);
+    // A piece stands on one host.
+    let mut hosts: Vec<HostId> = collections.iter().map(|collection| collection.host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let double = hosts.len() < settings.min_hosts as usize;
+    collections.sort_by_cached_key(PageCollection::first_page);
     (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double })
 }
 
 /// Marks the pages that stay and have a link that another piece has, too.
-fn linked_alike(links: &[PieceLink], stays: &[bool]) -> Vec<bool> {
+fn linked_alike(ground: &Ground, stays: &[bool]) -> Vec<bool> {
     let mut alike = vec![false; stays.len()];
-    for same in links.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster)) {
-        let staying = || same.iter().filter(|link| stays[link.src as usize] && stays[link.dst as usize]);
-        if staying().next().map(|link| link.piece) != staying().next_back().map(|link| link.piece) {
-            for link in staying() {
-                alike[link.src as usize] = true;
-                alike[link.dst as usize] = true;
-            }
+    let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
+    let way = |link: &[u32; 2]| usize::from(ground.cluster[link[0] as usize] < ground.cluster[link[1] as usize]);
+    for same in ground.links_by_clusters() {
+        let staying = || same.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
+        // The first piece that has such a link in either direction, and whether another one has it.
+        let mut had: [Option<(u32, bool)>; 2] = [None; 2];
+        for link in staying() {
+            let (first, others) = had[way(link)].get_or_insert((piece(link), false));
+            *others |= *first != piece(link);
+        }
+        for link in staying().filter(|link| had[way(link)].is_some_and(|(_, others)| others)) {
+            alike[link[0] as usize] = true;
+            alike[link[1] as usize] = true;
         }
     }
     alike
 }
 
 /// Takes out pieces with fewer than `least` pages, and those that are not copies of a larger one.
-fn keep_copies(pages: &[PiecePage], stays: &mut [bool], least: usize) {
-    let mut pieces: Vec<(PieceId, Vec<usize>)> = Vec::new();
-    let mut first = 0;
-    for piece in pages.chunk_by(|x, y| x.piece == y.piece) {
-        let left: Vec<usize> = (first..first + piece.len()).filter(|&at| stays[at]).collect();
-        first += piece.len();
-        if left.len() < least {
-            left.iter().for_each(|&at| stays[at] = false);
-        } else {
-            pieces.push((piece[0].piece, left));
+fn keep_copies(ground: &Ground, stays: &mut [bool], least: usize) {
+    // Pieces are numbered in the order of their first pages that stay, as collections are named.
+    let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
+    for piece in ground.starts.windows(2) {
+        let left: Vec<usize> = (piece[0]..piece[1]).filter(|&at| stays[at]).collect();
+        match left.iter().map(|&at| ground.pages[at].page).min() {
+            Some(first) if left.len() >= least => pieces.push((first, left)),
+            _ => left.iter().for_each(|&at| stays[at] = false),
         }
     }
-    // Names pieces by their first page that stays, as collections are named.
-    let named = |left: &[usize]| PieceId::of(left.iter().map(|&at| pages[at].page).min().expect("a piece has pages"));
-    let names: Vec<PieceId> = pieces.iter().map(|(_, left)| named(left)).collect();
-    let sizes: HashMap<PieceId, usize> =
-        names.iter().zip(&pieces).map(|(&name, (_, left))| (name, left.len())).collect();
-    let size = |name: PieceId| sizes[&name];
-    let mut largest: HashMap<ClusterId, PieceId> = HashMap::new();
-    for (&name, (_, left)) in names.iter().zip(&pieces) {
-        for &at in left {
-            let so_far = largest.entry(pages[at].cluster).or_insert(name);
-            if by_size(size(name), name) > by_size(size(*so_far), *so_far) {
-                *so_far = name;
-            }
-        }
-    }
-    let of_all = names.iter().copied().max_by_key(|&name| by_size(size(name), name));
-    for (&name, (_, left)) in names.iter().zip(&pieces) {
-        let mut pointed_to: Vec<PieceId> = left.iter().map(|&at| largest[&pages[at].cluster]).collect();
-        if Some(name) != of_all && larger_copy(name, &mut pointed_to, size).is_none() {
+    pieces.sort_unstable_by_key(|piece| piece.0);
+    let size = |piece: PieceId| pieces[piece.index()].1.len();
+    let numbered = || (0..).map(PieceId).zip(&pieces);
+    let of_cluster = |at: usize| ClusterId(ground.cluster[at]);
+    let pages = numbered().flat_map(|(piece, (_, left))| left.iter().map(move |&at| (of_cluster(at), piece)));
+    let largest = largest_pieces(ground.clusters, pages, size);
+    let of_all = numbered().map(|(piece, _)| piece).max_by_key(|&piece| by_size(size(piece), piece));
+    let mut pointed_to: Vec<PieceId> = Vec::new();
+    for (piece, (_, left)) in numbered() {
+        pointed_to.clear();
+        pointed_to.extend(left.iter().map(|&at| largest[of_cluster(at)]));
+        if Some(piece) != of_all && larger_copy(piece, &mut pointed_to, size).is_none() {
             left.iter().for_each(|&at| stays[at] = false);
         }
     }
@@ -288,11 +260,18 @@ pub fn similar_clusters(
     // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
     // a joined piece may be a copy of another one than its parts were.
     let similar = mirrors(labels, &sizes, &pieces);
-    let joined = join_pieces(&inside, |page| {
-        let piece = pieces[page];
-        has_copies(page).then(|| (piece, similar[piece], cluster(page)))
-    });
-    joined.into_iter().for_each(|(page, piece)| pieces[page] = piece);
+    let mut links_of: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
+    inside.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
+    let mut members_of: BTreeMap<HostId, Vec<PieceMember>> = BTreeMap::new();
+    for page in Page::first(labels.len()).filter(|&page| has_copies(page)) {
+        members_of.entry(host(page)).or_default().push((pieces[page], cluster(page), page));
+    }
+    for (host, mut members) in members_of {
+        members.sort_unstable();
+        let links = links_of.get(&host).map_or(&[][..], |links| links);
+        let joined = join_pieces(&members, links, |piece| similar[piece]);
+        joined.into_iter().for_each(|(page, piece)| pieces[page] = piece);
+    }
     let similar = mirrors(labels, &sizes, &pieces);
 
     let mut links_from_elsewhere = vec![0; labels.len()];
@@ -317,8 +296,13 @@ pub fn similar_clusters(
     }
     let mut found: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
-        .filter_map(|pages| Some(verified(pages, within.get(&pages[0].similar_cluster)?, settings)))
-        .flatten()
+        .flat_map(|pages| {
+            let place: BTreeMap<Page, u32> = pages.iter().map(|page| page.page).zip(0..).collect();
+            let links = within.get(&pages[0].similar_cluster).map_or(&[][..], |links| links);
+            let mut links: Vec<[u32; 2]> = links.iter().map(|(src, dst)| [place[src], place[dst]]).collect();
+            links.sort_unstable();
+            verified(pages, &links, settings)
+        })
         .collect();
     found.sort_unstable_by_key(SimilarCluster::id);
 
@@ -361,7 +345,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ids::Number;
     use crate::job::Attach;
 
     const SETTINGS: Clusters = Clusters {

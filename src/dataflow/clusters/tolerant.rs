@@ -1,21 +1,25 @@
 //! Tolerant growth ([`crate::clusters::tolerant`]) over all workers: host by host, then similar cluster by similar cluster.
 //!
-//! Links that merge, then all links within hosts, go to the owner of their host, who grows and joins pieces; pages and
-//! links of pieces to the owner of their similar cluster, who checks it; links within hosts once more to the owner of the host,
-//! who looks for nearby pages. Each step lays rows in shares ([`HashPartitions`]). What pieces and mirrors there are, every
-//! process is told by union-find ([`components`]).
+//! Most of it needs no rows of a host in one place. Links that merge are joined by union-find ([`components`]), and what it joins
+//! is a piece unless it has two pages of a trivial cluster; links within pieces have nothing to join, and links between members
+//! of collections nothing to attach. So three times only links of some hosts go to the owners of these, in shares
+//! ([`HashPartitions`]): those that merge on hosts with contested pieces ([`grow_pieces`]), those between the pieces of one
+//! similar cluster on a host or beside them ([`join_pieces`]), and those of pages near collections ([`nearby_pages`]). Pages and
+//! links of pieces go to the owner of their similar cluster, who checks it.
 //!
 //! # Memory
-//! 16 bytes a page in each process, 4 more in each worker while components are found; 8 bytes a link, or what the room for
-//! them allows; some 60 bytes for each link of one share, which has some megabytes of links or is one host, or one similar
-//! cluster.
+//! 16 bytes a page in each process, 4 more while components are found; 8 bytes a link that merges, and 8 a link within pieces, or
+//! what the room for them allows; some 60 bytes for each link of one share, which has some megabytes of links or is one host, or
+//! one similar cluster.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::nearby::nearby_pages;
-use crate::clusters::pieces::{grow_pieces, join_pieces};
+use crate::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
 use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
 use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::links::LinkedPage;
@@ -24,18 +28,19 @@ use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::{Net, Owners};
+use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{ClusterId, Number, Page, PieceId, SimilarClusterId};
+use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
+use crate::overlap::prune::PageSet;
 
 /// What every process knows of the pages.
 struct Web<'a> {
     directory: &'a Directory,
     /// Trivial cluster of every page.
     labels: &'a [ClusterId],
-    /// Pages of every trivial cluster.
-    cluster_sizes: &'a [u32],
+    /// The pages that have copies.
+    copied: Arc<PageSet>,
 }
 
 /// Pieces, by name.
@@ -48,8 +53,8 @@ struct Pieces {
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
 ///
-/// `merging` are links between pages of trivial clusters that may merge, this worker's share; `links` yields those from its
-/// pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
+/// `merging` are links between pages of one host whose trivial clusters may merge, this worker's share; `links` yields those
+/// from its pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
@@ -63,24 +68,10 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
-    // A piece is joined with its pages by way of the smallest.
-    let smallest = |(page, piece): (Page, PieceId)| (page, piece.smallest());
-    let web = Web { directory, labels, cluster_sizes };
-    let merging = merging.into_iter();
-    let grown =
-        web.on_each_host(net, "links that merge", merging, room, |links| grow_pieces(links, |page| web.cluster(page)))?;
-    let of = components(net, "pieces", directory.len(), grown.into_iter().map(smallest))?;
-    let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
-
-    let joined = web.on_each_host(net, "links within hosts", links(), room, |links| {
-        join_pieces(links, |page| {
-            let piece = pieces.of[page];
-            web.has_copies(page).then(|| (piece, pieces.similar_cluster[piece], web.cluster(page)))
-        })
-    })?;
-    let of = components(net, "joined pieces", directory.len(), joined.into_iter().map(smallest))?;
-    let pieces = Pieces { similar_cluster: web.mirrors(net, &of)?, of };
-
+    let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
+    let web = Web { directory, labels, copied };
+    let pieces = web.grown(net, merging, room)?;
+    let pieces = web.joined(net, pieces, links(), room)?;
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
     drop(pieces);
     if settings.attach != Attach::None {
@@ -95,34 +86,33 @@ impl Web<'_> {
     }
 
     fn has_copies(&self, page: Page) -> bool {
-        self.cluster_sizes[self.cluster(page)] > 1
+        self.copied.contains(page)
     }
 
-    fn on_one_host(&self, (src, dst): (Page, Page)) -> bool {
-        self.directory.hosts[src] == self.directory.hosts[dst]
+    fn host(&self, page: Page) -> HostId {
+        self.directory.hosts[page]
     }
 
-    /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
+    /// Gives the links within each host to `each`, and returns what it makes of them; `count` is about how many there are here.
+    /// One exchange.
     fn on_each_host<Group>(
         &self,
         net: &mut Net<'_>,
         name: &str,
-        links: impl ExactSizeIterator<Item = (Page, Page)>,
+        (links, count): (impl Iterator<Item = (Page, Page)>, usize),
         room: &MemoryBudget,
         mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
-        let hosts = &self.directory.hosts;
-        let count = links.len() as u64;
-        let rows = links.filter(|&link| self.on_one_host(link)).map(<[Page; 2]>::from);
-        let key = |row: &[Page; 2]| hosts[row[0]];
-        let mut shares = HashPartitions::laid_down(net, name, count, rows, key, room)?;
+        let rows = links.filter(|&(src, dst)| self.host(src) == self.host(dst)).map(<[Page; 2]>::from);
+        let mut shares =
+            HashPartitions::laid_down(net, name, count as u64, rows, |row: &[Page; 2]| self.host(row[0]), room)?;
         let (mut some, mut by_source, mut gather) = (Vec::new(), Vec::new(), Gather::default());
         let (mut links, mut made) = (Vec::new(), Vec::new());
         for share in 0..shares.count() {
             net.check()?;
             shares.take(share, &mut some)?;
-            gather.by_key(&some, |row| (hosts[row[0]], row[0]), &mut by_source);
-            for of_host in by_source.chunk_by(|x, y| hosts[x[0]] == hosts[y[0]]) {
+            gather.by_key(&some, |row| (self.host(row[0]), row[0]), &mut by_source);
+            for of_host in by_source.chunk_by(|x, y| self.host(x[0]) == self.host(y[0])) {
                 links.clear();
                 links.extend(of_host.iter().map(|&[src, dst]| (src, dst)));
                 // Mostly they are in order by now.
@@ -134,26 +124,145 @@ impl Web<'_> {
         Ok(made)
     }
 
-    /// The similar cluster of every piece: each worker looks for the larger copies of the pieces whose first page it owns.
-    fn mirrors(&self, net: &mut Net<'_>, piece_of: &[PieceId]) -> Result<Arc<Vec<SimilarClusterId>>> {
-        let sizes = net.once(|| sizes(piece_of))?;
-        let size = |piece: PieceId| sizes[piece] as usize;
-        let with_copies = || Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-        let piece = |page: Page| piece_of[page];
-        let pages = with_copies().map(|page| (self.cluster(page), piece(page)));
-        let largest = net.once(|| largest_pieces(self.labels.len(), pages, size))?;
-        let me = net.index();
-        let mine = with_copies().filter(|&page| self.directory.owner(piece(page).smallest()) == me);
-        let mut rows: Vec<(PieceId, PieceId)> = mine.map(|page| (piece(page), largest[self.cluster(page)])).collect();
+    /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
+    fn grown(&self, net: &mut Net<'_>, mut merging: Vec<(Page, Page)>, room: &MemoryBudget) -> Result<Pieces> {
+        let of = components(net, "pieces", self.labels.len(), merging.iter().copied())?;
+        let rows = self.clusters_of_pieces(net, &of);
+        let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
+        let hosts: Vec<HostId> = doubled.map(|pair| self.host(pair[0].0.smallest())).collect();
+        let hosts = net.share("hosts with contested pieces", hosts)?;
+        if hosts.is_empty() {
+            return self.mirrored(net, of, &rows);
+        }
+        drop(rows);
+        let mut contested = vec![false; self.hosts()];
+        hosts.iter().for_each(|&host| contested[host] = true);
+        merging.retain(|link| contested[self.host(link.0)]);
+        let count = merging.len();
+        let links = (merging.into_iter(), count);
+        let grown =
+            self.on_each_host(net, "links that merge", links, room, |links| grow_pieces(links, |page| self.cluster(page)))?;
+        self.renamed(net, &of, grown)
+    }
+
+    /// Number of hosts.
+    fn hosts(&self) -> usize {
+        self.directory.hosts.iter().max().map_or(0, |host| host.index() + 1)
+    }
+
+    /// The pieces and their mirrors where these pages, this worker's share, are in other ones than before.
+    fn renamed(&self, net: &mut Net<'_>, of: &[PieceId], pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
+        // A piece is its smallest page.
+        let rows = net.share("pieces", pages.into_iter().map(|(page, piece)| [page, piece.smallest()]).collect())?;
+        let of = net.once(|| {
+            let mut of = of.to_vec();
+            rows.iter().for_each(|&[page, smallest]| of[page] = PieceId::of(smallest));
+            of
+        })?;
+        let rows = self.clusters_of_pieces(net, &of);
+        self.mirrored(net, of, &rows)
+    }
+
+    /// The pieces that this worker compares with others, with their trivial clusters, ascending.
+    fn clusters_of_pieces(&self, net: &Net<'_>, of: &[PieceId]) -> Vec<(PieceId, ClusterId)> {
+        let (me, peers) = (net.index(), net.peers());
+        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
+        let mine = pages.filter(|&page| of[page].index() % peers == me);
+        let mut rows: Vec<(PieceId, ClusterId)> = mine.map(|page| (of[page], self.cluster(page))).collect();
         rows.sort_unstable();
+        rows
+    }
+
+    /// The similar cluster of every piece: each worker looks for the larger copies of its pieces, which `rows` list by trivial
+    /// clusters.
+    fn mirrored(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, rows: &[(PieceId, ClusterId)]) -> Result<Pieces> {
+        let sizes = net.once(|| sizes(&of))?;
+        let size = |piece: PieceId| sizes[piece] as usize;
+        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
+        let largest =
+            net.once(|| largest_pieces(self.labels.len(), pages.map(|page| (self.cluster(page), of[page])), size))?;
         let mut pointed_to = Vec::new();
         let copies = rows.chunk_by(|x, y| x.0 == y.0).filter_map(|of_piece| {
             pointed_to.clear();
-            pointed_to.extend(of_piece.iter().map(|row| row.1));
+            pointed_to.extend(of_piece.iter().map(|row| largest[row.1]));
             let piece = of_piece[0].0;
             larger_copy(piece, &mut pointed_to, size).map(|larger| (piece, larger))
         });
-        components(net, "mirrors", self.labels.len(), copies)
+        Ok(Pieces { similar_cluster: components(net, "mirrors", self.labels.len(), copies)?, of })
+    }
+
+    /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. Two exchanges.
+    fn joined(
+        &self,
+        net: &mut Net<'_>,
+        pieces: Pieces,
+        links: impl ExactSizeIterator<Item = (Page, Page)>,
+        room: &MemoryBudget,
+    ) -> Result<Pieces> {
+        let beside = net.once(|| self.beside_each_other(&pieces))?;
+        if beside.count() == 0 {
+            return Ok(pieces);
+        }
+        let piece = |page: Page| pieces.of[page];
+        let is_beside = |page: Page| beside.contains(piece(page).smallest());
+        let of_piece = |page: &Page| self.has_copies(*page) && is_beside(*page);
+        // What joins pieces: links from one to another, or between one and a page in none.
+        let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
+            (true, true) => piece(x) != piece(y) && pieces.similar_cluster[piece(x)] == pieces.similar_cluster[piece(y)],
+            (true, false) => is_beside(x),
+            (false, true) => is_beside(y),
+            (false, false) => false,
+        };
+        let room = room.parted(2);
+        let [all] = net.sum("links", [links.len() as u64])?;
+        let bits = bucket_bits(all / net.peers() as u64 * 8);
+        let rows = links.filter(joins).filter(|&(x, y)| self.host(x) == self.host(y)).map(<[Page; 2]>::from);
+        let key = |row: &[Page; 2]| self.host(row[0]);
+        let mut joining = HashPartitions::with_bits(net, "links between pieces", bits, rows, key, &room)?;
+        let rows = self.directory.owned(net.index()).filter(of_piece);
+        let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, |page| self.host(*page), &room)?;
+
+        let (mut some, mut links, mut some_pages, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut here, mut own): (Vec<PieceMember>, Vec<(Page, Page)>) = (Vec::new(), Vec::new());
+        let mut joined = Vec::new();
+        for share in 0..pages.count() {
+            net.check()?;
+            joining.take(share, &mut some)?;
+            links.clear();
+            links.extend(some.iter().map(|&[src, dst]| (self.host(src), src, dst)));
+            links.sort_unstable();
+            pages.take(share, &mut some_pages)?;
+            members.clear();
+            members.extend(some_pages.iter().map(|&page| (self.host(page), piece(page), self.cluster(page), page)));
+            members.sort_unstable();
+            let mut rest = &members[..];
+            for of_host in links.chunk_by(|x, y| x.0 == y.0) {
+                let host = of_host[0].0;
+                rest = &rest[rest.partition_point(|member| member.0 < host)..];
+                let of_this = &rest[..rest.partition_point(|member| member.0 == host)];
+                here.clear();
+                here.extend(of_this.iter().map(|&(_, piece, cluster, page)| (piece, cluster, page)));
+                own.clear();
+                own.extend(of_host.iter().map(|&(_, src, dst)| (src, dst)));
+                joined.extend(join_pieces(&here, &own, |piece| pieces.similar_cluster[piece]));
+            }
+        }
+        drop((joining, pages));
+        self.renamed(net, &pieces.of, joined)
+    }
+
+    /// The pieces, as their smallest pages, that have another piece of their similar cluster on their host.
+    fn beside_each_other(&self, pieces: &Pieces) -> PageSet {
+        let all = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
+        let smallest = all.filter(|&page| pieces.of[page].smallest() == page);
+        let row = |page: Page| (pieces.similar_cluster[pieces.of[page]], self.host(page), page);
+        let mut rows: Vec<(SimilarClusterId, HostId, Page)> = smallest.map(row).collect();
+        rows.sort_unstable();
+        let mut beside = PageSet::new(self.labels.len(), |_| false);
+        for here in rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1) {
+            here.iter().for_each(|row| beside.insert(row.2));
+        }
+        beside
     }
 
     /// The similar clusters that meet the definition. Two exchanges.
@@ -167,30 +276,34 @@ impl Web<'_> {
     ) -> Result<Vec<SimilarCluster>> {
         let piece = |page: Page| pieces.of[page];
         let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
-        let many = net.once(|| {
-            let mut many = vec![false; pieces.of.len()];
-            let copies = pieces.similar_cluster.iter().enumerate().filter(|&(piece, of)| piece != of.index());
-            copies.for_each(|(_, &of)| many[of] = true);
-            many
+        let mirrored = net.once(|| {
+            let mut several = PageSet::new(self.labels.len(), |_| false);
+            let copies = (0..).map(PieceId).zip(pieces.similar_cluster.iter());
+            copies.filter(|(piece, of)| piece.smallest() != of.smallest()).for_each(|(_, of)| several.insert(of.smallest()));
+            PageSet::new(self.labels.len(), |page| {
+                self.has_copies(page) && several.contains(similar_cluster(page).smallest())
+            })
         })?;
-        let mirrored = |page: Page| self.has_copies(page) && many[similar_cluster(page)];
         let room = room.parted(2);
         let [all] = net.sum("links", [links.len() as u64])?;
         let bits = bucket_bits(all / net.peers() as u64 * 8);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
         let rows = owned
-            .filter(|(page, _)| mirrored(*page))
+            .filter(|(page, _)| mirrored.contains(*page))
             .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
         let key = |row: &LinkedPage| similar_cluster(row.page);
         let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
-        let rows = links.filter(|&(src, dst)| piece(src) == piece(dst) && src != dst && mirrored(src));
+        let rows = links.filter(|&(src, dst)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst);
         let rows = rows.map(<[Page; 2]>::from);
         let key = |row: &[Page; 2]| similar_cluster(row[0]);
         let mut within = HashPartitions::with_bits(net, "links of pieces", bits, rows, key, &room)?;
 
+        // Where a page lies in the share that is looked at: a page is in one share of one worker.
+        let places = net.once(|| (0..self.labels.len()).map(|_| AtomicU32::new(0)).collect::<Vec<AtomicU32>>())?;
+        let place = |page: Page| places[page.index()].load(Relaxed);
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut gather, mut own) = (Gather::default(), Vec::new());
+        let (mut ends, mut own) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
             pages.take(share, &mut some)?;
@@ -200,24 +313,24 @@ impl Web<'_> {
                 piece: piece(page),
                 cluster: self.cluster(page),
                 page,
-                host: self.directory.hosts[page],
+                host: self.host(page),
                 links_from_elsewhere,
             }));
             here.sort_unstable();
+            (0..).zip(&here).for_each(|(at, row)| places[row.page.index()].store(at, Relaxed));
             within.take(share, &mut some_links)?;
-            gather.by_key(&some_links, |row| (similar_cluster(row[0]), row[0]), &mut links);
-            let mut next = 0;
+            by_source(&some_links, place, here.len(), &mut ends, &mut links);
+            let mut first = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
-                let of = pages[0].similar_cluster;
-                let of_this = links[next..].iter().take_while(|link| similar_cluster(link[0]) == of);
+                let last = first + pages.len();
+                let start = if first == 0 { 0 } else { ends[first - 1] as usize };
                 own.clear();
-                own.extend(of_this.map(|&[src, dst]| (src, dst)));
-                next += own.len();
-                own.sort_unstable();
+                own.extend(links[start..ends[last - 1] as usize].iter().map(|ends: &[u32; 2]| ends.map(|at| at - first as u32)));
+                first = last;
                 found.extend(verified(pages, &own, settings));
             }
         }
-        found.sort_unstable_by_key(SimilarCluster::id);
+        found.sort_by_cached_key(SimilarCluster::id);
         Ok(found)
     }
 
@@ -247,8 +360,23 @@ impl Web<'_> {
         })?;
         drop(rows);
         let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
-        let near =
-            self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
+        let partly = net.once(|| {
+            let (mut members, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
+            for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
+                if of(page).is_some() { members[host] = true } else { others[host] = true }
+            }
+            members.iter_mut().zip(others).for_each(|(members, others)| *members &= others);
+            members
+        })?;
+        if !partly.contains(&true) {
+            return Ok(());
+        }
+        let count = links.len();
+        // Links between members attach nothing.
+        let links = links.filter(|&(src, dst)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none()));
+        let near = self.on_each_host(net, "links near collections", (links, count), room, |links| {
+            nearby_pages(links, of, attach)
+        })?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
         let mut collections: HashMap<Page, &mut PageCollection> = found
             .iter_mut()
@@ -262,5 +390,30 @@ impl Web<'_> {
         }
         collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
         Ok(())
+    }
+}
+
+/// Replaces the content of `into` by the places of links' pages, which are below `places`, ascending by source, and that of `ends`
+/// by where the links of each place end.
+fn by_source(
+    links: &[[Page; 2]],
+    place: impl Fn(Page) -> u32,
+    places: usize,
+    ends: &mut Vec<u32>,
+    into: &mut Vec<[u32; 2]>,
+) {
+    ends.clear();
+    ends.resize(places, 0);
+    into.clear();
+    into.resize(links.len(), [0; 2]);
+    links.iter().for_each(|link| ends[place(link[0]) as usize] += 1);
+    let mut before = 0;
+    for end in ends.iter_mut() {
+        before += std::mem::replace(end, before);
+    }
+    for link in links {
+        let next = &mut ends[place(link[0]) as usize];
+        into[*next as usize] = link.map(&place);
+        *next += 1;
     }
 }
