@@ -114,8 +114,7 @@ impl Host<'_> {
             // one, and the others find the page taken.
             while let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() {
                 let doubled = doubles[page as usize] > 1;
-                if piece_of[page as usize] != NO_PIECE
-                    || doubled && !has.insert((piece, self.clusters[page as usize]))
+                if piece_of[page as usize] != NO_PIECE || doubled && !has.insert((piece, self.clusters[page as usize]))
                 {
                     continue;
                 }
