@@ -1,9 +1,18 @@
 //! How far a process is: counters that its threads raise, for people who watch; and what each stage took.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
+
+/// What the workers of one process have sent those of others.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Times that all workers have waited for messages of all others.
+    pub rounds: AtomicU64,
+    /// Bytes of rows and their addresses sent to other processes, before encryption.
+    pub sent_bytes: AtomicU64,
+}
 
 /// Counters of one process.
 #[derive(Debug)]
@@ -18,6 +27,8 @@ pub struct Progress {
     pub page_bytes: AtomicU64,
     /// Pairs of documents that are known to be coming.
     pub coming: AtomicU64,
+    /// What it has sent, once its workers have met those of others.
+    pub traffic: OnceLock<Arc<Traffic>>,
     stage: Mutex<Stage>,
 }
 
@@ -38,6 +49,7 @@ impl Progress {
             records: zero(),
             page_bytes: zero(),
             coming: zero(),
+            traffic: OnceLock::new(),
             stage: Mutex::new(Stage { name: "reading", pass: Some(Instant::now()) }),
         }
     }

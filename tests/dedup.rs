@@ -273,10 +273,10 @@ fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
         assert!(output.status.success());
         (rows(&at(&format!("{out}/clusters"))).len(), said(&output))
     };
-    let (found, told) = run(&[], "auto");
+    let (found, told) = run(&[], "default");
     assert_eq!(found, 40);
-    assert!(told.contains("20 similar pairs by overlap, of which the guard `auto` refused 0"), "{told}");
-    let (found, told) = run(&["--set", "overlap.guard=neighbours"], "neighbours");
-    assert_eq!(found, 0);
-    assert!(told.contains("the guard `neighbours` refused 20"), "{told}");
+    assert!(told.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{told}");
+    // As job files and results of earlier builds call the same guard.
+    let (found, told) = run(&["--set", "overlap.guard=auto"], "auto");
+    assert!(found == 40 && told.contains("the guard `neighbours` refused 0"), "{told}");
 }

@@ -121,8 +121,8 @@ fn machinery_knows_no_more_than_it_needs() {
         ("read_at", &["error"]),
         ("job", &["error"]),
         ("search", &["error"]),
-        ("engine", &["console", "error", "ids", "leftovers"]),
-        ("storage", &["error", "huge", "ids", "leftovers", "read_at"]),
+        ("engine", &["console", "error", "ids", "key_file", "leftovers", "progress"]),
+        ("storage", &["build", "error", "huge", "ids", "leftovers", "read_at"]),
     ];
     for source in &sources() {
         if let Some((_, may)) = rules.iter().find(|(module, _)| *module == source.module) {

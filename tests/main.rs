@@ -52,6 +52,9 @@ mod history;
 // Which of several copies stays, by rules of one's own.
 mod keep;
 
+// Runs that others start: Slurm, Kubernetes, a shell on each host.
+mod launch;
+
 // Who may know whom among the modules.
 mod layering;
 
@@ -84,6 +87,12 @@ mod report;
 
 // Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
 mod resume;
+
+// Runs that are begun again by themselves: which failures, how often, and what a signal or a kill does then.
+mod retries;
+
+// What moves rows between steps: few and many, at any number of workers and processes.
+mod shuffle;
 
 // Redirects carry links through.
 mod redirects;

@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -183,4 +184,175 @@ fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     assert!(said.contains("effort.records"), "{said}");
     let said = fail(&["run", "--set", "kind=hamming", "--output", "/nowhere/out", "--resume"], 2);
     assert!(said.contains("reads no crawl"), "{said}");
+}
+
+/// Files of records of steps below a result's folder.
+fn steps(output: &Path) -> Vec<PathBuf> {
+    let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
+    let mut found: Vec<_> = found.flat_map(inner).filter(|path| path.extension().unwrap() == "step").collect();
+    found.sort();
+    found
+}
+
+/// Whether a step is on record with all of some workers.
+fn is_recorded(output: &Path, step: &str, workers: usize) -> bool {
+    let names: Vec<_> = steps(output).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+    (0..workers).all(|worker| names.iter().any(|name| *name == *format!("{step}-{worker}-of-{workers}.step")))
+}
+
+/// Starts a run and kills it once a step is on record.
+fn kill_after(crawl: &Crawl, name: &str, step: &str, workers: usize, more: &[&str]) {
+    let output = crawl.folder.path().join(name);
+    let threads = workers.to_string();
+    let arguments = crawl.run(name, &["--workers", &threads, "--resume"]);
+    let mut child = webtwin(&[&arguments[..], more].concat()).spawn().unwrap();
+    let start = Instant::now();
+    while !is_recorded(&output, step, workers) && start.elapsed() < Duration::from_secs(120) {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before {step} was on record");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!output.join("manifest.json").exists(), "{step}: killed too late");
+}
+
+fn taken_up(output: &Path) -> Vec<String> {
+    let manifest = std::fs::read(output.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let steps = manifest["taken_up"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| step.as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
+    let crawl = Crawl::new(3000);
+    let steps = ["overlap", "hamming", "growth", "second-look"];
+    for (nth, step) in steps.into_iter().enumerate() {
+        let name = format!("killed-{step}");
+        kill_after(&crawl, &name, step, 2, &[]);
+        let told = crawl.resume(&name, &["--workers", "2"]);
+        let output = crawl.folder.path().join(&name);
+        let taken = taken_up(&output);
+        assert!(
+            taken.len() > nth
+                && steps.starts_with(&taken[..taken.len().min(4)].iter().map(String::as_str).collect::<Vec<_>>()),
+            "{taken:?}"
+        );
+        assert!(told.contains(&format!("resume: steps taken from records: {}\n", taken.join(", "))), "{told}");
+        crawl.assert_whole(&name);
+        assert!(self::steps(&output).is_empty());
+    }
+    assert!(taken_up(&crawl.folder.path().join("whole")).is_empty());
+}
+
+#[test]
+fn other_measures_go_on_after_their_pairs_too() {
+    let crawl = Crawl::new(1500);
+    for (step, more) in [("minhash", "similar.by=minhash"), ("signatures", "similar.by=signatures")] {
+        let (whole, killed) = (format!("whole-{step}"), format!("killed-{step}"));
+        let more = ["--set", more, "--set", "simhash.idf=false"];
+        succeed(&crawl.run(&whole, &more));
+        kill_after(&crawl, &killed, step, 1, &more);
+        crawl.resume(&killed, &[&["--workers", "1"], &more[..]].concat());
+        let [whole, killed] = [whole, killed].map(|name| crawl.folder.path().join(name));
+        assert_eq!(taken_up(&killed)[0], step);
+        assert!(files(&whole) == files(&killed), "{step}");
+    }
+}
+
+#[test]
+fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many_on_the_same_pages() {
+    let crawl = Crawl::new(1500);
+    let damage = |name: &str| {
+        let file = steps(&crawl.folder.path().join(name))
+            .into_iter()
+            .find(|file| file.to_str().unwrap().contains("overlap-1-"));
+        let mut bytes = std::fs::read(file.as_ref().unwrap()).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        std::fs::write(file.unwrap(), bytes).unwrap();
+    };
+    let replace = |name: &str| {
+        // The record of one worker by another run.
+        kill_after(&crawl, "another", "overlap", 2, &[]);
+        let of = |name: &str| {
+            steps(&crawl.folder.path().join(name))
+                .into_iter()
+                .find(|file| file.to_str().unwrap().contains("overlap-0-"))
+                .unwrap()
+        };
+        std::fs::copy(of("another"), of(name)).unwrap();
+    };
+    let remove = |name: &str| {
+        let file = steps(&crawl.folder.path().join(name))
+            .into_iter()
+            .find(|file| file.to_str().unwrap().contains("overlap-1-"));
+        std::fs::remove_file(file.unwrap()).unwrap();
+    };
+    let nothing = |_: &str| {};
+    for (what, change, workers) in [
+        ("damaged", &damage as &dyn Fn(&str), "2"),
+        ("replaced", &replace, "2"),
+        ("removed", &remove, "2"),
+        ("fewer", &nothing, "1"),
+    ] {
+        kill_after(&crawl, what, "overlap", 2, &[]);
+        change(what);
+        crawl.resume(what, &["--workers", workers]);
+        let taken = taken_up(&crawl.folder.path().join(what));
+        assert!(!taken.contains(&"overlap".to_string()), "{what}: {taken:?}");
+        crawl.assert_whole(what);
+    }
+    // A page more: what was found before says nothing of it.
+    kill_after(&crawl, "more", "overlap", 2, &[]);
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that was not there before";
+    let head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://more.example/\r\n\
+                WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n";
+    let record = format!("{head}Content-Length: {}\r\n\r\n{page}\r\n\r\n", page.len());
+    let file = std::fs::File::create(crawl.at("crawl") + "/more.warc.gz").unwrap();
+    let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    file.write_all(record.as_bytes()).and_then(|()| file.try_finish()).unwrap();
+    let told = crawl.resume("more", &["--workers", "2"]);
+    assert!(
+        !told.contains("steps taken from records") && number(&told, " work items taken from records") > 0,
+        "{told}"
+    );
+    assert!(taken_up(&crawl.folder.path().join("more")).is_empty());
+}
+
+#[test]
+fn processes_take_up_their_steps_and_none_does_unless_all_record() {
+    let crawl = Crawl::new(1500);
+    let start = |name: &str, resume: [bool; 2]| {
+        let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+        [0, 1].map(|process: usize| {
+            let (disk, number) =
+                (format!("effort.records={}", crawl.at(&format!("{name}-{process}"))), process.to_string());
+            let own = ["--cluster", &cluster, "--process", &number, "--set", &disk];
+            let resume = if resume[process] { &["--resume"][..] } else { &[] };
+            webtwin(&[&crawl.run(name, &[])[..], &own, resume].concat()).spawn().unwrap()
+        })
+    };
+    let on_record = |name: &str, process: usize| {
+        let folder = crawl.folder.path().join(format!("{name}-{process}"));
+        steps(&folder).iter().any(|file| file.to_str().unwrap().contains("/overlap-"))
+    };
+    let mut children = start("steps", [true; 2]);
+    let started = Instant::now();
+    while !(on_record("steps", 0) && on_record("steps", 1)) && started.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    children[1].kill().unwrap();
+    let [first, _] = children.map(|child| child.wait_with_output().unwrap());
+    assert_eq!(first.status.code(), Some(7), "{}", said(&first));
+    for output in start("steps", [true; 2]).map(|child| child.wait_with_output().unwrap()) {
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains("resume: steps taken from records: overlap"), "{}", said(&output));
+    }
+    crawl.assert_whole("steps");
+    for output in start("one", [true, false]).map(|child| child.wait_with_output().unwrap()) {
+        assert!(output.status.success() && !said(&output).contains("steps"), "{}", said(&output));
+    }
+    crawl.assert_whole("one");
 }

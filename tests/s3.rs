@@ -95,19 +95,8 @@ impl Drop for Moto {
 
 fn manifest(attempt: &str) -> Manifest {
     Manifest {
-        format: webtwin::storage::manifest::FORMAT,
-        attempt: attempt.into(),
-        digest: String::new(),
-        job: serde_json::Value::Null,
-        recipes: Default::default(),
-        build: String::new(),
-        workers: 1,
-        counts: Default::default(),
-        seconds: Default::default(),
-        peak_memory_bytes: 0,
-        started_in: String::new(),
-        earlier: None,
         files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
+        ..Manifest::new(attempt, serde_json::Value::Null)
     }
 }
 

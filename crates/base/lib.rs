@@ -12,6 +12,8 @@ pub mod huge;
 pub mod ids;
 #[path = "../../src/job/mod.rs"]
 pub mod job;
+#[path = "../../src/key_file.rs"]
+pub mod key_file;
 #[path = "../../src/leftovers.rs"]
 pub mod leftovers;
 #[path = "../../src/progress.rs"]

@@ -1,8 +1,8 @@
 //! A finished run: read again, compared with a truth, explained; and an archive that keeps payloads once.
 
-use webtwin_base::{build, error, ids, job, progress, read_at, threads};
+use webtwin_base::{error, ids, job, progress, read_at, threads};
 use webtwin_pages::{pages, synth};
-use webtwin_stages::{chunks, hamming, overlap};
+use webtwin_stages::{chunks, clusters, hamming, overlap};
 use webtwin_storage::storage;
 
 #[path = "../../src/archive/mod.rs"]

@@ -1,8 +1,8 @@
 //! A finished run as a service: its index, look-ups in it, and those over HTTP.
 
-#[cfg(feature = "serve")]
-use webtwin_base::console;
 use webtwin_base::{build, error, ids, job, leftovers, threads};
+#[cfg(feature = "serve")]
+use webtwin_base::{console, key_file};
 use webtwin_pages::pages;
 #[cfg(feature = "serve")]
 use webtwin_report::report;

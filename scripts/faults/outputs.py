@@ -4,90 +4,24 @@
 import argparse
 import atexit
 import collections
-import os
-import pathlib
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
-import xml.etree.ElementTree
+
+from stores import STORES
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("sweep", choices=["two-writers", "kill", "two-writers-kill"])
+parser.add_argument("sweep", choices=["two-writers", "kill", "two-writers-kill", "writers", "same-writers"])
 parser.add_argument("--webtwin", default="target/release/webtwin")
 parser.add_argument("--rounds", type=int, default=100)
 parser.add_argument("--pages", type=int, default=300)
-parser.add_argument("--s3", action="store_true", help="to moto's S3 on loopback instead of the local disk")
+parser.add_argument("--writers", type=int, default=16, help="of `writers` and `same-writers`")
+parser.add_argument("--store", choices=STORES, default="disk")
 given = parser.parse_args()
 
 JOBS = [f"synth://?pages={given.pages}&seed={seed}" for seed in (1, 2)]
-
-
-class Disk:
-    """Outputs on the local disk."""
-
-    def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="outputs-"))
-
-    def url(self, name):
-        return str(self.folder / name)
-
-    def files(self, name):
-        root = self.folder / name
-        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-    def close(self):
-        shutil.rmtree(self.folder)
-
-
-class S3:
-    """Outputs in a bucket of a moto server of our own."""
-
-    def __init__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self.server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while True:
-            try:
-                self.call("PUT", "/out")
-                break
-            except OSError:
-                time.sleep(0.1)
-        os.environ.update(
-            AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.port}",
-            AWS_ALLOW_HTTP="true",
-            AWS_ACCESS_KEY_ID="id",
-            AWS_SECRET_ACCESS_KEY="secret",
-            AWS_REGION="us-east-1",
-        )
-
-    def call(self, method, path):
-        # Moto reads who asks and checks no signature.
-        asker = {"Authorization": "AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request"}
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method, headers=asker)
-        return urllib.request.urlopen(request).read()
-
-    def url(self, name):
-        return f"s3://out/{name}"
-
-    def files(self, name):
-        listed = xml.etree.ElementTree.fromstring(self.call("GET", f"/out?list-type=2&prefix={name}/"))
-        keys = [key.text for key in listed.iter("{http://s3.amazonaws.com/doc/2006-03-01/}Key")]
-        assert len(keys) < 1000
-        return {key[len(name) + 1 :]: self.call("GET", f"/out/{key}") for key in keys}
-
-    def close(self):
-        self.server.kill()
-        self.server.wait()
-
-
-place = S3() if given.s3 else Disk()
+place = STORES[given.store]()
 atexit.register(place.close)
 
 
@@ -143,6 +77,19 @@ for round in range(given.rounds):
         good = sorted(codes) == [0, 4] and manifest and files == whole[codes.index(0)]
         told = "; ".join(told for _, told in ends)
         outcome = f"ends {codes}"
+    elif given.sweep in ("writers", "same-writers"):
+        jobs = [writer % 2 * (given.sweep == "writers") for writer in range(given.writers)]
+        runs = []
+        for job in jobs:
+            runs.append(start(job, name))
+            time.sleep(later / given.writers / 4)
+        ends = [end(run) for run in runs]
+        codes = [code for code, _ in ends]
+        files, manifest = result(name)
+        winners = [job for job, code in zip(jobs, codes) if code == 0]
+        good = len(winners) == 1 and set(codes) == {0, 4} and manifest and files == whole[winners[0]]
+        told = "; ".join(sorted({told for _, told in ends}))
+        outcome = f"{codes.count(0)} won, {codes.count(4)} of {len(codes)} told so"
     else:
         runs = [start(0, name), start(1, name)]
         time.sleep(later * 1.5)
@@ -159,7 +106,7 @@ for round in range(given.rounds):
         failed += 1
         differ = {path for path in files.keys() | whole[0].keys() | whole[1].keys()}
         print(f"FAILED round {round}: {outcome}; manifest {manifest}; {len(files)} files of {len(differ)}; {told}")
-print(f"{given.sweep}, {'moto S3' if given.s3 else 'local disk'}, {given.rounds} rounds, a run takes {took:.2f} s")
+print(f"{given.sweep}, {place.name}, {given.rounds} rounds, a run takes {took:.2f} s")
 for outcome, rounds in sorted(outcomes.items()):
     print(f"{rounds:5}  {outcome}")
 print(f"{given.rounds - failed} held, {failed} failed")

@@ -17,6 +17,7 @@ import argparse, bisect, collections, csv, glob, html, multiprocessing, os, posi
 import uuid, zlib
 
 from mirrors import draw, dressed, entry_order, partial, quote, renamed
+from moved import moved_pages, page_name
 from packages import Absent, Packages, read_pages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +25,7 @@ MIRRORS = ['mirror%02d.example' % i for i in range(60)] + ['ftp%02d.campus.examp
 MADE = ['exact', 'dressed', 'partial', 'renamed', 'dressed-partial']
 COLLECTIONS = 7         # a target gets made mirrors up to this many; Cho, Shivakumar and Garcia-Molina had 5 to 10
 PAGES_A_SINGLE = 25     # more would let a few large packages be most of the unrelated pages
+MOVED = moved_pages()
 FILE_BYTES = 100 << 20  # a WARC file is closed beyond this, so that there are several to read side by side
 
 
@@ -65,7 +67,8 @@ def collection(seed, target, row, variant, base, pages, origin):
     linked, source = int(is_linked(seed, host_of(base))), ':'.join((row['kind'], row['suite'], row['package']))
     date, records = date_of(draw(seed, target, row['version'])), []
     for page in sorted(pages):
-        truth = base + quote(page), target, row['version'], origin.get(page, page), variant, linked, source
+        name = page_name(MOVED, target, row['version'], origin.get(page, page))
+        truth = base + quote(page), target, row['version'], name, variant, linked, source
         records.append((response(truth[0], pages[page], date), truth))
     return host_of(base), '%s %s' % (target.split(':')[-1], row['version']), records
 

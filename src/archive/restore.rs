@@ -1,6 +1,5 @@
 //! An archive becomes the files that it was made of.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +19,8 @@ use crate::pages::warc::Compression;
 use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
 use crate::progress::Laps;
 use crate::read_at::ReadAt;
-use crate::storage::location::{Location, working_folder};
-use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::location::Location;
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{open as opened, open_pinned};
 use crate::storage::output::{Attempt, random_id};
@@ -91,22 +90,13 @@ fn manifest(
     attempt: &str,
 ) -> Manifest {
     let job = serde_json::json!({ "kind": "restore", "input": { "urls": [from.name()] } });
-    let digest = xxhash_rust::xxh3::xxh3_128(job.to_string().as_bytes());
     let counts = [("records", restored.records), ("restored", restored.restored)];
     Manifest {
-        format: FORMAT,
-        attempt: attempt.into(),
-        digest: format!("{digest:032x}"),
-        job,
-        recipes: BTreeMap::new(),
-        build: crate::build::version().into(),
         workers: effort.workers as u64,
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
         seconds: laps.seconds.clone(),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
-        started_in: working_folder(),
-        earlier: None,
         files,
+        ..Manifest::new(attempt, job)
     }
 }
 

@@ -23,8 +23,8 @@ use crate::error::{Error, Result};
 use crate::pages::warc::stored::{Stored, TRAILER, Take, values};
 use crate::progress::Laps;
 use crate::read_at::ReadAt;
-use crate::storage::location::{Location, working_folder};
-use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::location::Location;
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::{OpenFile, open_pinned};
 use crate::storage::output::{Attempt, random_id};
@@ -130,23 +130,15 @@ pub(super) fn rewrite(
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
     let near = settings.near.as_ref().map(|near| serde_json::json!({ "run": near.run, "write": near.write }));
     let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "near": near });
-    let digest = xxhash_rust::xxh3::xxh3_128(job.to_string().as_bytes());
     let Records { read, copied, revisits, near } = summary.records;
     let counts = [("read", read), ("copied", copied), ("revisits", revisits), ("near", near)];
     Manifest {
-        format: FORMAT,
-        attempt: attempt.into(),
-        digest: format!("{digest:032x}"),
-        job,
         recipes: BTreeMap::from([(RECIPE.0.into(), RECIPE.1.into())]),
-        build: crate::build::version().into(),
         workers: settings.effort.workers as u64,
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
         seconds: laps.seconds.clone(),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
-        started_in: working_folder(),
-        earlier: None,
         files,
+        ..Manifest::new(attempt, job)
     }
 }
 

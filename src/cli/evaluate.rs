@@ -51,7 +51,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let pages = Pages::of(&run)?;
     let all = compared::rows(&run, &pages, truth)?;
     let comparison = Comparison::new(&all.pages, &all.clusters, &all.truth);
-    let report = comparison.report(&all.members);
+    let report = comparison.report(&all.members, &all.links);
     let mut rows = report.rows();
     if args.bands {
         rows.extend(bands(&run, &pages, &comparison)?.rows());
@@ -73,7 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             return Err(Error::input(file, format!("{unknown} is no target of {truth_file}")));
         }
         for (of, side) in [("tuning", all.tuning(&held_out)), ("held out", all.held_out(&held_out))] {
-            let report = evaluate(&side.pages, &side.clusters, &side.members, &side.truth);
+            let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
             rows.extend(report.rows().into_iter().map(|row| Row { what: format!("{of}: {}", row.what), ..row }));
         }
     }

@@ -19,6 +19,7 @@ mod records;
 mod recrawl;
 mod report;
 mod reproduce;
+mod retries;
 mod run;
 #[cfg(feature = "search")]
 mod search;
@@ -29,13 +30,13 @@ mod signals;
 mod state;
 mod synth;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::console::{ended, is_json, tell, tell_in_json, tell_object};
-use crate::engine::Cluster;
+use crate::engine::{Cluster, Launcher};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::pages::helper;
@@ -198,8 +199,8 @@ struct WorkerArgs {
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
         value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Cluster file: the processes of a run and where they are
-    #[arg(long, value_name = "FILE", requires = "process", help_heading = "Cluster")]
+    /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     cluster: Option<PathBuf>,
     /// Number of this process in the cluster file, from 0
     #[arg(long, value_name = "N", requires = "cluster", help_heading = "Cluster")]
@@ -209,14 +210,28 @@ struct WorkerArgs {
 impl WorkerArgs {
     /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
     fn resolve(&self) -> Result<(Cluster, usize)> {
-        let cluster = match &self.cluster {
-            Some(path) => Cluster::load(path)?,
-            None => Cluster::local(threads(self.workers)),
-        };
-        let process = self.process.unwrap_or(0);
-        cluster.check_process(process)?;
-        Ok((cluster, process))
+        let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
+        match (launcher(cluster), self.process) {
+            (Some(launcher), None) => launcher.cluster(|name| std::env::var(name).ok()),
+            (None, Some(process)) => {
+                let cluster = Cluster::load(cluster)?;
+                cluster.check_process(process).map(|()| (cluster, process))
+            }
+            (Some(_), Some(_)) => Err(Error::Usage(format!(
+                "--process: with --cluster {} the environment says which process this is",
+                cluster.display()
+            ))),
+            (None, None) => Err(Error::Usage(format!(
+                "--cluster {}: give --process N as well, the number of this process in that file, from 0",
+                cluster.display()
+            ))),
+        }
     }
+}
+
+/// What describes the cluster if no file does: `slurm` is one, `./slurm` a file.
+fn launcher(cluster: &Path) -> Option<Launcher> {
+    cluster.to_str().and_then(Launcher::named)
 }
 
 /// Threads that are asked for; all cores of this machine if none are.

@@ -1,20 +1,35 @@
-//! Progress on stderr during a run: a line that is overwritten on a terminal, JSON lines with `--log json`.
+//! Progress during a run: on stderr a line that is overwritten on a terminal, a line a minute elsewhere, JSON lines with `--log
+//! json`; and with `--metrics FILE` a text file as Prometheus reads it.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::console::{is_json, say, tell_object};
+use crate::console::{is_json, say, tell, tell_object};
+use crate::leftovers::Temporary;
 use crate::progress::Progress;
 
 /// Time between two looks at a stage.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looks between two lines of JSON in one stage: five seconds.
+/// Looks between two lines of JSON in one stage, and between two files of metrics: five seconds.
 const LOOKS_A_LINE: u32 = 25;
+
+/// Looks between two lines where stderr is no terminal: a minute.
+const LOOKS_A_MINUTE: u32 = 300;
+
+/// Where metrics are written, if anywhere.
+static METRICS: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on, watchers write metrics to this file, too.
+pub(super) fn write_metrics_to(file: PathBuf) {
+    let _ = METRICS.set(file);
+}
 
 /// Shows progress until it is dropped.
 pub(super) struct Watcher {
@@ -25,25 +40,36 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Watches work that goes through `stages`, in this order.
     pub(super) fn start(progress: Arc<Progress>, stages: &'static [&'static str]) -> Watcher {
-        let json = is_json();
-        if !json && !std::io::stderr().is_terminal() {
-            return Watcher { stop: None, thread: None };
-        }
+        let (json, terminal) = (is_json(), std::io::stderr().is_terminal());
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             let (start, mut last, mut looks) = (Instant::now(), "", 0);
+            let record = |stage| {
+                if let Some(file) = METRICS.get() {
+                    write_metrics(file, &metrics(&progress, stage, stages, start.elapsed().as_secs_f64()));
+                }
+            };
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let (stage, seconds) = (progress.stage(), start.elapsed().as_secs_f64());
                 let pass = progress.pass_seconds();
                 looks += 1;
-                if !json {
+                let is_time = stage != last || looks % LOOKS_A_LINE == 0;
+                if json {
+                    if is_time {
+                        tell_object(object(&progress, stage, stages, (seconds, pass)));
+                    }
+                } else if terminal {
                     say(format_args!("\r\x1b[K{}", line(&progress, stage, stages, (seconds, pass))));
-                } else if stage != last || looks % LOOKS_A_LINE == 0 {
-                    tell_object(object(&progress, stage, stages, (seconds, pass)));
+                } else if looks % LOOKS_A_MINUTE == 0 {
+                    tell(line(&progress, stage, stages, (seconds, pass)));
+                }
+                if is_time {
+                    record(stage);
                 }
                 last = stage;
             }
-            if !json {
+            record(progress.stage());
+            if terminal && !json {
                 say("\r\x1b[K");
             }
         });
@@ -84,6 +110,49 @@ fn object(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f
     })
 }
 
+/// Progress after so many seconds, as text for Prometheus.
+fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> String {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let traffic = progress.traffic.get();
+    let rows = [
+        ("stage_number", "gauge", "Stage that the run is in, from 1.", number(stage, stages) as f64),
+        ("stages", "gauge", "Stages of the run.", stages.len() as f64),
+        ("seconds", "gauge", "Seconds since the run began.", seconds),
+        ("share_read", "gauge", "Share of the input that this process has read.", reading(progress, seconds).0),
+        ("records_total", "counter", "Records read by this process.", read(&progress.records)),
+        ("page_bytes_total", "counter", "Bytes of pages read by this process, decoded.", read(&progress.page_bytes)),
+        ("pairs_coming", "gauge", "Pairs of pages that are known to be coming.", read(&progress.coming)),
+        ("memory_bytes", "gauge", "Memory of this process.", crate::build::memory_bytes() as f64),
+        (
+            "rounds_total",
+            "counter",
+            "Times that all workers have waited for messages of all others.",
+            traffic.map_or(0.0, |traffic| read(&traffic.rounds)),
+        ),
+        (
+            "sent_bytes_total",
+            "counter",
+            "Bytes of rows sent to other processes.",
+            traffic.map_or(0.0, |traffic| read(&traffic.sent_bytes)),
+        ),
+    ];
+    let mut text = String::new();
+    for (name, kind, help, value) in rows {
+        let name = format!("webtwin_{name}");
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}")
+            .expect("text takes all that is written");
+    }
+    text
+}
+
+/// Puts metrics in the place of those before, all at once. What cannot be written is not missed by the run.
+fn write_metrics(file: &Path, text: &str) {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let half = Temporary::at(PathBuf::from(name));
+    let _ = std::fs::write(half.path(), text).and_then(|()| std::fs::rename(half.path(), file));
+}
+
 fn line(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64, Option<f64>)) -> String {
     let (records, coming) = (progress.records.load(Ordering::Relaxed), progress.coming.load(Ordering::Relaxed));
     let (number, memory) = (number(stage, stages), crate::build::memory_bytes() >> 20);
@@ -118,5 +187,25 @@ mod tests {
         assert!(told.starts_with("1 of 3: reading, 50 % of the input") && told.contains("2 s left to read"), "{told}");
         assert!(line(&progress, "writing", &stages, (2.0, None)).starts_with("3 of 3: writing, 0 records"));
         assert_eq!(object(&progress, "finding", &stages, (2.0, None))["stage_number"], 2);
+    }
+
+    #[test]
+    fn metrics_are_those_of_prometheus_and_take_the_place_of_those_before() {
+        let progress = Progress::new(10);
+        progress.done.store(5, Ordering::Relaxed);
+        let text = metrics(&progress, "finding", &["reading", "finding"], 2.0);
+        assert!(text.contains("\n# TYPE webtwin_share_read gauge\nwebtwin_share_read 0.5\n"), "{text}");
+        assert!(text.contains("\nwebtwin_stage_number 2\n"), "{text}");
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let is_sample = words.len() == 2 && words[1].parse::<f64>().is_ok();
+            assert!(words[0] == "#" && words[2].starts_with("webtwin_") || is_sample, "{line}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.prom");
+        std::fs::write(&file, "before").unwrap();
+        write_metrics(&file, &text);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

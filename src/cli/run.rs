@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::progress::Watcher;
+use super::progress::{Watcher, write_metrics_to};
 use super::recrawl::{Last, RecrawlArgs, Scheduled};
-use super::{JobArgs, WorkerArgs, diff, plan, records, signals};
+use super::{JobArgs, WorkerArgs, diff, plan, records, retries, signals};
 use crate::console::{tell, tell_object};
 use crate::dataflow;
 use crate::dataflow::clusters::second_look::SecondLook;
@@ -23,7 +23,7 @@ use crate::job::{Digest, Guard, Job, JobKind, Measure, Recrawl};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
 use crate::storage::location::Location;
-use crate::storage::manifest;
+use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
 use crate::storage::records::{RecordStore, Records};
 
@@ -42,13 +42,38 @@ pub(super) struct Args {
     /// job; the result is the same. The records are removed once it is committed. Same as effort.resume=true
     #[arg(long, help_heading = "Effort")]
     resume: bool,
+    /// Begin the run again, up to N times, when a process was lost, a store failed, or the system killed it (exit codes 6,
+    /// 7, 8, 137), after a pause of 1 second and then twice the one before; with --resume where the job reads a crawl. In a
+    /// cluster, start all processes with it
+    #[arg(long, value_name = "N", help_heading = "Effort")]
+    retries: Option<u32>,
+    /// Keep this file up to date with how far this process is, every five seconds, as text for Prometheus (the text file
+    /// collector of node_exporter)
+    #[arg(long, value_name = "FILE", help_heading = "Effort")]
+    metrics: Option<PathBuf>,
+    /// Which attempt this is, told by the process that makes them
+    #[arg(long, hide = true, requires = "retries")]
+    attempt: Option<u32>,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
     let mut job = args.job.resolve()?;
     job.effort.resume |= args.resume;
     args.recrawl.lay_over(&mut job)?;
-    execute(job, &args.workers)
+    if let Some(file) = args.metrics {
+        write_metrics_to(file);
+    }
+    let Some(retries) = args.retries else { return execute(job, &args.workers) };
+    // A recrawl goes on from its state.
+    job.effort.resume |= reads_crawl(&job) && job.kind != JobKind::Recrawl;
+    if args.attempt.is_some() {
+        retries::end_with_supervisor();
+        return execute(job, &args.workers);
+    }
+    let folder = Location::parse(&job.output.url)?;
+    retries::supervise(retries, || {
+        Manifest::read(&folder).is_ok_and(|manifest| manifest.digest == Digest::of(&job).hex())
+    })
 }
 
 /// Runs a job of any kind, up to the report on stderr.
@@ -267,6 +292,12 @@ fn end_of_reading(resume: &Resume, records: &Records) {
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
     tell(format_args!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}"));
+    let steps = resume.steps();
+    for (what, steps) in [("taken from records", &steps.taken_up), ("recorded", &steps.recorded)] {
+        if !steps.is_empty() {
+            tell(format_args!("resume: steps {what}: {}", steps.join(", ")));
+        }
+    }
     if resume.gave_up.load(Ordering::Relaxed) {
         tell(format_args!("resume: recording ended early, for {} cannot be written", records.folder().display()));
     }
@@ -424,9 +455,10 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
-    if summary.second_look.matched > 0 {
-        let SecondLook { matched, refused, .. } = summary.second_look;
-        tell(format_args!("{matched} pairs that only their collections tell, of which the guard refused {refused}"));
+    let SecondLook { matched, refused, by_place, .. } = summary.second_look;
+    if matched + by_place > 0 {
+        let found = matched + by_place;
+        tell(format_args!("{found} pairs that only their collections tell, of which the guard refused {refused}"));
     }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

@@ -65,7 +65,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     };
     serve(settings, |address, handle| {
         let to_stop = handle.clone();
-        signals::serving(move || to_stop.stop());
+        signals::ends_by(move |_| to_stop.stop());
         if let Ok(mut hangups) = Signals::new([SIGHUP]) {
             std::thread::spawn(move || {
                 for _ in hangups.forever() {

@@ -14,10 +14,10 @@ use crate::storage::manifest;
 
 type Left = Box<dyn Fn() -> String + Send>;
 
-type Stop = Box<dyn Fn() + Send>;
+type Stop = Box<dyn Fn(i32) + Send>;
 
-/// Ends the server of this process in order, if it is one.
-static SERVING: Mutex<Option<Stop>> = Mutex::new(None);
+/// Ends this process in order, if it has a way of its own to do so.
+static ENDS_BY: Mutex<Option<Stop>> = Mutex::new(None);
 
 /// Tells what is left of the work when it is stopped.
 static LEFT: Mutex<Option<Left>> = Mutex::new(None);
@@ -34,8 +34,8 @@ pub(super) fn listen() {
                 tell(format_args!("error: ended at once by a second signal, {name}"));
                 exit(code);
             }
-            if let Some(stop) = &*SERVING.lock().unwrap_or_else(PoisonError::into_inner) {
-                stop();
+            if let Some(stop) = &*ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) {
+                stop(signal);
                 ending = true;
                 continue;
             }
@@ -48,10 +48,9 @@ pub(super) fn listen() {
     });
 }
 
-/// From now on this process is a server: a signal calls `stop`, and it ends by itself, well.
-#[cfg(feature = "serve")]
-pub(super) fn serving(stop: impl Fn() + Send + 'static) {
-    *SERVING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+/// From now on a signal calls `stop` with its number, and the process ends by itself.
+pub(super) fn ends_by(stop: impl Fn(i32) + Send + 'static) {
+    *ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
 /// Work that tells what is left of it when it is stopped, until this is dropped.

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{ClusterId, HostId, Page, SimilarClusterId};
 use crate::job::{Clusters, MergeCondition};
 
 /// A collection: pages of the web, at most one of each trivial cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageCollection {
     /// (trivial cluster, page), ascending.
     pub members: Vec<(ClusterId, Page)>,
@@ -36,7 +38,7 @@ impl PageCollection {
 }
 
 /// A similar cluster (Def. 8): two or more collections, pairwise similar.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimilarCluster {
     /// Its collections, by smallest member. Their number is the cluster cardinality.
     pub collections: Vec<PageCollection>,

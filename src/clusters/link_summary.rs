@@ -19,6 +19,7 @@
 //!   merge condition |Ri| = s = d = |Rj|.
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 use super::union_find::sizes;
 use crate::ids::{ClusterId, HostId, Page};
@@ -38,7 +39,7 @@ pub struct ClusterLink {
 }
 
 /// A row of `LinkSummary`. Rows order by source, then destination cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct LinkSummary {
     /// Ri, the cluster that links.

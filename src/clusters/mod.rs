@@ -3,8 +3,9 @@
 //! The files keep the order of \[CSG00\] section 3: [`union_find`] (trivial clusters, Def. 4), [`link_summary`] (Figure 8),
 //! [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the pages of each collection), [`collection`]
 //! (Definitions 2-8 and the check of Definition 5). [`tolerant`] is the second phase that the paper leaves open, with
-//! [`pieces`], `ground`, `separate` and [`nearby`]; [`second_look`] finds what only its collections tell to be copies. [`weakest_links`]
-//! finds what holds a giant trivial cluster together, and [`apart`] divides one that holds pages which must not come together.
+//! [`pieces`], `ground`, `separate` and [`nearby`]; [`second_look`] finds what only its collections tell to be copies, and
+//! [`places`] the same for pages without links. [`weakest_links`] finds what holds a giant trivial cluster together, and
+//! [`apart`] divides one that holds pages which must not come together.
 //!
 //! # Deviations
 //! - The paper claims that the merge condition gives each page of Ri its own page of Rj. It need not: with
@@ -28,6 +29,7 @@ pub mod matching;
 pub mod merge;
 pub mod nearby;
 pub mod pieces;
+pub mod places;
 pub mod second_look;
 mod separate;
 pub mod tolerant;

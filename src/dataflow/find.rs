@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
+use super::clusters::{giant_clusters, growth, links, places, second_look, servers, tolerant};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, kept_before, paper_tables, pins, report, summary, tables};
+use super::steps::{self, Step, Steps};
 
 use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
@@ -19,6 +20,7 @@ use super::pairs::minhash_pairs::MinhashCounts;
 use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
+use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
@@ -35,9 +37,10 @@ use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
-use crate::job::{Job, Measure, MergeCondition};
+use crate::job::{Attach, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
+use crate::storage::table::Table;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -71,6 +74,8 @@ pub struct ReplicaTables {
     pub lists: AvoidLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
+    /// Steps that were taken from records, the same on every worker.
+    pub taken_up: Vec<Step>,
     /// Attempt that made the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<String>,
     /// What was found, the same on every worker; `records` is filled in by the reader.
@@ -79,8 +84,14 @@ pub struct ReplicaTables {
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true.
-pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64]) -> Result<ReplicaTables> {
+/// `floors[item]` is the offset from which the records of a work item are true; `resume` takes the records of steps.
+pub fn find(
+    net: &mut Net<'_>,
+    job: &Job,
+    shelf: &mut WorkerPages,
+    floors: &[u64],
+    resume: Option<&Resume>,
+) -> Result<ReplicaTables> {
     let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
@@ -90,20 +101,30 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
+    let mut steps = Steps::begin(net, resume, &crawl, shelf, &links)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
-        (similar_pairs, counts.0) = overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
+        (similar_pairs, counts.0) = steps
+            .step(net, steps::OVERLAP, |net| overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job))?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
-        (hamming_pairs, counts.1) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming)?;
+        (hamming_pairs, counts.1) = steps
+            .step(net, steps::HAMMING, |net| simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming))?;
     }
     if job.similar.by == Measure::Signatures {
-        let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
-        (signature_pairs, counts.2, more_tables) = (found.pairs, found.counts, found.parts);
+        let rows: Vec<(u64, Table)>;
+        (signature_pairs, counts.2, rows) = steps.step(net, steps::SIGNATURES, |net| {
+            let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
+            let rows = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
+            Ok((found.pairs, found.counts, rows))
+        })?;
+        more_tables.extend(rows.into_iter().map(|(partition, rows)| (signatures::TABLE, partition as usize, rows)));
     }
     if job.similar.by == Measure::Minhash {
-        (minhash_pairs, counts.3) = minhash_pairs::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)?;
+        (minhash_pairs, counts.3) = steps.step(net, steps::MINHASH, |net| {
+            minhash_pairs::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)
+        })?;
         shelf.sets = None;
     }
     if job.output.fprint_docid {
@@ -123,13 +144,14 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
-    let mut grown = web.grow(net, &labels, job)?;
+    let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, job)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
         let context = Context { crawl: &crawl, joined: &joined, links: &links };
-        (context_pairs, second_look) =
-            second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)?;
-        if second_look.matched > second_look.refused {
+        (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
+            second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)
+        })?;
+        if second_look.matched + second_look.by_place > second_look.refused {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
@@ -137,8 +159,11 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
                 [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
             labels = trivial_clusters(net, &crawl, &joined)?;
             drop(grown);
-            grown = web.grow(net, &labels, job)?;
+            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, job)?;
         }
+    }
+    if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
+        second_look.attached = places::attach(net, &crawl, &links, &labels, &mut grown.similar_clusters, &room)?;
     }
     let Grown { sizes, link_summary, similar_clusters } = grown;
     let clusters = (&labels[..], &sizes[..]);
@@ -172,11 +197,8 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
 
     let told = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
-    let exact_pairs = by_first(net, "exact pairs", &crawl, exact_pairs)?;
-    let similar_pairs = by_first(net, "similar pairs", &crawl, similar_pairs)?;
-    let hamming_pairs = by_first(net, "hamming pairs", &crawl, hamming_pairs)?;
-    let minhash_pairs = by_first(net, "minhash pairs", &crawl, minhash_pairs)?;
-    let context_pairs = by_first(net, "context pairs", &crawl, context_pairs)?;
+    let [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs] =
+        by_first(net, &crawl, [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs])?;
     let mut link_summary =
         net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
     link_summary.sort_unstable();
@@ -196,6 +218,7 @@ pub fn find(net: &mut Net<'_>, job: &Job, shelf: &mut WorkerPages, floors: &[u64
         avoid,
         lists,
         more_tables,
+        taken_up: steps.taken_up,
         earlier: memory.attempt,
         summary: Summary::default(),
     };
@@ -237,11 +260,29 @@ struct Grown {
 }
 
 impl Web<'_> {
-    fn grow(&self, net: &mut Net<'_>, labels: &[ClusterId], job: &Job) -> Result<Grown> {
+    fn grow(
+        &self,
+        net: &mut Net<'_>,
+        (steps, step): (&mut Steps<'_>, Step),
+        labels: &[ClusterId],
+        job: &Job,
+    ) -> Result<Grown> {
+        let sizes = net.once(|| sizes(labels))?;
+        let (link_summary, similar_clusters) =
+            steps.step(net, step, |net| self.collections(net, (labels, &sizes), job))?;
+        Ok(Grown { sizes, link_summary, similar_clusters })
+    }
+
+    /// This worker's rows of `LinkSummary` and similar clusters.
+    fn collections(
+        &self,
+        net: &mut Net<'_>,
+        (labels, sizes): (&[ClusterId], &[u32]),
+        job: &Job,
+    ) -> Result<(Vec<LinkSummary>, Vec<SimilarCluster>)> {
         let &Web { directory, links, from_elsewhere, room } = self;
         let settings = &job.clusters;
-        let sizes = net.once(|| sizes(labels))?;
-        let clusters = (labels, &sizes[..]);
+        let clusters = (labels, sizes);
         let all = || links.iter().copied();
         let mut link_summary = Vec::new();
         let mut merging = Vec::new();
@@ -261,7 +302,7 @@ impl Web<'_> {
                 growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)?
             }
         };
-        Ok(Grown { sizes, link_summary, similar_clusters })
+        Ok((link_summary, similar_clusters))
     }
 }
 
@@ -271,11 +312,30 @@ fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Cluster
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
 
-fn by_first(net: &mut Net<'_>, name: &str, crawl: &Crawl, pairs: Vec<SimilarPair>) -> Result<Vec<SimilarPair>> {
+/// Brings pairs by several measures to the owners of their smaller pages, ascending by measure. One exchange.
+fn by_first<const N: usize>(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    by_measure: [Vec<SimilarPair>; N],
+) -> Result<[Vec<SimilarPair>; N]> {
     let directory = crawl.directory.clone();
-    let mut pairs = net.exchange_all(name, pairs, |pair| directory.owner(pair.a))?;
-    pairs.sort_unstable();
-    Ok(pairs)
+    let mut owned: [Vec<SimilarPair>; N] = std::array::from_fn(|_| Vec::new());
+    let rows = by_measure.into_iter().enumerate();
+    let rows = rows.flat_map(|(of, pairs)| pairs.into_iter().map(move |pair| (of as u32, pair)));
+    let rows = rows.map(|(of, SimilarPair { a, b, value })| [a.0, b.0, value, of]);
+    net.exchange(
+        "pairs",
+        rows,
+        |row| directory.owner(Page(row[0])),
+        |rows: &[[u32; 4]]| {
+            for &[a, b, value, of] in rows {
+                owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
+            }
+            Ok(())
+        },
+    )?;
+    owned.iter_mut().for_each(|pairs| pairs.sort_unstable());
+    Ok(owned)
 }
 
 /// Counts of one worker, added up over all.
@@ -314,10 +374,11 @@ fn summarise(
     add("taken out", taken_out);
     add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
     let mut all = Tally::new();
-    for (name, n) in net.all_gather("summary", mine)?.into_iter().flatten() {
+    let (tallies, all_counts): (Vec<Tally>, Vec<PairCounts>) =
+        net.all_gather("summary", (mine, counts.clone()))?.into_iter().unzip();
+    for (name, n) in tallies.into_iter().flatten() {
         *all.entry(name).or_default() += n;
     }
-    let all_counts = net.all_gather("counts of pairs", counts.clone())?;
     let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
     let hamming = all_counts[0].1;
     let trivial = found

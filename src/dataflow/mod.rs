@@ -23,3 +23,4 @@ pub mod sinks;
 
 // and what all of them stand on.
 pub mod shuffle;
+pub mod steps;

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::job::{Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
+use crate::pages::warc::RangeEnd;
 use crate::pages::work_items::Work;
 use crate::progress::Laps;
 use crate::storage::location::Location;
@@ -38,11 +39,13 @@ pub fn run_and_tell_originals(
     folder: &Location,
 ) -> Result<(Summary, BTreeSet<u32>)> {
     let mut laps = Laps::start();
-    let (mut shelf, floors) = read_crawl(net, job, queue)?;
+    // The first worker to come says so for all of its process.
+    let _ = queue.progress.traffic.set(net.traffic());
+    let ReadCrawl { mut shelf, floors, ghostscript } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
     queue.progress.enter("finding");
-    let mut found = find(net, job, &mut shelf, &floors)?;
+    let mut found = find(net, job, &mut shelf, &floors, queue.resume.as_ref())?;
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
@@ -64,30 +67,60 @@ pub fn run_and_tell_originals(
         recipes.push(("minhash", job.minhash.recipe()));
     }
     recipes.extend(job.input.pdf_recipe().map(|recipe| ("pdf", recipe)));
-    let ghostscript = same_ghostscript(net)?.filter(|version| !version.is_empty());
-    recipes.extend(ghostscript.map(|version| ("postscript", format!("ghostscript-{version}"))));
+    recipes.extend(
+        ghostscript
+            .filter(|version| !version.is_empty())
+            .map(|version| ("postscript", format!("ghostscript-{version}"))),
+    );
     write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
     Ok((found.summary, originals))
 }
 
-/// Reads the crawl of a job; returns this worker's shelf, and the offset from which the records of each work item are true.
+/// What one worker has of a crawl that was read.
+pub struct ReadCrawl {
+    /// Its pages.
+    pub shelf: WorkerPages,
+    /// The offset from which the records of each work item are true.
+    pub floors: Vec<u64>,
+    /// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
+    pub ghostscript: Option<String>,
+}
+
+/// What a worker tells when it has read: the process it is of, ends of items, the version of Ghostscript, rows in segments, and
+/// revisits.
+type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
+
+/// Reads the crawl of a job.
 ///
 /// # Errors
 /// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs;
 /// [`Error::Setting`] when they would cut them into different work items; [`Error::Handshake`] when they read PostScript with
 /// different programs.
-pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<(WorkerPages, Vec<u64>)> {
+pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCrawl> {
     same_inputs(net, queue, job.effort.shard_bytes)?;
     let mut shelf = read(net, queue, job)?;
-    let floors = floors(net, &shelf, queue)?;
-    same_ghostscript(net)?;
+    let more = [shelf.segments.len() as u64, shelf.revisits.len() as u64];
+    let mine: Told = (net.process() as u64, shelf.items.clone(), helper::ghostscript().map(str::to_owned), more);
+    let told = net.all_gather("what was read", mine)?;
+    let mut ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.2.as_ref())))?.cloned();
+    let [segments, revisits] = [0, 1].map(|of| told.iter().any(|worker| worker.3[of] > 0));
+    let floors = floors(told.into_iter().flat_map(|worker| worker.1).collect(), queue);
     shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
     // First, for a revisit may refer to a record in segments.
-    segments::resolve(net, &mut shelf, queue, job, &floors)?;
-    revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
+    if segments {
+        segments::resolve(net, &mut shelf, queue, job, &floors)?;
+    }
+    if revisits || segments {
+        revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
+        // Records were read again.
+        let told = net.all_gather("Ghostscript", (net.process() as u64, helper::ghostscript().map(str::to_owned)))?;
+        ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.1.as_ref())))?.cloned();
+    } else {
+        shelf.names = Vec::new();
+    }
     leave_originals(&mut shelf, &queue.work);
     bad_records(net, &shelf, &floors, queue, job)?;
-    Ok((shelf, floors))
+    Ok(ReadCrawl { shelf, floors, ghostscript })
 }
 
 /// Numbers of the inputs of earlier crawls that pages of all workers have their content from.
@@ -110,17 +143,13 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) {
     shelf.drop_slots_without_captures();
 }
 
-/// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
+/// The version of Ghostscript, as workers of these processes have met it.
 ///
 /// # Errors
 /// [`Error::Handshake`] unless all processes that met PostScript have the same: the answer would depend on which process
 /// reads what.
-fn same_ghostscript(net: &mut Net<'_>) -> Result<Option<String>> {
-    let mine = (net.process() as u64, helper::ghostscript().map(str::to_owned));
-    let mut met = net
-        .all_gather("versions of Ghostscript", mine)?
-        .into_iter()
-        .filter_map(|(process, version)| Some((process, version?)));
+fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -> Result<Option<&'a String>> {
+    let mut met = told.filter_map(|(process, version)| Some((process, version?)));
     let Some((first, version)) = met.next() else { return Ok(None) };
     match met.find(|other| other.1 != version) {
         None => Ok(Some(version)),
@@ -152,34 +181,33 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     ]
 }
 
-/// The offset from which the records of each work item are true, in every worker.
-fn floors(net: &mut Net<'_>, shelf: &WorkerPages, queue: &Queue) -> Result<Vec<u64>> {
-    let mut items: Vec<_> = net.all_gather("ends of items", shelf.items.clone())?.into_iter().flatten().collect();
+/// The offset from which the records of each work item are true; `items` are those of all workers, with their ends.
+fn floors(mut items: Vec<(u32, RangeEnd)>, queue: &Queue) -> Vec<u64> {
     items.sort_unstable_by_key(|item| item.0);
     let ends: Vec<_> = items.into_iter().map(|item| item.1).collect();
-    Ok(queue.work.floors(&ends))
+    queue.work.floors(&ends)
 }
 
 /// Fails unless all processes see the same inputs and cut them alike: dealing them out would lose or double pages.
 fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()> {
     let process = net.process() as u64;
-    let shards = net.all_gather("size of work items", (process, shard_bytes))?;
-    if let Some((process, got)) = shards.iter().find(|shard| shard.1 != shards[0].1) {
+    let mine = (process, shard_bytes, queue.work.fingerprint(), queue.work.inputs.len() as u64);
+    let views = net.all_gather("inputs", mine)?;
+    if let Some((process, got, ..)) = views.iter().find(|view| view.1 != views[0].1) {
         return Err(Error::Setting {
             file: format!("process {process}"),
             setting: "effort.shard_bytes".into(),
             got: got.to_string(),
-            must_be: format!("{} as in process 0, for all processes cut the input alike", shards[0].1),
+            must_be: format!("{} as in process 0, for all processes cut the input alike", views[0].1),
         });
     }
-    let views = net.all_gather("inputs", (process, queue.work.fingerprint(), queue.work.inputs.len() as u64))?;
-    match views.iter().find(|view| view.1 != views[0].1) {
+    match views.iter().find(|view| view.2 != views[0].2) {
         None => Ok(()),
-        Some((process, _, inputs)) => Err(Error::Input {
+        Some((process, .., inputs)) => Err(Error::Input {
             input: format!("of process {process}"),
             reason: format!(
                 "{inputs} files, not the {} of process 0, or others by name or length; all processes must see the same input",
-                views[0].2
+                views[0].3
             ),
         }),
     }

@@ -17,8 +17,7 @@ use super::{Dedup, STAGES, exact::NONE};
 use crate::error::{Error, Result};
 use crate::progress::{Laps, Progress};
 use crate::read_at::ReadAt;
-use crate::storage::location::working_folder;
-use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::open_pinned;
 use crate::storage::output::{Attempt, random_id};
@@ -66,7 +65,6 @@ pub fn write(
 
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
     let answer = settings.answer();
-    let digest = xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes());
     let mut recipes = std::collections::BTreeMap::from([("exact".to_string(), "xxh3-128 of the text".to_string())]);
     if let Some(near) = settings.near {
         let bands = near.bands;
@@ -76,19 +74,12 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
     let counts =
         [("read", records.read), ("kept", records.kept), ("removed", records.removed), ("rejected", records.rejected)];
     Manifest {
-        format: FORMAT,
-        attempt: attempt.into(),
-        digest: format!("{digest:032x}"),
-        job: answer,
         recipes,
-        build: crate::build::version().into(),
         workers: settings.workers as u64,
         counts: counts.map(|(name, n)| (name.to_string(), n)).into(),
         seconds: laps.seconds.clone(),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
-        started_in: working_folder(),
-        earlier: None,
         files,
+        ..Manifest::new(attempt, answer)
     }
 }
 

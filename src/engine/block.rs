@@ -118,8 +118,12 @@ pub(super) struct Address {
     pub name: u64,
     /// Number of that call.
     pub call: u64,
-    /// Parcels of the receiver that the sender has taken since it last said so.
-    pub taken: u64,
+    /// Full parcels of the receiver that the sender has taken since it last said so.
+    pub taken: u32,
+    /// 1 on the last parcel of a call from this sender to this receiver, otherwise 0.
+    pub last: u32,
+    /// On the last parcel, what the sender tells with this call.
+    pub told: u64,
 }
 
 impl Accountable for Parcel {
@@ -181,7 +185,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
-            let about = Address { to, from, name, call, taken: 7 };
+            let about = Address { to, from, name, call, taken: 7, last: 1, told: 9 };
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes) });

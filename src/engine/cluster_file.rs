@@ -195,7 +195,7 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
 }
 
 /// Whether only this machine can reach `address`, judged by its text.
-fn is_loopback(address: &str) -> bool {
+pub(super) fn is_loopback(address: &str) -> bool {
     let Some((host, _)) = host_and_port(address) else { return false };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

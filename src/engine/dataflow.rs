@@ -91,6 +91,7 @@ impl Net<'_> {
     /// The first that this worker's operators tell, which ends the run; or when the run has ended.
     pub fn dataflow(&mut self, build: impl for<'s> FnOnce(Scope<'s, u64>, &Failures)) -> Result<()> {
         let (failures, number) = (Failures::default(), self.worker.next_dataflow_index());
+        self.rounds += 1;
         self.worker.dataflow::<u64, _, _>(|scope| build(scope, &failures));
         while self.worker.installed_dataflows().contains(&number) {
             self.worker.step_or_park(Some(TICK));

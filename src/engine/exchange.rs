@@ -4,17 +4,23 @@
 //! know. A call contains no code of the dataflow's: it runs in the calling function, between the dataflow's steps. So
 //! callers may borrow what they like, may fail, and a worker reads, sends and receives in turn.
 //!
+//! A call is complete for a worker when the last parcel of every worker is here, so it takes the time of one message, not
+//! of a question and its answer ([`super::mail`]). Between machines that time counts more than the rows where these are
+//! few, so [`Net::rounds`] counts the calls.
+//!
 //! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
 //! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
 //! nobody waits for a slow *sender*, as it would be with one epoch a block.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytemuck::Pod;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use timely::dataflow::channels::ContainerBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::{Address, BLOCK_BYTES, Block, Parcel};
@@ -23,6 +29,9 @@ use crate::error::{Error, Result};
 
 /// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
 const WINDOW: usize = 64;
+
+/// Bytes of rows of one worker that travel with their number in [`Net::share`].
+pub const AT_ONCE_BYTES: usize = BLOCK_BYTES;
 
 /// Rows that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
@@ -44,8 +53,22 @@ struct Outbox<'a> {
 
 impl Outbox<'_> {
     fn push(&mut self, to: usize, rows: Block) {
-        let about = Address { to: to as u32, from: self.from, name: self.name, call: self.call, taken: 0 };
+        let about =
+            Address { to: to as u32, from: self.from, name: self.name, call: self.call, taken: 0, last: 0, told: 0 };
         self.ready.push_back(Parcel { about, rows });
+    }
+
+    /// Marks the last parcel to each worker, with what is told; one that is sent nothing else is sent an empty one.
+    fn close(&mut self, peers: usize, told: u64) {
+        let mut without: Vec<bool> = vec![true; peers];
+        self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
+        (0..peers).filter(|&to| without[to]).for_each(|to| self.push(to, Block::default()));
+        let mut open: Vec<bool> = vec![true; peers];
+        for Parcel { about, .. } in self.ready.iter_mut().rev() {
+            if std::mem::take(&mut open[about.to as usize]) {
+                (about.last, about.told) = (1, told);
+            }
+        }
     }
 
     fn push_rows(&mut self, to: usize, rows: Block) {
@@ -77,9 +100,24 @@ impl Net<'_> {
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
+        self.exchange_telling(name, 0, rows, to, take).map(drop)
+    }
+
+    /// As [`Net::exchange`]; every worker is told a number by each, too: returns them by worker index.
+    ///
+    /// # Errors
+    /// As [`Net::exchange`].
+    pub fn exchange_telling<T: Pod>(
+        &mut self,
+        name: &str,
+        mine: u64,
+        rows: impl IntoIterator<Item = T>,
+        to: impl Fn(&T) -> usize,
+        take: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<Vec<u64>> {
         let mut rows = rows.into_iter();
         let source = |send: &mut dyn FnMut(T)| Ok(rows.by_ref().take(BATCH).map(send).count() == BATCH);
-        self.exchange_from(name, source, to, take)
+        self.exchange_blocks(name, mine, source, to, take)
     }
 
     /// As [`Net::exchange`], for rows that are made on the way: `source` is called again while it returns true, and gives a
@@ -90,10 +128,21 @@ impl Net<'_> {
     pub fn exchange_from<T: Pod>(
         &mut self,
         name: &str,
+        source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
+        to: impl Fn(&T) -> usize,
+        take: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        self.exchange_blocks(name, 0, source, to, take).map(drop)
+    }
+
+    fn exchange_blocks<T: Pod>(
+        &mut self,
+        name: &str,
+        told: u64,
         mut source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
         to: impl Fn(&T) -> usize,
         mut take: impl FnMut(&[T]) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Vec<u64>> {
         let mut open: Vec<Block> = vec![Block::default(); self.peers()];
         let mut produce = |outbox: &mut Outbox<'_>| {
             let more = source(&mut |row| {
@@ -111,7 +160,7 @@ impl Net<'_> {
             }
             Ok(more)
         };
-        self.carry(name, &mut produce, &mut |_, block| take(block.rows()))
+        self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
     }
 
     /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
@@ -174,7 +223,7 @@ impl Net<'_> {
             Ok(more)
         };
         let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
-        self.carry(name, &mut produce, &mut |from, block| {
+        self.carry(name, 0, &mut produce, &mut |from, block| {
             let mut bytes: &[u8] = block.rows();
             while !bytes.is_empty() {
                 arrived[from].push(bincode::deserialize_from(&mut bytes).map_err(|cause| {
@@ -228,32 +277,66 @@ impl Net<'_> {
     /// Only when the run has ended.
     ///
     /// # Cost
-    /// Each row is sent once to each process. Memory: all rows once in each process.
+    /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than
+    /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process.
     pub fn share<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
-        let lengths: Vec<u64> = self.all_gather(name, mine.len() as u64)?;
         let (workers, processes) = (self.workers_per_process(), self.processes());
         let keeper = self.process() * workers == self.index();
+        let is_few = |rows: usize| rows * size_of::<T>() <= AT_ONCE_BYTES;
 
-        // Where the next rows of each worker go; the keeper of a process receives for all its workers.
-        let mut next: Vec<usize> = Vec::with_capacity(lengths.len());
-        let mut total = 0;
-        for length in lengths {
-            next.push(total);
-            total += length as usize;
-        }
-        let mut all: Vec<T> = if keeper { bytemuck::zeroed_vec(total) } else { Vec::new() };
-        let mut blocks = (0..processes)
-            .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
-        let mut produce = |outbox: &mut Outbox<'_>| {
-            let block = blocks.next();
-            Ok(block.map(|(to, rows)| outbox.push(to, Block::of(rows))).is_some())
+        // The number of rows to all workers; with it the rows, if they are few, to the keepers: one worker of each process.
+        let number = (mine.len() as u64).to_le_bytes();
+        let with_rows = match is_few(mine.len()) {
+            true => [&number[..], bytemuck::cast_slice(&mine)].concat(),
+            false => number.to_vec(),
         };
-        self.carry(name, &mut produce, &mut |from, block| {
-            let rows = block.rows();
-            all[next[from]..][..rows.len()].copy_from_slice(rows);
-            next[from] += rows.len();
+        let mut to = 0..self.peers();
+        let mut produce = |outbox: &mut Outbox<'_>| {
+            let next = to.next();
+            let letter =
+                |to: usize| if to.is_multiple_of(workers) { Block::of(&with_rows) } else { Block::of(&number) };
+            Ok(next.map(|to| outbox.push(to, letter(to))).is_some())
+        };
+        let mut letters: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
+        self.carry(name, 0, &mut produce, &mut |from, block| {
+            letters[from] = block.rows().to_vec();
             Ok(())
         })?;
+        let number =
+            |letter: &Vec<u8>| u64::from_le_bytes(letter[..8].try_into().expect("a range of 8 bytes")) as usize;
+        let numbers: Vec<usize> = letters.iter().map(number).collect();
+        drop(with_rows);
+
+        // Where the next rows of each worker go; the keeper of a process receives for all its workers.
+        let mut next: Vec<usize> = Vec::with_capacity(numbers.len());
+        let mut total = 0;
+        for rows in &numbers {
+            next.push(total);
+            total += rows;
+        }
+        let mut all: Vec<T> = if keeper { bytemuck::zeroed_vec(total) } else { Vec::new() };
+        if keeper {
+            for (letter, &at) in letters.iter().zip(&next) {
+                let rows = &letter[8..];
+                bytemuck::cast_slice_mut(&mut all[at..][..rows.len() / size_of::<T>()]).copy_from_slice(rows);
+            }
+        }
+        drop(letters);
+        if !numbers.iter().all(|&rows| is_few(rows)) {
+            let mine = if is_few(mine.len()) { &[][..] } else { &mine[..] };
+            let mut blocks = (0..processes)
+                .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
+            let mut produce = |outbox: &mut Outbox<'_>| {
+                let block = blocks.next();
+                Ok(block.map(|(to, rows)| outbox.push(to, Block::of(rows))).is_some())
+            };
+            self.carry(name, 0, &mut produce, &mut |from, block| {
+                let rows = block.rows();
+                all[next[from]..][..rows.len()].copy_from_slice(rows);
+                next[from] += rows.len();
+                Ok(())
+            })?;
+        }
         self.once(|| all)
     }
 
@@ -307,54 +390,65 @@ impl Net<'_> {
 
     /// Makes the last collective call: fails when some other worker still has one to make.
     pub(super) fn end(&mut self) -> Result<()> {
-        self.carry("end of the program", &mut |_| Ok(false), &mut |_, _| Ok(()))
+        self.carry("end of the program", 0, &mut |_| Ok(false), &mut |_, _| Ok(())).map(drop)
     }
 
     /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`, with its
-    /// sender.
+    /// sender; tells all workers a number, and returns theirs.
     fn carry(
         &mut self,
         name: &str,
+        told: u64,
         produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
         take: &mut dyn FnMut(usize, &Block) -> Result<()>,
-    ) -> Result<()> {
-        let carried = self.carry_blocks(name, produce, take);
+    ) -> Result<Vec<u64>> {
+        let carried = self.carry_blocks(name, told, produce, take);
         self.or_stop(carried)
     }
 
     fn carry_blocks(
         &mut self,
         name: &str,
+        told: u64,
         produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
         take: &mut dyn FnMut(usize, &Block) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Vec<u64>> {
         let call = self.next_call();
+        self.rounds += 1;
         let (me, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
+        let (process, workers) = (self.process(), self.workers_per_process());
+        if me == process * workers {
+            self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
+        }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
         let mut outbox = Outbox { from: me as u32, name: hash, call, ready: VecDeque::new(), spare: &mut self.spare };
         mail.begin();
-        // Each worker tells the next one where it is, so that no call out of order goes unnoticed for want of rows.
-        outbox.push((me + 1) % peers, Block::default());
-        let (mut more, mut is_closed) = (true, false);
-        let mut taken: Vec<u64> = vec![0; peers];
+        let mut more = true;
+        let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
+        let mut taken: Vec<u32> = vec![0; peers];
+        // What is sent leaves the process at the end of a step, but not of one that waits first.
+        let mut has_sent = false;
         loop {
             shared.stop.check()?;
             if more && outbox.ready.is_empty() && self.on_their_way < WINDOW {
                 more = produce(&mut outbox)?;
+                if !more {
+                    outbox.close(peers, told);
+                }
             }
             while self.on_their_way < WINDOW
                 && let Some(parcel) = outbox.ready.pop_front()
             {
+                self.on_their_way += usize::from(!parcel.rows.is_empty());
+                if parcel.about.to as usize / workers != process {
+                    shared.traffic.sent_bytes.fetch_add(parcel.length_in_bytes() as u64, Ordering::Relaxed);
+                }
                 mail.send(parcel);
-                self.on_their_way += 1;
+                has_sent = true;
             }
-            if !more && !is_closed && outbox.ready.is_empty() {
-                mail.close(call);
-                is_closed = true;
-            }
-
-            let is_idle = is_closed || self.on_their_way >= WINDOW;
+            let is_idle = !has_sent && (!more || self.on_their_way >= WINDOW);
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
+            has_sent = false;
 
             while let Some(Parcel { about, rows }) = mail.next(call) {
                 if about.taken > 0 {
@@ -368,21 +462,28 @@ impl Net<'_> {
                         about.from
                     )));
                 }
-                taken[about.from as usize] += 1;
                 if !rows.is_empty() {
+                    taken[about.from as usize] += 1;
                     take(about.from as usize, &rows)?;
+                }
+                if about.last == 1 {
+                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.told).is_none());
                 }
                 if rows.is_worth_keeping() && outbox.spare.len() < WINDOW {
                     outbox.spare.push(rows);
                 }
             }
             for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
-                let about = Address { to: to as u32, from: me as u32, name: hash, call, taken: std::mem::take(taken) };
+                let taken = std::mem::take(taken);
+                let about = Address { to: to as u32, from: me as u32, name: hash, call, taken, last: 0, told: 0 };
                 mail.send(Parcel { about, rows: Block::default() });
+                has_sent = true;
             }
-            // Everything has come out, and was taken above.
-            if mail.is_complete(call) {
-                return Ok(());
+            if yet_to_end == 0 && !more && outbox.ready.is_empty() {
+                if has_sent {
+                    worker.step();
+                }
+                return Ok(ended.into_iter().flatten().collect());
             }
         }
     }

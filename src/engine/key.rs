@@ -7,6 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
+use crate::key_file::check_private;
 
 /// Fewest bytes a key may have; white space around a text is not counted.
 const SHORTEST: usize = 32;
@@ -95,24 +96,6 @@ fn psk(key: &[u8]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(b"webtwin noise psk");
     mac.finalize().into_bytes().into()
-}
-
-#[cfg(unix)]
-fn check_private(path: &Path) -> std::result::Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(path).map_err(|cause| cause.to_string())?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "has mode {:04o}, but others than its owner must not read it; chmod 600 it",
-            mode & 0o7777
-        ));
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn check_private(_path: &Path) -> std::result::Result<(), String> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `cluster_file`, `key` | where does the job run, and who may take part? |
+//! | `cluster_file`, `launch`, `key` | where does the job run, and who may take part? |
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
 //! | `frames`, `link` | is what arrives what was sent, and who can read it? |
 //! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
@@ -18,6 +18,7 @@
 // Where the job runs, and who may take part.
 pub mod cluster_file;
 pub mod key;
+pub mod launch;
 
 // The processes find and check each other.
 pub mod handshake;
@@ -44,7 +45,9 @@ mod run;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
+pub use exchange::AT_ONCE_BYTES;
 pub use interrupt::interrupt;
+pub use launch::Launcher;
 pub use net::Net;
 pub use owners::{HashOwners, Owners, RoundRobin};
 pub use run::run;

@@ -10,6 +10,7 @@ use super::block::Block;
 use super::mail::Mail;
 use super::stop::Stop;
 use crate::error::Result;
+use crate::progress::Traffic;
 
 /// What the workers of one process have in common.
 pub(super) struct Shared {
@@ -18,6 +19,7 @@ pub(super) struct Shared {
     pub processes: usize,
     pub workers: usize,
     pub strangers: usize,
+    pub traffic: Arc<Traffic>,
     pub board: Board,
 }
 
@@ -31,8 +33,10 @@ pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
     pub(super) mail: Mail,
-    /// Parcels of this worker that were sent and not yet taken.
+    /// Parcels of this worker with rows that were sent and not yet taken.
     pub(super) on_their_way: usize,
+    /// Messages that this worker has waited for one after the other.
+    pub(super) rounds: u64,
     /// Emptied blocks.
     pub(super) spare: Vec<Block>,
     /// Collective calls so far, the same number on all workers.
@@ -42,13 +46,24 @@ pub struct Net<'a> {
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
         let mail = Mail::new(worker);
-        Net { worker, shared, mail, on_their_way: 0, spare: Vec::new(), calls: 0 }
+        Net { worker, shared, mail, on_their_way: 0, rounds: 0, spare: Vec::new(), calls: 0 }
     }
 
     /// Number of the collective call that begins.
     pub(super) fn next_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
+    }
+
+    /// Number of times so far that all workers have waited for messages of all others, the same on each: what a run takes at
+    /// least, however few its rows are, is this number times the time of a message between its processes.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// What this process has sent so far, for people who watch.
+    pub fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.shared.traffic)
     }
 
     /// Index of this worker, from 0, over all processes: process · workers per process + thread.

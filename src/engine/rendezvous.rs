@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 
-use super::cluster_file::Cluster;
+use super::cluster_file::{Cluster, is_loopback};
 use super::handshake::{Arrival, Identity, Miss, Purpose, Session, accept, dial};
 use super::heartbeat::Heartbeat;
 use super::key::Key;
@@ -42,22 +42,19 @@ pub struct Meeting {
 /// [`Error::PeerLost`] naming those who are absent at the deadline; or whatever ended the run on a peer meanwhile.
 pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
     let until = Instant::now() + cluster.deadline;
-    let resolved: Vec<Vec<SocketAddr>> =
-        cluster.addresses.iter().map(|address| resolve(address, &cluster.key)).collect::<Result<_>>()?;
     let process = me.process as usize;
     let listener = match process + 1 < cluster.processes() {
-        true => Some(listen(&cluster.addresses[process], &resolved[process])?),
+        true => Some(listen(&cluster.addresses[process], &cluster.key, until)?),
         false => None,
     };
 
     let (send, news) = channel();
-    for (to, addresses) in resolved.into_iter().enumerate().take(process) {
+    for (to, address) in cluster.addresses.iter().enumerate().take(process) {
         let dialer = Dialer {
             me: *me,
             key: cluster.key.clone(),
             to: to as u32,
-            address: cluster.addresses[to].clone(),
-            resolved: addresses,
+            address: address.clone(),
             until,
             news: send.clone(),
         };
@@ -67,23 +64,33 @@ pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<M
     lobby.wait(until, &news)
 }
 
-/// Returns the socket addresses behind `host:port`.
-fn resolve(address: &str, key: &Key) -> Result<Vec<SocketAddr>> {
+/// Returns the socket addresses behind `host:port`, at this moment: names of pods and nodes come with them.
+fn resolve(address: &str, key: &Key) -> std::result::Result<Vec<SocketAddr>, Miss> {
     let resolved: Vec<SocketAddr> = address
         .to_socket_addrs()
-        .map_err(|cause| Error::Handshake(format!("address {address}: {cause}; correct the cluster file or the DNS")))?
+        .map_err(|cause| Miss::Again(format!("{cause}; is the name right, and does the DNS know it?")))?
         .collect();
     match resolved.iter().find(|resolved| key.is_none() && !resolved.ip().is_loopback()) {
-        Some(open) => Err(Error::Handshake(format!(
+        Some(open) => Err(Miss::Final(Error::Handshake(format!(
             "address {address} is {open}, which is not loopback; set key_file in the cluster file"
-        ))),
+        )))),
         None => Ok(resolved),
     }
 }
 
-fn listen(address: &str, resolved: &[SocketAddr]) -> Result<TcpListener> {
+/// Listens on this process's own address, once its name is known.
+fn listen(address: &str, key: &Key, until: Instant) -> Result<TcpListener> {
+    let resolved = loop {
+        match resolve(address, key) {
+            Ok(resolved) => break resolved,
+            Err(Miss::Final(error)) => return Err(error),
+            Err(Miss::Again(_)) if Instant::now() < until => std::thread::sleep(Duration::from_millis(250)),
+            Err(Miss::Again(reason)) => return Err(Error::Handshake(format!("cannot listen on {address}: {reason}"))),
+        }
+    };
+    let resolved = if key.is_none() { resolved } else { open_to_others(address, resolved) };
     let bind = || {
-        let listener = TcpListener::bind(resolved)?;
+        let listener = TcpListener::bind(&resolved[..])?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     };
@@ -98,6 +105,20 @@ fn listen(address: &str, resolved: &[SocketAddr]) -> Result<TcpListener> {
         };
         Error::Handshake(format!("cannot listen on {address}: {cause}; {what_to_do}"))
     })
+}
+
+/// Where a process of this address listens: on all addresses of the machine when its own name is one of loopback, as some
+/// systems have it, where the others could not find it.
+fn open_to_others(address: &str, mut resolved: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    if !is_loopback(address) && resolved.iter().all(|one| one.ip().is_loopback()) {
+        for one in &mut resolved {
+            match one {
+                SocketAddr::V4(one) => one.set_ip(Ipv4Addr::UNSPECIFIED),
+                SocketAddr::V6(one) => one.set_ip(Ipv6Addr::UNSPECIFIED),
+            }
+        }
+    }
+    resolved
 }
 
 /// What the threads of a rendezvous report.
@@ -288,7 +309,6 @@ struct Dialer {
     key: Key,
     to: u32,
     address: String,
-    resolved: Vec<SocketAddr>,
     until: Instant,
     news: Sender<News>,
 }
@@ -320,8 +340,8 @@ impl Dialer {
     fn dial_once(&self, purpose: Purpose) -> std::result::Result<(TcpStream, Session), Miss> {
         let patience = self.until.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
         let mut last = Miss::Again("its name has no address".to_string());
-        for address in &self.resolved {
-            match TcpStream::connect_timeout(address, patience) {
+        for address in resolve(&self.address, &self.key)? {
+            match TcpStream::connect_timeout(&address, patience) {
                 Ok(stream) => {
                     let session = dial(&stream, &self.me, &self.key, purpose, self.to, &self.address)?;
                     return Ok((stream, session));
@@ -330,5 +350,32 @@ impl Dialer {
             }
         }
         Err(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_that_nobody_knows_yet_is_asked_for_again() {
+        let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &Key::none()) else {
+            panic!("it has an address")
+        };
+        assert!(reason.contains("is the name right"), "{reason}");
+        assert!(matches!(resolve("10.0.0.1:2101", &Key::none()), Err(Miss::Final(_))));
+    }
+
+    #[test]
+    fn who_is_known_by_an_address_of_loopback_to_itself_alone_listens_everywhere() {
+        let own = open_to_others("node-1:2101", addresses(&["127.0.1.1:2101", "[::1]:2101"]));
+        assert_eq!(own, addresses(&["0.0.0.0:2101", "[::]:2101"]));
+        for (address, known) in [("localhost:2101", "127.0.0.1:2101"), ("node-1:2101", "10.0.0.1:2101")] {
+            assert_eq!(open_to_others(address, addresses(&[known])), addresses(&[known]));
+        }
     }
 }

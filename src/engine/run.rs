@@ -5,6 +5,7 @@
 //! so that temporary files go; only a process whose workers do not notice within seconds is ended from outside.
 
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -77,6 +78,7 @@ fn run_together<T: Send + 'static>(
         processes: cluster.processes(),
         workers: cluster.workers,
         strangers,
+        traffic: Arc::default(),
         board: Board::default(),
     };
     let work = move |worker: &mut Worker| work(worker, &shared, &program);

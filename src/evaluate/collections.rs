@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::parts::Parts;
 use super::truth::Known;
 use super::{MemberRow, Ratio};
 use crate::ids::DocId;
@@ -30,6 +31,18 @@ pub struct CollectionCounts {
     pub copies_found: u64,
     /// Number of copies of targets in the truth.
     pub copies: u64,
+    /// Target pages that have a copy.
+    pub pages_with_copy: u64,
+    /// Those of them in some corresponding collection.
+    pub pages_with_copy_covered: u64,
+    /// Connected parts of copies.
+    pub parts: u64,
+    /// Those with at least 80 % of their pages that have a copy in one counted collection.
+    pub parts_whole: u64,
+    /// Connected parts of copies that a corresponding collection is of.
+    pub parts_of_copies_found: u64,
+    /// Corresponding collections of copies that have connected parts.
+    pub corresponding_in_parts: u64,
     /// Similar clusters whose counted collections hold more than one target: mixed clusters.
     pub mixed: u64,
     /// Similar clusters with a counted collection.
@@ -45,6 +58,16 @@ impl CollectionCounts {
     /// Target pages inside corresponding collections.
     pub fn coverage(&self) -> Ratio {
         Ratio { part: self.pages_covered, whole: self.pages }
+    }
+
+    /// Target pages that have a copy inside corresponding collections.
+    pub fn coverage_of_copied(&self) -> Ratio {
+        Ratio { part: self.pages_with_copy_covered, whole: self.pages_with_copy }
+    }
+
+    /// Corresponding collections per connected part of the copies found; 1 if no part is in pieces.
+    pub fn collections_a_part(&self) -> Ratio {
+        Ratio { part: self.corresponding_in_parts, whole: self.parts_of_copies_found }
     }
 
     /// Corresponding collections per copy found; 1 if no copy is in pieces.
@@ -91,7 +114,7 @@ impl<'a> Collection<'a> {
 }
 
 /// Counts collections; also returns for each copy of the truth whether it is found.
-pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, Vec<bool>) {
+pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (CollectionCounts, Vec<bool>) {
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|row| (row.similar_cluster, row.collection, row.doc_id));
     members.dedup();
@@ -102,6 +125,8 @@ pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, 
     let mut found = vec![false; copies.len()];
     let mut most_in_one = vec![0; copies.len()];
     let mut covered: HashSet<DocId> = HashSet::new();
+    let has_parts: HashSet<u32> = parts.parts.iter().map(|part| part.0).collect();
+    let mut most_of_part = vec![0; parts.parts.len()];
     for cluster in members.chunk_by(|a, b| a.similar_cluster == b.similar_cluster) {
         let all: Vec<Collection> =
             cluster.chunk_by(|a, b| a.collection == b.collection).map(|rows| Collection::new(known, rows)).collect();
@@ -119,9 +144,13 @@ pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, 
             for (&copy, &pages) in &collection.of_copies {
                 most_in_one[copy as usize] = pages.max(most_in_one[copy as usize]);
             }
+            for (part, pages) in pages_of_parts(known, parts, collection.members) {
+                most_of_part[part as usize] = pages.max(most_of_part[part as usize]);
+            }
             // If the similar cluster holds two copies of the target, one is not this collection's own.
             if let Some(copy) = collection.copy.filter(|&copy| copies_of[&target(copy)].len() > 1) {
                 counts.corresponding += 1;
+                counts.corresponding_in_parts += u64::from(has_parts.contains(&copy));
                 found[copy as usize] = true;
                 let pages = collection.members.iter().map(|member| member.doc_id);
                 covered.extend(pages.filter(|&doc_id| known.target_page(doc_id).is_some()));
@@ -149,5 +178,25 @@ pub(super) fn count(known: &Known, members: &[MemberRow]) -> (CollectionCounts, 
     let is_page =
         |doc_id: &&DocId| known.target_page(**doc_id).is_some_and(|page| copies[page.copy as usize].is_collection());
     counts.pages_covered = covered.iter().filter(is_page).count() as u64;
+    let copied =
+        known.pages.iter().zip(&parts.has_copy).filter(|(page, has_copy)| **has_copy && is_page(&&page.doc_id));
+    for (page, _) in copied {
+        counts.pages_with_copy += 1;
+        counts.pages_with_copy_covered += u64::from(covered.contains(&page.doc_id));
+    }
+    counts.parts = parts.parts.len() as u64;
+    let is_whole = |((_, pages), most): &(&(u32, u64), &u64)| 10 * **most >= 8 * pages;
+    counts.parts_whole = parts.parts.iter().zip(&most_of_part).filter(is_whole).count() as u64;
+    counts.parts_of_copies_found = parts.parts.iter().filter(|part| found[part.0 as usize]).count() as u64;
     (counts, found)
+}
+
+/// For each connected part, how many of its pages that have a copy are members.
+fn pages_of_parts(known: &Known, parts: &Parts, members: &[MemberRow]) -> BTreeMap<u32, u64> {
+    let mut pages = BTreeMap::new();
+    let places = members.iter().filter_map(|member| known.place.get(&member.doc_id));
+    for part in places.filter(|&&at| parts.has_copy[at]).filter_map(|&at| parts.part[at]) {
+        *pages.entry(part).or_insert(0) += 1;
+    }
+    pages
 }

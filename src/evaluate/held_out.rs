@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{ClusterRow, MemberRow, PageRow, TruthRow};
+use super::{ClusterRow, LinkRow, MemberRow, PageRow, TruthRow};
 use crate::ids::DocId;
 
 /// Reads a list of targets: one per line, `#` begins a comment.
@@ -24,6 +24,8 @@ pub struct Rows {
     pub clusters: Vec<ClusterRow>,
     /// Rows of the table `members`.
     pub members: Vec<MemberRow>,
+    /// Rows of the table `links`.
+    pub links: Vec<LinkRow>,
     /// The truth, one row per page.
     pub truth: Vec<TruthRow>,
 }
@@ -45,9 +47,10 @@ impl Rows {
         let (gone, pages): (Vec<PageRow>, Vec<PageRow>) =
             self.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
         let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
-        let mut rows = Rows { pages, truth, clusters: self.clusters.clone(), members: self.members.clone() };
+        let mut rows = Rows { pages, truth, ..self.clone() };
         rows.clusters.retain(|row| !gone.contains(&row.doc_id));
         rows.members.retain(|row| !gone.contains(&row.doc_id));
+        rows.links.retain(|row| !gone.contains(&row.src) && !gone.contains(&row.dst));
         rows
     }
 }
@@ -72,12 +75,14 @@ mod tests {
             pages: (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect(),
             clusters: (0..5).map(|doc_id| ClusterRow { cluster: 0, doc_id }).collect(),
             members: (0..5).map(|doc_id| MemberRow { similar_cluster: 0, collection: 0, doc_id }).collect(),
+            links: (0..5).map(|doc_id| LinkRow { src: doc_id, dst: doc_id }).collect(),
             truth,
         };
         let held = read_targets("# why\n\nb # this one\n");
         let left = |rows: Rows| {
             assert!(rows.clusters.iter().map(|row| row.doc_id).eq(rows.pages.iter().map(|row| row.doc_id)));
-            assert_eq!((rows.members.len(), rows.truth.len()), (rows.pages.len(), rows.pages.len()));
+            let len = rows.pages.len();
+            assert_eq!((rows.members.len(), rows.links.len(), rows.truth.len()), (len, len, len));
             rows.pages.iter().map(|page| page.doc_id).collect::<Vec<_>>()
         };
         assert_eq!(left(rows.tuning(&held)), [0, 1, 4]);

@@ -129,6 +129,10 @@ impl Report {
             count("copies found", c.copies_found, "copies").at_least((230.0 / 238.0 * c.copies as f64).ceil()),
             count("copies", c.copies, "copies"),
             row("collections a copy", c.collections_a_copy().value(), "collections").at_most(1.15),
+            share("coverage of pages that have a copy", c.coverage_of_copied()),
+            count("connected parts of copies", c.parts, "parts"),
+            count("whole ones among them", c.parts_whole, "parts"),
+            row("collections a connected part", c.collections_a_part().value(), "collections"),
             count("mixed clusters", c.mixed, "clusters").at_most(2.0),
             count("similar clusters", c.clusters, "clusters"),
         ]);

@@ -166,7 +166,7 @@ mod tests {
             (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
         let clusters = [0, 1, 2].map(|doc_id| ClusterRow { cluster: 0, doc_id });
         let comparison = Comparison::new(&pages, &clusters, &truth);
-        let pairs = comparison.report(&[]).pairs;
+        let pairs = comparison.report(&[], &[]).pairs;
         assert_eq!(pairs, PairCounts { predicted: 3, actual: 3, hits: 1, accidental: 0 });
         let drawn = comparison.draw(9).pairs();
         let of = |stratum| drawn.iter().filter(|row| row.0 == stratum).count();

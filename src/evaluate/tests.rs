@@ -64,7 +64,7 @@ fn a_perfect_run_scores_one_throughout() {
         collection(2, 1, 36..46),
         collection(2, 2, 46..56),
     ];
-    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members.concat(), &truth);
+    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members.concat(), &[], &truth);
     assert_eq!(report.pairs, PairCounts { predicted: 46, actual: 46, hits: 46, accidental: 0 });
     assert_eq!(report.clusters, ClusterCounts { clusters: 22, pure: 22, groups: 22, whole: 22 });
     let expected = CollectionCounts {
@@ -77,6 +77,12 @@ fn a_perfect_run_scores_one_throughout() {
         copies_whole: 5,
         copies_found: 5,
         copies: 5,
+        pages_with_copy: 56,
+        pages_with_copy_covered: 56,
+        parts: 0,
+        parts_whole: 0,
+        parts_of_copies_found: 0,
+        corresponding_in_parts: 0,
         mixed: 0,
         clusters: 2,
     };
@@ -99,7 +105,7 @@ fn a_perfect_run_scores_one_throughout() {
 fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
     let truth = truth();
     let clusters = [ClusterRow { cluster: 156, doc_id: 156 }, ClusterRow { cluster: 156, doc_id: 157 }];
-    let report = evaluate(&pages(&truth), &clusters, &[], &truth);
+    let report = evaluate(&pages(&truth), &clusters, &[], &[], &truth);
     assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 46, hits: 0, accidental: 0 });
     assert_eq!((report.clusters.clusters, report.clusters.pure), (1, 0));
 }
@@ -112,7 +118,7 @@ fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
     pages.retain(|page| page.doc_id != 100);
     pages.push(PageRow { doc_id: 900, url: "http://elsewhere/".into(), body: 0 });
     let more = [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
-    let report = evaluate(&pages, &more, &[], &truth);
+    let report = evaluate(&pages, &more, &[], &[], &truth);
     assert_eq!((report.unknown(), report.missing, report.known), (1, 1, 58));
     assert_eq!(report.pairs, PairCounts { predicted: 44, actual: 44, hits: 44, accidental: 0 });
 }
@@ -127,10 +133,10 @@ fn throwing_everything_together_is_told_by_mixed_clusters() {
         collection(1, 4, 36..46),
         collection(1, 5, 46..56),
     ];
-    let report = evaluate(&pages(&truth), &[], &members.concat(), &truth).collections;
+    let report = evaluate(&pages(&truth), &[], &members.concat(), &[], &truth).collections;
     assert_eq!((report.corresponding, report.targets_found, report.mixed, report.clusters), (5, 2, 1, 1));
     let two_heaps = [collection(1, 1, 0..56), collection(1, 2, 56..58)].concat();
-    let report = evaluate(&pages(&truth), &[], &two_heaps, &truth).collections;
+    let report = evaluate(&pages(&truth), &[], &two_heaps, &[], &truth).collections;
     assert_eq!((report.collections, report.corresponding, report.mixed), (1, 0, 1));
 }
 
@@ -140,11 +146,11 @@ fn a_stray_page_in_ten_neither_spoils_a_collection_nor_mixes_its_cluster() {
     let strayed =
         |first: u64| [collection(1, first, first..first + 9), collection(1, first, 40 + first / 12..41 + first / 12)];
     let members = [strayed(0), strayed(12)].concat().concat();
-    let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
+    let report = evaluate(&pages(&truth), &[], &members, &[], &truth).collections;
     assert_eq!((report.collections, report.corresponding, report.mixed), (2, 2, 0));
     assert_eq!((report.copies_found, report.copies_whole, report.pages_covered), (2, 0, 20));
     let members = [members, collection(1, 0, 50..51)].concat();
-    let report = evaluate(&pages(&truth), &[], &members, &truth).collections;
+    let report = evaluate(&pages(&truth), &[], &members, &[], &truth).collections;
     assert_eq!((report.collections, report.corresponding, report.mixed), (2, 0, 1), "9 of 11 are too few");
 }
 
@@ -152,7 +158,7 @@ fn a_stray_page_in_ten_neither_spoils_a_collection_nor_mixes_its_cluster() {
 fn a_collection_needs_ten_pages_and_a_sibling_of_another_copy() {
     let truth = truth();
     let count = |members: &[Vec<MemberRow>]| {
-        let report = evaluate(&pages(&truth), &[], &members.concat(), &truth).collections;
+        let report = evaluate(&pages(&truth), &[], &members.concat(), &[], &truth).collections;
         (report.collections, report.corresponding)
     };
     assert_eq!(count(&[collection(1, 1, 0..12)]), (0, 0), "alone in its cluster");
@@ -171,7 +177,7 @@ fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
         truth_row("http://s3/n", "near-0", "2", "text", "near"),
     ];
     let clusters = [ClusterRow { cluster: 100, doc_id: 100 }, ClusterRow { cluster: 100, doc_id: 101 }];
-    let report = evaluate(&pages(&truth), &clusters, &[], &truth);
+    let report = evaluate(&pages(&truth), &clusters, &[], &[], &truth);
     assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 3, hits: 1, accidental: 0 });
     assert_eq!(report.collections, CollectionCounts::default());
     assert_eq!(report.variants["near"].recall, Ratio { part: 1, whole: 2 });
@@ -195,7 +201,7 @@ fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
         let collection = *copies.entry((&row.target, &row.version, host)).or_insert(next);
         members.push(MemberRow { similar_cluster, collection, doc_id });
     }
-    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members, &truth);
+    let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members, &[], &truth);
     assert_eq!((report.missing, report.repeated, report.unknown()), (0, 0, 0));
     assert_eq!(report.pairs.precision().value().zip(report.pairs.recall().value()), Some((1.0, 1.0)));
     assert_eq!(report.collections.targets_found, targets.len() as u64);
@@ -205,8 +211,52 @@ fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
     assert_eq!(report.variants["exact"].copies.value(), Some(1.0));
 }
 
+/// Links that join the pages of these places of the truth in a row.
+fn row_of_links(places: std::ops::Range<u64>) -> Vec<LinkRow> {
+    places.clone().zip(places.skip(1)).map(|(src, dst)| LinkRow { src: 100 + src, dst: 100 + dst }).collect()
+}
+
+#[test]
+fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() {
+    // Ten pages each in two languages, on two hosts, and on the first a page that is nowhere else.
+    let mut truth = Vec::new();
+    for host in ["www.a", "m1"] {
+        for page in 0..20 {
+            let page = format!("{}/{page}", if page < 10 { "en" } else { "ja" });
+            truth.push(truth_row(&format!("http://{host}/{page}"), "a", "1", &page, "real"));
+        }
+    }
+    truth.push(truth_row("http://www.a/new", "a", "1", "new", "real"));
+    let links = [row_of_links(0..10), row_of_links(10..20), row_of_links(20..30), row_of_links(30..40)].concat();
+    let members =
+        [collection(1, 1, 0..10), collection(1, 2, 20..30), collection(2, 3, 10..20), collection(2, 4, 30..40)]
+            .concat();
+    let counts =
+        |links: &[LinkRow], members: &[MemberRow]| evaluate(&pages(&truth), &[], members, links, &truth).collections;
+    let apart = counts(&links, &members);
+    assert_eq!((apart.copies_found, apart.copies_whole, apart.collections_a_copy().value()), (2, 0, Some(2.0)));
+    assert_eq!((apart.parts, apart.parts_whole, apart.collections_a_part().value()), (4, 4, Some(1.0)));
+    assert_eq!(
+        (apart.coverage(), apart.coverage_of_copied()),
+        (Ratio { part: 40, whole: 41 }, Ratio { part: 40, whole: 40 })
+    );
+    // Were there a link between the languages, either copy would be in pieces.
+    let joined = [&links[..], &[LinkRow { src: 109, dst: 110 }, LinkRow { src: 139, dst: 120 }]].concat();
+    let pieces = counts(&joined, &members);
+    assert_eq!((pieces.parts, pieces.parts_whole, pieces.collections_a_part().value()), (2, 0, Some(2.0)));
+    // Links between hosts join no copies, and nine pages are no part.
+    let elsewhere = [row_of_links(0..9), vec![LinkRow { src: 108, dst: 129 }]].concat();
+    assert_eq!(counts(&elsewhere, &members).parts, 0);
+}
+
 /// The definitions read off one by one, over all pairs of pages.
-fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], truth: &[TruthRow]) -> Report {
+fn reference(
+    pages: &[PageRow],
+    clusters: &[ClusterRow],
+    members: &[MemberRow],
+    links: &[LinkRow],
+    truth: &[TruthRow],
+) -> Report {
     let known: Vec<(u64, &TruthRow)> = truth
         .iter()
         .filter_map(|row| pages.iter().find(|page| page.url == row.url).map(|page| (page.doc_id, row)))
@@ -288,6 +338,31 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
         targets.len() > 1
     };
 
+    let targets_of = || known.iter().filter(|known| is_target(known.1));
+    let copied = |row: &TruthRow| known.iter().filter(|other| same_page(other.1, row)).count() > 1;
+    let mut parts: BTreeSet<BTreeSet<u64>> = BTreeSet::new();
+    for (doc, row) in targets_of() {
+        let in_copy = |doc: &u64| rows_of(*doc).is_some_and(|other| copy(other) == copy(row));
+        let mut part = BTreeSet::from([*doc]);
+        loop {
+            let ways = links.iter().flat_map(|link| [(link.src, link.dst), (link.dst, link.src)]);
+            let more: Vec<u64> = ways.filter(|way| part.contains(&way.0)).map(|way| way.1).filter(in_copy).collect();
+            let before = part.len();
+            part.extend(more);
+            if part.len() == before {
+                break;
+            }
+        }
+        part.retain(|&doc| rows_of(doc).is_some_and(copied));
+        if part.len() >= 10 {
+            parts.insert(part);
+        }
+    }
+    let copy_of_part = |part: &BTreeSet<u64>| copy(rows_of(*part.first().unwrap()).unwrap());
+    let whole_part =
+        |part: &&BTreeSet<u64>| counted.iter().any(|(_, docs)| 10 * docs.intersection(part).count() >= 8 * part.len());
+    let in_parts = |(copy, _): &&(Copy, &BTreeSet<u64>)| parts.iter().any(|part| copy_of_part(part) == *copy);
+
     let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
     let primary = |target: &str| {
         let of_target = || known.iter().map(|known| known.1).filter(|row| is_target(row) && row.target == target);
@@ -363,6 +438,12 @@ fn reference(pages: &[PageRow], clusters: &[ClusterRow], members: &[MemberRow], 
             copies_whole: all_copies.iter().filter(whole).count() as u64,
             copies_found: found.len() as u64,
             copies: all_copies.len() as u64,
+            pages_with_copy: targets_of().filter(|known| copied(known.1)).count() as u64,
+            pages_with_copy_covered: targets_of().filter(|known| copied(known.1) && covered(known.0)).count() as u64,
+            parts: parts.len() as u64,
+            parts_whole: parts.iter().filter(whole_part).count() as u64,
+            parts_of_copies_found: parts.iter().filter(|part| found.contains(&copy_of_part(part))).count() as u64,
+            corresponding_in_parts: corresponding.iter().filter(in_parts).count() as u64,
             mixed: similar.iter().filter(mixed).count() as u64,
             clusters: similar.len() as u64,
         },
@@ -380,7 +461,8 @@ prop_compose! {
         bodies in prop::collection::vec(0..4u64, 80),
         noise in prop::collection::vec(prop::option::weighted(0.06, (0..3u64, 0..3u64)), 80),
         unknown in 0..3u64,
-    ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<TruthRow>) {
+        links in prop::collection::vec((0..86u64, 0..86u64), 0..1000),
+    ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<LinkRow>, Vec<TruthRow>) {
         let (mut pages, mut cluster_rows, mut members, mut truth) = (vec![], vec![], vec![], vec![]);
         for (at, (target, version, variant, page, host)) in rows.into_iter().enumerate() {
             let word = ["single", "hub"].get(variant).unwrap_or(&["primary", "version", "exact", "real"][variant % 4]);
@@ -404,7 +486,8 @@ prop_compose! {
             cluster_rows.push(ClusterRow { cluster: doc_id % 8, doc_id });
             members.push(MemberRow { similar_cluster: 0, collection: doc_id % 3, doc_id });
         }
-        (pages, cluster_rows, members, truth)
+        let links = links.into_iter().map(|(src, dst)| LinkRow { src, dst }).collect();
+        (pages, cluster_rows, members, links, truth)
     }
 }
 
@@ -412,17 +495,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn counting_by_groups_equals_the_definitions_over_all_pairs((pages, clusters, members, truth) in crawl()) {
-        prop_assert_eq!(evaluate(&pages, &clusters, &members, &truth), reference(&pages, &clusters, &members, &truth));
+    fn counting_by_groups_equals_the_definitions_over_all_pairs((pages, clusters, members, links, truth) in crawl()) {
+        prop_assert_eq!(evaluate(&pages, &clusters, &members, &links, &truth), reference(&pages, &clusters, &members, &links, &truth));
     }
 
     #[test]
-    fn the_order_of_the_runs_rows_does_not_matter((mut pages, mut clusters, mut members, truth) in crawl()) {
-        let report = evaluate(&pages, &clusters, &members, &truth);
+    fn the_order_of_the_runs_rows_does_not_matter((mut pages, mut clusters, mut members, mut links, truth) in crawl()) {
+        let report = evaluate(&pages, &clusters, &members, &links, &truth);
         pages.reverse();
         clusters.reverse();
         members.reverse();
+        links.reverse();
         members.extend(members.clone());
-        prop_assert_eq!(evaluate(&pages, &clusters, &members, &truth), report);
+        prop_assert_eq!(evaluate(&pages, &clusters, &members, &links, &truth), report);
     }
 }

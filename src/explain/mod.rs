@@ -191,9 +191,9 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
         if measure == "context" {
             let percent = value / 10_000;
             line(&format!(
-                "     too little text in common, but in mirrored collections they have one name, and their links to and \
-                 from copies of the same pages and all of their chunks agree by {percent} % in the mean, \
-                 more than with any other page there"
+                "     too little text in common, or kept apart by the guard; but in mirrored collections they have one name, and \
+                 their links to and from copies of the same pages (or, where a copy links nowhere, their places below the \
+                 roots) and all of their chunks agree by {percent} % in the mean, more than with any other page there"
             ));
         }
     }

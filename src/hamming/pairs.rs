@@ -116,7 +116,7 @@ pub fn similar_pairs(
             pairs.extend(near.iter().map(|&(x, y, distance)| pair(groups.smallest(x), groups.smallest(y), distance)));
         }
         Guard::MutualBest => speak(&groups, &near, &mut pairs),
-        Guard::Centre | Guard::Neighbours | Guard::Auto => unreachable!("a job that asks for them is refused"),
+        Guard::Centre | Guard::Neighbours => unreachable!("a job that asks for them is refused"),
     }
     let kept = (pairs.len() - between) as u64;
     pairs.sort_unstable();

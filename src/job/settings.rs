@@ -397,16 +397,15 @@ pub enum Guard {
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
     /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
-    /// host that have the same links there, or both none.
+    /// host that have the same links there, or both none. Pages of a host that links to nothing are no neighbours.
+    #[serde(alias = "auto")]
     Neighbours,
-    /// As [`Guard::Neighbours`] on hosts with links; pages of a host that links to nothing are no neighbours.
-    Auto,
 }
 
 impl Guard {
     /// Name in settings and messages.
     pub fn name(self) -> &'static str {
-        ["none", "mutual-best", "centre", "neighbours", "auto"][self as usize]
+        ["none", "mutual-best", "centre", "neighbours"][self as usize]
     }
 }
 
@@ -640,7 +639,8 @@ pub enum Attach {
     None,
     /// Pages between pages of the collection.
     BreakPoints,
-    /// Pages that are linked mostly with pages of the collection, in either direction.
+    /// Pages that are linked mostly with pages of the collection, in either direction, and those with a copy in the same place
+    /// of another collection.
     Nearby,
 }
 
@@ -705,7 +705,7 @@ impl Default for Job {
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
-                guard: Guard::Auto,
+                guard: Guard::Neighbours,
             },
             similar: Similar { by: Measure::Overlap },
             hamming: Hamming { k: 3, guard: Guard::MutualBest },
@@ -741,7 +741,7 @@ impl Default for Job {
                 bands: 0,
                 rows: 0,
                 max_documents: 200,
-                guard: Guard::Auto,
+                guard: Guard::Neighbours,
             },
             pairs: Pairs::default(),
             fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },

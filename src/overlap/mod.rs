@@ -33,6 +33,7 @@ pub mod sort_based;
 use std::cmp::Ordering;
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{FPrint, Page};
 use crate::job::Overlap;
@@ -65,7 +66,7 @@ impl FPrintDocId {
 }
 
 /// Two pages found similar by one measure; `a < b`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct SimilarPair {
     /// The smaller page.

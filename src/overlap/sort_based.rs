@@ -30,7 +30,7 @@ pub fn similar_pairs(
     shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a], chunks[b], settings));
     let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
     match settings.guard {
-        Guard::None | Guard::Neighbours | Guard::Auto => pairs.collect(),
+        Guard::None | Guard::Neighbours => pairs.collect(),
         Guard::Centre => {
             let mut best: BTreeMap<Page, SimilarPair> = BTreeMap::new();
             let mut by_larger: Vec<SimilarPair> = pairs.collect();

@@ -46,8 +46,8 @@ use crate::error::Result;
 use crate::job::Recrawl;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
-use crate::storage::location::{Location, working_folder};
-use crate::storage::manifest::{FORMAT, Manifest};
+use crate::storage::location::Location;
+use crate::storage::manifest::Manifest;
 use crate::storage::output;
 use crate::storage::spill::Disk;
 use crate::storage::table::Table;
@@ -203,19 +203,12 @@ impl Comparison {
         });
         let seconds = (self.began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let manifest = Manifest {
-            format: FORMAT,
-            attempt: writer.attempt().into(),
             digest,
-            job,
             recipes: self.new.manifest.recipes.clone(),
-            build: crate::build::version().into(),
             workers: self.workers as u64,
             counts: summary.pages.iter().map(|(what, n)| (what.to_string(), *n)).collect(),
             seconds: BTreeMap::from([("diff".into(), seconds)]),
-            peak_memory_bytes: crate::build::peak_memory_bytes(),
-            started_in: working_folder(),
-            earlier: None,
-            files: Vec::new(),
+            ..Manifest::new(writer.attempt(), job)
         };
         writer.commit(summary, manifest)
     }

@@ -76,19 +76,8 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
         writer.file(&format!("exports/{name}"), &lines).unwrap();
     }
     let manifest = Manifest {
-        format: FORMAT,
-        attempt: writer.attempt().into(),
-        digest: String::new(),
-        job: serde_json::to_value(job).unwrap(),
         recipes: BTreeMap::from([("simhash".into(), job.simhash.recipe())]),
-        build: String::new(),
-        workers: 1,
-        counts: BTreeMap::new(),
-        seconds: BTreeMap::new(),
-        peak_memory_bytes: 0,
-        started_in: String::new(),
-        earlier: None,
-        files: Vec::new(),
+        ..Manifest::new(writer.attempt(), serde_json::to_value(job).unwrap())
     };
     writer.commit(&"made", manifest).unwrap();
     location.name().into()

@@ -160,19 +160,11 @@ impl Growing {
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::storage::manifest::FORMAT;
+
     use crate::storage::table::Column;
 
     fn ids(from: u64, to: u64) -> Table {
         Table::new([("id", Column::Id((from..to).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
-    }
-
-    fn manifest(attempt: &str) -> Manifest {
-        serde_json::from_value(serde_json::json!({
-            "format": FORMAT, "attempt": attempt, "digest": "", "job": null, "recipes": {}, "build": "", "workers": 1,
-            "counts": {}, "seconds": {}, "peak_memory_bytes": 0, "files": [],
-        }))
-        .unwrap()
     }
 
     #[test]
@@ -186,7 +178,7 @@ mod tests {
         }
         writer.add("none", ids(0, 0)).unwrap();
         assert_eq!(writer.rows("many"), rows);
-        let manifest = manifest(writer.attempt());
+        let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
         writer.commit(&"all", manifest).unwrap();
         let run = Run::open(folder.name()).unwrap();
         assert_eq!(run.table("many").unwrap(), ids(0, rows));

@@ -4,7 +4,7 @@ use super::Run;
 use super::pages::Pages;
 use crate::error::{Error, Result};
 use crate::evaluate::held_out::Rows;
-use crate::evaluate::{ClusterRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
+use crate::evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
 use crate::pages::url::CanonicalUrl;
 use crate::storage::table::Table;
 use crate::synth::Synth;
@@ -34,7 +34,7 @@ pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
 /// # Errors
 /// As [`Run::table`].
 pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
-    let (clusters, members) = (run.table("clusters")?, run.table("members")?);
+    let (clusters, members, links) = (run.table("clusters")?, run.table("members")?, run.table("links")?);
     let columns = |table: &Table, names: [&str; 3]| -> Result<Vec<[u64; 3]>> {
         let [a, b, c] = [table.u64(names[0])?, table.u64(names[1])?, table.u64(names[2])?];
         Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
@@ -50,7 +50,8 @@ pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
         .into_iter()
         .map(|[similar_cluster, collection, doc_id]| MemberRow { similar_cluster, collection, doc_id })
         .collect();
-    Ok(Rows { pages, clusters, members, truth })
+    let links = links.u64("src")?.iter().zip(links.u64("dst")?).map(|(&src, &dst)| LinkRow { src, dst }).collect();
+    Ok(Rows { pages, clusters, members, links, truth })
 }
 
 /// The truth about a made-up crawl, which is known without a file.
@@ -68,6 +69,6 @@ pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
 /// # Errors
 /// As [`rows`].
 pub fn report(run: &Run, truth: Vec<TruthRow>) -> Result<Report> {
-    let Rows { pages, clusters, members, truth } = rows(run, &Pages::of(run)?, truth)?;
-    Ok(evaluate(&pages, &clusters, &members, &truth))
+    let Rows { pages, clusters, members, links, truth } = rows(run, &Pages::of(run)?, truth)?;
+    Ok(evaluate(&pages, &clusters, &members, &links, &truth))
 }

@@ -268,7 +268,7 @@ impl Asked {
             if suffices && overlap.better.iter().all(Vec::is_empty) {
                 reasons.push(match (settings.guard, self.known) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
-                    (Guard::Neighbours | Guard::Auto, known) => {
+                    (Guard::Neighbours, known) => {
                         let unless = match known {
                             Knowledge::Hosts => ", unless chunks that count here are furniture elsewhere, which --read-crawl tells",
                             _ => "",

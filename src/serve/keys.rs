@@ -1,9 +1,9 @@
 //! Keys of those who may ask.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::key_file::check_private;
 
 /// Fewest bytes of a key.
 const SHORTEST: usize = 32;
@@ -20,10 +20,7 @@ impl Keys {
     pub fn read(path: &Path) -> Result<Keys> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
-        let mode = std::fs::metadata(path).map_err(|cause| wrong(cause.to_string()))?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return Err(wrong(format!("others than its owner may read it: chmod 600 {}", path.display())));
-        }
+        check_private(path).map_err(wrong)?;
         let mut keys = Vec::new();
         for (line, number) in text.lines().map(str::trim).zip(1..) {
             if line.is_empty() || line.starts_with('#') {
@@ -72,6 +69,8 @@ fn is_same(x: &[u8], y: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

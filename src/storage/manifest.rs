@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::location::Location;
+use super::location::{Location, working_folder};
 use super::output::Attempt;
 use crate::error::{Error, Result};
 
@@ -70,6 +70,13 @@ pub struct Manifest {
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
+    /// Times that all workers have waited for messages of all others, where a run made it: each takes as long as a message
+    /// between the processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// Steps after reading that were taken from the records of an interrupted run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_up: Vec<String>,
     /// Folder in which process 0 was started: where relative names of inputs begin. Empty where it is not known.
     #[serde(default)]
     pub started_in: String,
@@ -81,6 +88,28 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Makes the manifest of an attempt that does a job in this process, as far as that tells: without counts, recipes and
+    /// files, of one worker. The digest is that of the job's text.
+    pub fn new(attempt: &str, job: serde_json::Value) -> Manifest {
+        Manifest {
+            format: FORMAT,
+            attempt: attempt.into(),
+            digest: checksum(job.to_string().as_bytes()),
+            job,
+            recipes: BTreeMap::new(),
+            build: crate::build::version().into(),
+            workers: 1,
+            counts: BTreeMap::new(),
+            seconds: BTreeMap::new(),
+            peak_memory_bytes: crate::build::peak_memory_bytes(),
+            rounds: None,
+            taken_up: Vec::new(),
+            started_in: working_folder(),
+            earlier: None,
+            files: Vec::new(),
+        }
+    }
+
     /// Commits the files of an attempt, all of which are staged: from now on its folder is a result.
     ///
     /// # Errors
@@ -165,21 +194,7 @@ mod tests {
     }
 
     fn manifest(attempt: &str, files: Vec<FileEntry>) -> Manifest {
-        Manifest {
-            format: FORMAT,
-            attempt: attempt.into(),
-            digest: "d".into(),
-            job: serde_json::Value::Null,
-            recipes: BTreeMap::new(),
-            build: "b".into(),
-            workers: 1,
-            counts: BTreeMap::new(),
-            seconds: BTreeMap::new(),
-            peak_memory_bytes: 0,
-            started_in: String::new(),
-            earlier: None,
-            files,
-        }
+        Manifest { files, ..Manifest::new(attempt, serde_json::Value::Null) }
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub mod spill_array;
 // Finished work: of an interrupted run, and of the run before a scheduled one.
 pub mod records;
 pub mod state;
+pub mod step_records;
 
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;

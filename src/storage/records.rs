@@ -27,6 +27,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
 use crate::storage::mapped::FileBytes;
+use crate::storage::step_records::StepRecords;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 
@@ -37,7 +38,10 @@ const FORMAT: u64 = 2;
 const WHOLE: &str = "records";
 
 /// Ending of the names of files while they are written.
-const HALF: &str = "half";
+pub(super) const HALF: &str = "half";
+
+/// Ending of the names of records of finished steps ([`super::step_records`]).
+pub(super) const STEP: &str = "step";
 
 /// Records of work items: what a run has read of each, for a later run. Threads share it.
 pub trait RecordStore: std::fmt::Debug + Send + Sync {
@@ -58,6 +62,9 @@ pub trait RecordStore: std::fmt::Debug + Send + Sync {
 
     /// Counts a record that was whole, but is none.
     fn refuse(&self);
+
+    /// The steps after reading that a worker, of so many, has finished; `None` where they are not recorded.
+    fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords>;
 
     /// Whole records that no item takes up: those of other files than this run has, and of the items of which `is_taken_up` is
     /// false. Files that must be read into memory are left out where memory has a bound.
@@ -94,6 +101,10 @@ impl RecordStore for Records {
         self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords> {
+        Some(StepRecords::of(&self.folder, self.head, (worker, workers)))
+    }
+
     /// None: the earlier run had the same inputs.
     fn left_over(&self, _: &dyn Fn(usize) -> bool, _: bool) -> Vec<LeftOver> {
         Vec::new()
@@ -103,7 +114,7 @@ impl RecordStore for Records {
 /// Identifies the job and build whose records a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-struct Head {
+pub(super) struct Head {
     magic: u64,
     format: u64,
     job: [u64; 4],
@@ -113,7 +124,7 @@ struct Head {
 }
 
 impl Head {
-    fn new(digest: [u8; 32], build: &str) -> Head {
+    pub(super) fn new(digest: [u8; 32], build: &str) -> Head {
         let hash = xxh3_128(build.as_bytes());
         let build = [hash as u64, (hash >> 64) as u64];
         let mut head = Head { magic: MAGIC, format: FORMAT, job: bytemuck::cast(digest), build, checksum: 0 };
@@ -127,9 +138,9 @@ impl Head {
 }
 
 /// Precedes a record.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-struct Entry {
+pub(super) struct Entry {
     key: [u64; 2],
     bytes: u64,
     /// Checksums of key, length and the record.
@@ -139,7 +150,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(key: u128, record: &[u8]) -> Entry {
+    pub(super) fn new(key: u128, record: &[u8]) -> Entry {
         let key = [key as u64, (key >> 64) as u64];
         let mut hash = Xxh3::new();
         hash.update(bytemuck::bytes_of(&key));
@@ -154,6 +165,11 @@ impl Entry {
 
     fn sum(&self) -> u64 {
         xxh3_64(bytemuck::bytes_of(&Entry { checksum: 0, ..*self }))
+    }
+
+    /// Bytes of the record; `None` if they are not what was written.
+    pub(super) fn length(&self) -> Option<u64> {
+        (self.checksum == self.sum()).then_some(self.bytes)
     }
 
     fn key(&self) -> u128 {
@@ -228,7 +244,7 @@ impl Records {
             match kind(&path) {
                 Some(Written::Whole) => files.push(path),
                 Some(Written::Half) => drop(fs::remove_file(path)),
-                None => {}
+                Some(Written::Step) | None => {}
             }
         }
         files.sort_unstable();
@@ -261,7 +277,7 @@ impl Records {
             open.seek(SeekFrom::Start(offset))?;
             let entry: Entry = read_pod(&mut open)?;
             offset += size_of::<Entry>() as u64;
-            if entry.checksum != entry.sum() || entry.bytes > length - offset {
+            if entry.length().is_none_or(|bytes| bytes > length - offset) {
                 return Err(std::io::ErrorKind::InvalidData.into());
             }
             match numbers.get(&entry.key()) {
@@ -325,8 +341,8 @@ impl Records {
         write()
     }
 
-    /// Removes all records from the folder, and the folder if nothing else is in it. What cannot be removed stays and
-    /// costs only disk space.
+    /// Removes all records from the folder, those of steps too, and the folder if nothing else is in it. What cannot be
+    /// removed stays and costs only disk space.
     pub fn remove(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if kind(&entry.path()).is_some() {
@@ -337,21 +353,23 @@ impl Records {
     }
 }
 
-/// The two kinds of files written here.
+/// The kinds of files in the folder.
 enum Written {
     Whole,
     Half,
+    Step,
 }
 
 fn kind(path: &Path) -> Option<Written> {
     match path.extension()?.to_str()? {
         WHOLE => Some(Written::Whole),
         HALF => Some(Written::Half),
+        STEP => Some(Written::Step),
         _ => None,
     }
 }
 
-fn read_pod<T: Pod>(file: &mut File) -> std::io::Result<T> {
+pub(super) fn read_pod<T: Pod>(file: &mut impl Read) -> std::io::Result<T> {
     let mut value = T::zeroed();
     file.read_exact(bytemuck::bytes_of_mut(&mut value))?;
     Ok(value)

@@ -1,8 +1,8 @@
 // Draws the pictures of docs/report.md: pictures.mjs REPORT FOLDER.
-import { chromium } from 'playwright-core';
+import { launch } from './page.mjs';
 
 const [file, folder] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ['--no-sandbox'] });
+const browser = await launch();
 for (const [view, colorScheme, width, height] of [
   ['overview', 'light', 1280, 1000], ['mirrors', 'light', 1280, 620], ['hosts', 'light', 1000, 560],
   ['sets', 'light', 1280, 780], ['compare', 'dark', 1280, 760],

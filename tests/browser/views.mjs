@@ -2,25 +2,17 @@
 // axe-core finds, all of it by keyboard, and whole without a script.
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
-import { chromium } from 'playwright-core';
+import { launch, look, open, refuseForeignScript } from './page.mjs';
 
 // Where decisions are saved, then the reports.
 const [saved, ...files] = process.argv.slice(2);
-const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
-const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
-const browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ['--no-sandbox'] });
+const browser = await launch();
 
-/** A page of the report; `wrong` gathers what must not happen. */
+/** The page of a report, without a network. */
 async function opened(file, options) {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, offline: true, bypassCSP: true, ...options });
-  const page = await context.newPage();
-  const wrong = [];
-  page.on('console', said => ['error', 'warning'].includes(said.type()) && wrong.push(said.text()));
-  page.on('pageerror', error => wrong.push(String(error)));
-  page.on('dialog', dialog => { wrong.push(dialog.message()); dialog.dismiss(); });
-  page.on('request', request => /^(file|data):/.test(request.url()) || wrong.push(request.url()));
-  await page.goto('file://' + file);
-  return { page, wrong, close: () => context.close() };
+  const report = await open(browser, /^(file|data):/, { offline: true, ...options });
+  await report.page.goto('file://' + file);
+  return report;
 }
 
 for (const [number, file] of files.entries()) {
@@ -30,7 +22,6 @@ for (const [number, file] of files.entries()) {
       // Of the others, half of the combinations: colours do not depend on what pages say.
       if (number > 0 && (colorScheme === 'light') !== (width === 1400)) continue;
       const { page, wrong, close } = await opened(file, { viewport: { width, height: 900 }, colorScheme });
-      await page.evaluate(axe);
       views = await page.locator('nav.views a').evaluateAll(all => all.map(one => one.hash.slice(1)));
       assert.ok(views.length >= 2 && views.at(-1) === 'run', `${views}`);
       for (const view of views) {
@@ -41,11 +32,7 @@ for (const [number, file] of files.entries()) {
         assert.deepEqual(shown, [view], where);
         // Open what can be opened, so that it is looked at as well.
         await page.locator(`#${view}`).evaluate(section => section.querySelectorAll('details').forEach((one, n) => { one.open = n < 6; }));
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(over <= 0, `${where}: ${over} pixels wider than the page`);
-        const { violations } = await page.evaluate(only => axe.run(document, { runOnly: only }), rules);
-        const told = violations.map(of => `${of.id}: ${of.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(' | ')}`);
-        assert.deepEqual(told, [], where);
+        await look(page, where);
       }
       assert.deepEqual(wrong, [], `${file} ${colorScheme} ${width}`);
       await close();
@@ -55,13 +42,7 @@ for (const [number, file] of files.entries()) {
   // By its policy no script runs but its own.
   const { page, wrong, close } = await opened(file, { bypassCSP: false });
   assert.match(await page.title(), /webtwin report$/);
-  const ran = await page.evaluate(() => {
-    const script = document.createElement('script');
-    script.textContent = 'window.foreign = true';
-    document.body.append(script);
-    return window.foreign === true;
-  });
-  assert.equal(ran, false, 'a foreign script ran');
+  await refuseForeignScript(page);
   assert.ok(wrong.some(said => /Content Security Policy/.test(said)));
   assert.equal(await page.locator('a:not([href^="#"]):not([href^="http://"]):not([href^="https://"])').count(), 0);
   assert.equal(await page.locator('img, iframe, object, form').count(), 0);

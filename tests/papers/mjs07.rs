@@ -281,7 +281,7 @@ fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
     };
     let pages = [1, 2, 3, 4, 9];
     let clusters: Vec<ClusterRow> = [1, 2, 9].map(|doc_id| ClusterRow { cluster: 1, doc_id }).into();
-    let report = evaluate(&pages.map(page), &clusters, &[], &pages.map(truth));
+    let report = evaluate(&pages.map(page), &clusters, &[], &[], &pages.map(truth));
     assert_eq!(report.pairs.precision().value(), Some(1.0 / 3.0));
     assert_eq!(report.pairs.recall().value(), Some(1.0 / 6.0));
 }

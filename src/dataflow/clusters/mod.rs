@@ -3,6 +3,7 @@
 pub mod giant_clusters;
 pub mod growth;
 pub mod links;
+pub mod places;
 pub mod redirects;
 pub mod second_look;
 pub mod servers;

@@ -1,11 +1,13 @@
 //! The second look ([`crate::clusters::second_look`]) over all workers: similar cluster by similar cluster, then pair by pair.
 //!
 //! What collection a page is in, every process is told. Pages and links of collections go to the owner of their similar
-//! cluster, who proposes pairs; chunks of their pages, in shares ([`HashPartitions`]), to the owner of the pair, who
-//! compares them. What is a copy is decided once in each process, by all pairs; the guard by neighbours has the last word.
+//! cluster, who proposes pairs by links, and pages below roots to the owner of their place, who proposes pairs by place
+//! ([`crate::clusters::places`]); chunks of the pages of all pairs, in shares ([`HashPartitions`]), to the owner of the pair, who
+//! compares them. What is a copy is decided once in each process, by all pairs. Pairs by place join first; on those by links
+//! the guard by neighbours has the last word.
 //!
 //! # Memory
-//! 8 bytes a page in each process; 24 for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
+//! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
 //! link and 24 a page of collections, some 60 for each link of one similar cluster, and 12 for each chunk of a page that
 //! is compared.
 
@@ -15,8 +17,11 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::places::{Places, for_each_place};
 use crate::clusters::collection::SimilarCluster;
+use crate::clusters::places::{TEXT, alike};
 use crate::clusters::second_look::{Candidate, Seen, WHOLE, candidates, name, one_to_one, share};
+use crate::clusters::union_find::sizes;
 use crate::dataflow::pairs::guards::{self, Context};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
@@ -36,12 +41,18 @@ pub struct SecondLook {
     pub matched: u64,
     /// Those that the guard refused.
     pub refused: u64,
+    /// Pairs of pages in one place of mirrored collections that say the same; no guard is asked about them.
+    #[serde(default)]
+    pub by_place: u64,
+    /// Pages that were attached to a collection, after all, because a copy of theirs is in the same place of another.
+    #[serde(default)]
+    pub attached: u64,
 }
 
 /// Whether a job looks twice: not under the papers' own conditions, which know no guard by neighbours.
 pub fn is_asked_for(job: &Job) -> bool {
     matches!(job.similar.by, Measure::Overlap | Measure::Both)
-        && matches!(job.overlap.guard, Guard::Neighbours | Guard::Auto)
+        && job.overlap.guard == Guard::Neighbours
         && job.clusters.merge == MergeCondition::Tolerant
 }
 
@@ -63,12 +74,6 @@ struct Chunk {
     fprint_low: u32,
 }
 
-/// Where pages are: for each, the first page of its collection and the smallest of its similar cluster, or [`NOWHERE`].
-type Places = Arc<Vec<[Page; 2]>>;
-
-/// Stands for no page.
-const NOWHERE: Page = Page::NONE;
-
 /// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
 /// value of a pair is the mean agreement of links and texts, in millionths.
 ///
@@ -86,51 +91,87 @@ pub(crate) fn look(
     context: &Context<'_>,
     room: &MemoryBudget,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
-    let places = places(net, found, labels.len())?;
-    let proposed = proposed(net, labels, &places, context, room)?;
+    let places = Places::new(net, found, labels.len())?;
+    let by_links = proposed_by_links(net, labels, &places, context, room)?;
+    let by_place = proposed_by_place(net, labels, &places, context, room)?;
+    let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
     let texts = compared(net, shelf, &proposed, room)?;
-    let matched = net.once(|| one_to_one(&proposed, &texts))?;
-    let mine = matched.iter().skip(net.index()).step_by(net.peers());
-    let mut kept: Vec<SimilarPair> = mine.map(|&(Candidate { a, b, .. }, value)| SimilarPair { a, b, value }).collect();
+    let matched = net.once(|| {
+        let (texts, of_places) = texts.split_at(by_links.len());
+        let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
+        let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
+        let is_new = |(pair, _): &(Candidate, u32)| {
+            by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
+        };
+        let by_links = one_to_one(&by_links, texts).into_iter().filter(is_new);
+        (by_links.map(|(pair, value)| similar(&pair, value)).collect::<Vec<_>>(), by_place)
+    })?;
+    let (index, peers) = (net.index(), net.peers());
+    let mine =
+        |pairs: &[SimilarPair]| -> Vec<SimilarPair> { pairs.iter().skip(index).step_by(peers).copied().collect() };
+    let (mut kept, placed) = (mine(&matched.0), mine(&matched.1));
     // What joined clusters before is not asked again.
-    let refused = guards::keep_neighbours_apart(net, job.overlap.guard, &mut kept, context)?;
-    let counts = SecondLook { proposed: proposed.len() as u64, matched: matched.len() as u64, refused };
+    let joined = [context.joined, &[&placed[..]]].concat();
+    let context = Context { joined: &joined, ..*context };
+    let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
+    let counts = SecondLook {
+        proposed: by_links.len() as u64,
+        matched: matched.0.len() as u64,
+        refused,
+        by_place: matched.1.len() as u64,
+        attached: 0,
+    };
+    kept.extend(placed);
+    kept.sort_unstable();
     Ok((kept, counts))
 }
 
-/// Tells all processes which page is where.
-fn places(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Places> {
-    let mut rows: Vec<[Page; 3]> = Vec::new();
-    for cluster in found.iter().filter(|cluster| !cluster.double) {
-        let of = cluster.id().smallest();
-        for collection in &cluster.collections {
-            let first = collection.first_page();
-            let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
-            rows.extend(pages.map(|page| [page, first, of]));
-        }
-    }
-    let rows = net.share("pages of mirrors", rows)?;
-    net.once(|| {
-        let mut places = vec![[NOWHERE; 2]; pages];
-        rows.iter().for_each(|&[page, first, of]| places[page.index()] = [first, of]);
-        places
-    })
+/// A candidate that is a pair.
+fn similar(&Candidate { a, b, .. }: &Candidate, value: u32) -> SimilarPair {
+    SimilarPair { a, b, value }
 }
 
-/// All workers' candidates, ascending.
-fn proposed(
+/// All workers' candidates by place, ascending.
+fn proposed_by_place(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     places: &Places,
     &Context { crawl, links, .. }: &Context<'_>,
     room: &MemoryBudget,
 ) -> Result<Arc<Vec<Candidate>>> {
-    let [first, of] = [0, 1].map(|which| move |page: Page| places[page.index()][which]);
+    let sizes = net.once(|| sizes(labels))?;
+    let mut mine = Vec::new();
+    for_each_place(net, crawl, links, labels, places, room, |group| {
+        mine.extend(alike(group, |page| labels[page], |cluster| sizes[cluster]));
+    })?;
+    all_of(net, "pairs proposed by place", mine)
+}
+
+/// The candidates of all workers, ascending, each once: pages that are below roots of several similar clusters may meet twice.
+fn all_of(net: &mut Net<'_>, name: &str, mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
+    let all = net.share(name, mine)?;
+    net.once(|| {
+        let mut all = all.to_vec();
+        all.sort_unstable();
+        all.dedup_by_key(|pair| (pair.a, pair.b));
+        all
+    })
+}
+
+/// All workers' candidates by links, ascending.
+fn proposed_by_links(
+    net: &mut Net<'_>,
+    labels: &[ClusterId],
+    places: &Places,
+    &Context { crawl, links, .. }: &Context<'_>,
+    room: &MemoryBudget,
+) -> Result<Arc<Vec<Candidate>>> {
+    let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let room = room.parted(2);
-    let within = || links.iter().filter(|(src, dst)| first(*src) != NOWHERE && first(*src) == first(*dst));
+    let within = || links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
     let [all] = net.sum("links within mirrors", [within().count() as u64])?;
     let bits = bucket_bits(all / net.peers() as u64 * 8);
-    let rows = crawl.pages.iter().filter(|row| first(row.0) != NOWHERE).map(|(page, capture)| {
+    let rows = crawl.pages.iter().filter(|row| places.of(row.0).is_some()).map(|(page, capture)| {
         let name = xxh3_64(name(&capture.url).as_bytes());
         Named { page: *page, name_high: (name >> 32) as u32, name_low: name as u32 }
     });
@@ -148,7 +189,8 @@ fn proposed(
             .iter()
             .map(|&Named { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
-                (of(page), Seen { collection: first(page), page, cluster: labels[page.index()], name })
+                let (collection, of) = places.of(page).expect("pages of collections were sent");
+                (of, Seen { collection, page, cluster: labels[page], name })
             })
             .collect();
         here.sort_unstable();
@@ -162,12 +204,7 @@ fn proposed(
             mine.extend(candidates(&seen, &own));
         }
     }
-    let all = net.share("proposed pairs", mine)?;
-    net.once(|| {
-        let mut all = all.to_vec();
-        all.sort_unstable();
-        all
-    })
+    all_of(net, "pairs proposed by links", mine)
 }
 
 /// The agreement of the texts of pairs: chunks common to both pages, of those of either, in millionths.

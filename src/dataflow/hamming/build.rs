@@ -9,7 +9,7 @@ use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::Capture;
 use crate::dataflow::reading::{captures, idf};
-use crate::dataflow::replicas::read_crawl;
+use crate::dataflow::replicas::{ReadCrawl, read_crawl};
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::sinks::write::{attempt, or_discard};
 use crate::engine::Net;
@@ -70,7 +70,7 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
 /// # Errors
 /// Also those of reading a crawl.
 pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Manifest> {
-    let (mut shelf, floors) = read_crawl(net, job, queue)?;
+    let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
     queue.progress.enter("sorting");
     let partitions = Partitions::new(job.output.partitions, net.peers());
     let mut crawl = captures::settle(net, &mut shelf, &floors, partitions)?;

@@ -129,7 +129,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, &counts, &recipes, laps.seconds, Staged { attempt, files, earlier: None })?;
+    commit(net, job, &counts, &recipes, laps.seconds, Staged { attempt, files, earlier: None, taken_up: Vec::new() })?;
     Ok(summary)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn keep(
             keep_mutual_best(net, pairs, hosts, owners, |pair| (pair.value, larger(pair.a, pair.b)))?;
         }
         Guard::Centre => anchor(net, pairs, owners, hosts.len(), larger)?,
-        Guard::Neighbours | Guard::Auto => part_neighbours(net, guard, pairs, context, |a, b| larger(a, b) + doubt)?,
+        Guard::Neighbours => part_neighbours(net, pairs, context, |a, b| larger(a, b) + doubt)?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
     let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
@@ -64,12 +64,11 @@ pub(crate) fn keep(
 /// Only when the run has ended.
 pub(crate) fn keep_neighbours_apart(
     net: &mut Net<'_>,
-    guard: Guard,
     pairs: &mut Vec<SimilarPair>,
     context: &Context<'_>,
 ) -> Result<u64> {
     let before = pairs.len() as u64;
-    part_neighbours(net, guard, pairs, context, |_, _| 1)?;
+    part_neighbours(net, pairs, context, |_, _| 1)?;
     let [before, left] = net.sum("pairs left", [before, pairs.len() as u64])?;
     Ok(before - left)
 }
@@ -158,8 +157,8 @@ fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId])
     })
 }
 
-/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); under [`Guard::Auto`], pages without links are
-/// neighbours on hosts with links only.
+/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); pages without links are neighbours on hosts with
+/// links only.
 ///
 /// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
 /// with their links.
@@ -169,16 +168,12 @@ fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId])
 /// a component with its worker, and what [`keep_apart`] takes for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,
-    guard: Guard,
     pairs: &mut Vec<SimilarPair>,
     &Context { crawl, joined, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
-    let linking = match guard {
-        Guard::Auto => hosts_with_links(net, links, hosts)?,
-        _ => net.once(|| vec![true; hosts.len()])?,
-    };
+    let linking = hosts_with_links(net, links, hosts)?;
     let joined = || joined.iter().flat_map(|pairs| pairs.iter().copied());
     let edges = joined().chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;

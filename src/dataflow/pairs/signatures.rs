@@ -28,6 +28,9 @@ use crate::storage::table::{Column, Table};
 /// Points by which slabs are chosen, over all workers.
 const SAMPLE: usize = 1 << 12;
 
+/// Name of the table of signatures.
+pub const TABLE: &str = "signatures";
+
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureCounts {
@@ -105,7 +108,7 @@ pub fn similar_pairs(
     let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
     let mut parts = parts_of_table(crawl, &rp, &hm, dims);
     if counts.signatures == 0 && net.index() == 0 {
-        parts.push(("signatures", 0, table(crawl, &[], &rp, &hm, dims)));
+        parts.push((TABLE, 0, table(crawl, &[], &rp, &hm, dims)));
     }
     Ok(SignaturePairs { pairs, counts, parts })
 }
@@ -192,7 +195,7 @@ fn parts_of_table(crawl: &Crawl, rp: &[u64], hm: &[u64], dims: usize) -> Vec<Par
     let rows: Vec<usize> = (0..crawl.pages.len()).filter(signed).collect();
     let partition = |at: usize| crawl.directory.partition(crawl.pages[at].0);
     let runs = rows.chunk_by(|&x, &y| partition(x) == partition(y));
-    runs.map(|rows| ("signatures", partition(rows[0]), table(crawl, rows, rp, hm, dims))).collect()
+    runs.map(|rows| (TABLE, partition(rows[0]), table(crawl, rows, rp, hm, dims))).collect()
 }
 
 /// Rows of the pages at these places.

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::dataflow::reading::item_record::{decode, encode};
@@ -41,13 +41,28 @@ pub struct Resume {
     /// Whether a record could not be written; then no more are.
     pub gave_up: AtomicBool,
     known_pages: Mutex<Weak<KnownPages>>,
+    steps: Mutex<StepNames>,
+}
+
+/// Steps after reading, by name and in their order.
+#[derive(Debug, Default)]
+pub struct StepNames {
+    /// Those that were taken from records.
+    pub taken_up: Vec<&'static str>,
+    /// Those that were recorded.
+    pub recorded: Vec<&'static str>,
 }
 
 impl Resume {
     /// Takes up these records, and adds to them.
     pub fn new(store: Arc<dyn RecordStore>) -> Resume {
         let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
-        Resume { store, taken_up, recorded, known, gave_up, known_pages }
+        Resume { store, taken_up, recorded, known, gave_up, known_pages, steps: Mutex::default() }
+    }
+
+    /// What became of the steps after reading, so far.
+    pub fn steps(&self) -> MutexGuard<'_, StepNames> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pages in records of items of which `is_taken_up` is false and of files that this run does not have; they are looked

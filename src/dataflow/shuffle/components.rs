@@ -1,8 +1,8 @@
 //! Union-find over all workers: those of a process join their edges in the same sets, and spanning forests of processes are
 //! merged two by two, never all edges in one place.
 //!
-//! log2(processes) rounds merge the forests, of fewer edges than there are members, and the labels are shared. One exchange a
-//! round, one to share.
+//! log2(processes) exchanges merge the forests, of fewer edges than there are members, and one more shares the labels. Small
+//! forests are shared as they are, in one round, and each process merges them for itself.
 //!
 //! # Memory
 //! 4 bytes a member in each process for the sets, and 4 for the labels.
@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::clusters::union_find::SharedSets;
-use crate::engine::Net;
+use crate::engine::{AT_ONCE_BYTES, Net};
 use crate::error::Result;
 use crate::ids::Number;
 
@@ -23,9 +23,20 @@ pub fn components<Member: Number, Label: Number>(
 ) -> Result<Arc<Vec<Label>>> {
     let sets = net.once(|| SharedSets::new(members))?;
     edges.for_each(|(x, y)| sets.union(x.number(), y.number()));
-    net.all_gather(name, ())?;
+    // All workers of this process have joined theirs; what others do shows in what they send.
+    net.pool(())?;
     let (process, workers) = (net.process(), net.workers_per_process());
     let leads = net.index().is_multiple_of(workers);
+    // No forest has as many edges as there are members.
+    if net.processes() == 1 || members * size_of::<[u32; 2]>() <= AT_ONCE_BYTES {
+        let gives = leads && net.processes() > 1;
+        let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
+        let forests = if net.processes() > 1 { net.share(name, mine)? } else { Arc::new(mine) };
+        return net.once(|| {
+            forests.iter().for_each(|&[x, y]| sets.union(x, y));
+            bytemuck::cast_vec(sets.labels())
+        });
+    }
     let mut distance = 1;
     while distance < net.processes() {
         let gives = leads && process % (2 * distance) == distance;

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
+use crate::engine::{AT_ONCE_BYTES, Net};
 use crate::error::Result;
 use crate::ids::splitmix64;
 use crate::overlap::rows::Shares;
@@ -17,7 +17,8 @@ pub struct HashPartitions<T> {
 impl<T: Pod + Send> HashPartitions<T> {
     /// Sends rows to the owners of their keys, who lay them down in shares.
     ///
-    /// `count` is about how many there are here. One exchange.
+    /// `count` is about how many there are here. One round where they take at most [`AT_ONCE_BYTES`] with every worker, for
+    /// these wait with their owners until it is known how many shares there are; otherwise two.
     ///
     /// # Errors
     /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
@@ -30,9 +31,29 @@ impl<T: Pod + Send> HashPartitions<T> {
         key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let [all] = net.sum(name, [count])?;
-        let bits = bucket_bits(all / net.peers() as u64 * size_of::<T>() as u64);
-        HashPartitions::with_bits(net, name, bits, rows, key, room)
+        let is_few = |count: u64| count * size_of::<T>() as u64 <= AT_ONCE_BYTES as u64;
+        let hash = |row: &T| splitmix64(key(row).into());
+        let mut rows = rows.into_iter();
+        let few = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
+        let (owners, mut waiting) = (Shares::new(net.peers(), 0), Vec::new());
+        let counts = net.exchange_telling(
+            name,
+            count,
+            few,
+            |row| owners.owner(hash(row)),
+            |rows| {
+                waiting.extend_from_slice(rows);
+                Ok(())
+            },
+        )?;
+        let bits = bucket_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
+        let mut partitions = HashPartitions::empty(net, bits, room);
+        let shares = Shares::new(net.peers(), bits);
+        waiting.into_iter().try_for_each(|row| partitions.buckets.push(shares.bucket(hash(&row)), row))?;
+        if !counts.into_iter().all(is_few) {
+            partitions.receive(net, name, rows, hash, shares)?;
+        }
+        Ok(partitions)
     }
 
     /// The same in `2^bits` shares: rows of several kinds that have keys in common meet in shares of the same number.
@@ -47,16 +68,31 @@ impl<T: Pod + Send> HashPartitions<T> {
         key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let shares = Shares::new(net.peers(), bits);
-        let key = |row: &T| splitmix64(key(row).into());
-        let mut buckets = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
+        let mut partitions = HashPartitions::empty(net, bits, room);
+        let hash = |row: &T| splitmix64(key(row).into());
+        partitions.receive(net, name, rows, hash, Shares::new(net.peers(), bits))?;
+        Ok(partitions)
+    }
+
+    fn empty(net: &Net<'_>, bits: u32, room: &MemoryBudget) -> HashPartitions<T> {
+        HashPartitions { buckets: Buckets::new(1 << bits, room.of_worker(net), &room.disk(net)) }
+    }
+
+    fn receive(
+        &mut self,
+        net: &mut Net<'_>,
+        name: &str,
+        rows: impl IntoIterator<Item = T>,
+        hash: impl Fn(&T) -> u64,
+        shares: Shares,
+    ) -> Result<()> {
+        let buckets = &mut self.buckets;
         net.exchange(
             name,
             rows,
-            |row| shares.owner(key(row)),
-            |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(key(row)), *row)),
-        )?;
-        Ok(HashPartitions { buckets })
+            |row| shares.owner(hash(row)),
+            |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(hash(row)), *row)),
+        )
     }
 
     /// Number of shares.

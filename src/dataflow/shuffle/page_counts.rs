@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::engine::Net;
+use crate::engine::{AT_ONCE_BYTES, Net};
 use crate::error::Result;
 
 /// A count that knows how to add.
@@ -34,10 +34,22 @@ type Stretch = [u32; 16];
 /// Only when the run has ended.
 ///
 /// # Cost
-/// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent.
+/// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent. Two or three rounds; one
+/// for lists of at most [`AT_ONCE_BYTES`], which go to every process as they are.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if net.peers() == 1 {
         return net.once(|| mine.to_vec());
+    }
+    if size_of_val(mine) <= AT_ONCE_BYTES {
+        let all = net.share(name, mine.to_vec())?;
+        return net.once(|| {
+            let mut sums = vec![T::zeroed(); mine.len()];
+            for (at, &more) in all.iter().enumerate() {
+                let sum = &mut sums[at % mine.len()];
+                *sum = sum.plus(more);
+            }
+            sums
+        });
     }
     let counts = 60 / size_of::<T>();
     // Worker w adds up the counts of one part, which begins with a stretch.

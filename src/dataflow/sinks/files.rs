@@ -6,8 +6,8 @@
 //! of workers.
 //!
 //! # Memory
-//! A table at a time: this worker's share of it, and the file that it puts together. A partition that has a file of its own
-//! stays with its owner.
+//! This worker's partitions, as before; while they travel, those that are sent make way for those that arrive. A partition
+//! that has a file of its own stays with its owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,49 +36,75 @@ struct Weighed {
 /// Stages tables, given in parts of a partition each that lie with any worker; returns the files that this worker has staged.
 /// Those of a table are numbered from 0 in the order of its rows.
 ///
-/// Two collective calls, and one for each table.
-pub(super) fn put_tables(net: &mut Net<'_>, attempt: &Attempt, mut parts: Vec<Part>) -> Result<Vec<FileEntry>> {
+/// Two collective calls.
+pub(super) fn put_tables(net: &mut Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
     let mine: Vec<(String, (u64, u64))> =
         parts.iter().map(|(name, partition, table)| (name.to_string(), (*partition as u64, table.weight()))).collect();
-    let mut tables: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
+    let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
     for (worker, parts) in net.all_gather("sizes of partitions", mine)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
-            tables.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
+            weighed.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
         }
     }
+    let plan = |(number, (name, partitions)): (usize, (String, Vec<Weighed>))| {
+        (name, Plan::of(number, partitions, net.peers()))
+    };
+    let tables: Vec<(String, Plan)> = weighed.into_iter().enumerate().map(plan).collect();
+    let number = |name: &str| {
+        let at = tables.binary_search_by(|table| table.0.as_str().cmp(name));
+        at.expect("all tables have been weighed")
+    };
+    let me = net.index();
+    let numbered = parts.into_iter().map(|(name, partition, table)| (number(name), partition, table));
+    let (mut here, go): (Vec<_>, Vec<_>) = numbered.partition(|part| tables[part.0].1.owner(part.1) == me);
+    let rows = go.into_iter().flat_map(|(number, partition, table)| {
+        let to = tables[number].1.owner(partition);
+        slices(table).map(move |slice| (to, (number as u64, partition as u64, slice)))
+    });
+    let sent: Vec<(u64, u64, Table)> = net.exchange_rows("tables", rows)?;
+    here.extend(sent.into_iter().map(|(number, partition, slice)| (number as usize, partition as usize, slice)));
+    // Stable: the slices of a partition come from one worker, in order.
+    here.sort_by_key(|part| (part.0, part.1));
     let mut files = Vec::new();
-    for (number, (name, mut partitions)) in tables.into_iter().enumerate() {
-        partitions.sort_unstable_by_key(|part| part.partition);
-        let shared = share(&partitions, FILE_BYTES);
-        let owners = owners(&partitions, &shared, number, net.peers());
-        let file_of = |partition: usize| {
-            let at = partitions.binary_search_by_key(&partition, |part| part.partition);
-            shared[at.expect("all partitions have been weighed")]
-        };
-        let (here, others): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.0 == name);
-        parts = others;
-        let me = net.index();
-        let (stay, go): (Vec<Part>, Vec<Part>) = here.into_iter().partition(|part| owners[file_of(part.1)] == me);
-        let slices =
-            go.into_iter().flat_map(|(_, partition, table)| slices(table).map(move |slice| (partition, slice)));
-        let rows = slices.map(|(partition, slice)| (owners[file_of(partition)], (partition as u64, slice)));
-        let mut arrived: Vec<(usize, Table)> =
-            stay.into_iter().map(|(_, partition, table)| (partition, table)).collect();
-        let sent = net.exchange_rows("tables", rows)?;
-        arrived.extend(sent.into_iter().map(|(partition, slice): (u64, Table)| (partition as usize, slice)));
-        // Stable: the slices of a partition come from one worker, in order.
-        arrived.sort_by_key(|part| part.0);
-        let mut arrived = arrived.into_iter().peekable();
-        while let Some((partition, mut table)) = arrived.next() {
-            net.check()?;
-            let file = file_of(partition);
-            while let Some((_, more)) = arrived.next_if(|next| file_of(next.0) == file) {
-                table.append(more)?;
-            }
-            files.push(put_part(attempt, &name, file, &table)?);
+    let mut here = here.into_iter().peekable();
+    while let Some((number, partition, mut table)) = here.next() {
+        net.check()?;
+        let (name, plan) = &tables[number];
+        let file = plan.file(partition);
+        while let Some((.., more)) = here.next_if(|next| next.0 == number && plan.file(next.1) == file) {
+            table.append(more)?;
         }
+        files.push(put_part(attempt, name, file, &table)?);
     }
     Ok(files)
+}
+
+/// Which file each partition of a table is put in, and by whom.
+struct Plan {
+    /// Ascending.
+    partitions: Vec<Weighed>,
+    /// The file of each.
+    files: Vec<usize>,
+    /// The worker of each file.
+    owners: Vec<usize>,
+}
+
+impl Plan {
+    fn of(number: usize, mut partitions: Vec<Weighed>, workers: usize) -> Plan {
+        partitions.sort_unstable_by_key(|part| part.partition);
+        let files = share(&partitions, FILE_BYTES);
+        let owners = owners(&partitions, &files, number, workers);
+        Plan { partitions, files, owners }
+    }
+
+    fn file(&self, partition: usize) -> usize {
+        let at = self.partitions.binary_search_by_key(&partition, |part| part.partition);
+        self.files[at.expect("all partitions have been weighed")]
+    }
+
+    fn owner(&self, partition: usize) -> usize {
+        self.owners[self.file(partition)]
+    }
 }
 
 /// The file of each partition of a table, given ascending: the first, and the next while the file has less than `most` bytes.

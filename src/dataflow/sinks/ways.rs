@@ -116,8 +116,15 @@ impl WaysThrough {
             self.part.trace(scope, &arriving);
             let (mut seen, mut visit) = (vec![false; self.part.len()], Vec::new());
             let mut back = self.part.go_back(&self.part.cut_off(), &mut seen, &mut visit);
-            while scope == Scope::AllLinks && net.sum("ways back", [back.len() as u64])? != [0] {
-                let rows = net.exchange_all("ways back", back, |&page| owner(owners, page))?;
+            let mut goes_on = scope == Scope::AllLinks;
+            while goes_on {
+                let (sent, mut rows) = (back.len() as u64, Vec::new());
+                let take = |pages: &[Page]| {
+                    rows.extend_from_slice(pages);
+                    Ok(())
+                };
+                let all = net.exchange_telling("ways back", sent, back, |&page| owner(owners, page), take)?;
+                goes_on = all.iter().any(|&sent| sent > 0);
                 back = self.part.go_back(&rows, &mut seen, &mut visit);
             }
             self.part.visit(&visit);
@@ -143,13 +150,11 @@ impl WaysThrough {
         }
         loop {
             let leaving = self.part.leave();
-            if net.sum("better ways", [leaving.len() as u64])? == [0] {
-                return Ok(());
-            }
             let owners = self.owners;
             let part = &mut self.part;
-            net.exchange(
+            let sent = net.exchange_telling(
                 "better ways",
+                leaving.len() as u64,
                 leaving,
                 |link| owners.owner(hosts[link.dst]),
                 |links: &[Crossing]| {
@@ -157,6 +162,9 @@ impl WaysThrough {
                     Ok(())
                 },
             )?;
+            if sent.iter().all(|&sent| sent == 0) {
+                return Ok(());
+            }
             self.part.settle(scope);
         }
     }

@@ -7,25 +7,28 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::files;
 use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
+use crate::dataflow::steps::Step;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
 use crate::results::views::views;
-use crate::storage::location::{Location, working_folder};
-use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+use crate::storage::location::Location;
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
 pub struct Staged {
     pub(crate) attempt: Attempt,
-    /// By path.
+    /// By path; of all workers, at worker 0.
     pub(crate) files: Vec<FileEntry>,
     /// As [`Manifest::earlier`].
     pub(crate) earlier: Option<String>,
+    /// As [`Manifest::taken_up`].
+    pub(crate) taken_up: Vec<Step>,
 }
 
-/// Stages everything but the manifest; all workers learn of all files.
+/// Stages everything but the manifest; worker 0 learns of all files.
 ///
 /// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it
 /// is encoded.
@@ -45,12 +48,14 @@ pub fn result(
     let files = or_discard(net, &attempt, |net| {
         let mine = files::put_tables(net, &attempt, parts)?;
         let mut files = written(net, mine)?;
-        let rest = if net.index() == 0 { rest(&attempt, found, &files)? } else { Vec::new() };
-        files.extend(written(net, rest)?);
-        files.sort_unstable();
+        if net.index() == 0 {
+            files.extend(rest(&attempt, found, &files)?);
+            files.sort_unstable();
+        }
         Ok(files)
     })?;
-    Ok(Staged { attempt, files, earlier: found.earlier.take() })
+    let taken_up = std::mem::take(&mut found.taken_up);
+    Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
 }
 
 /// A new attempt to make `folder` a result, the same on all workers.
@@ -110,18 +115,18 @@ pub(crate) fn with_empty(
     Ok(())
 }
 
-/// Stages the parts of tables, `summary.json` and `views.sql`; all workers learn of all files.
+/// Stages the parts of tables, `summary.json` and `views.sql`; worker 0 learns of all files.
 pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let mine = files::put_tables(net, &attempt, parts)?;
         put_summary(net, &attempt, mine, summary)
     })?;
-    Ok(Staged { attempt, files, earlier: None })
+    Ok(Staged { attempt, files, earlier: None, taken_up: Vec::new() })
 }
 
-/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; all
-/// workers learn of all files, by path.
+/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; worker 0
+/// learns of all files, by path.
 pub(crate) fn put_summary(
     net: &mut Net<'_>,
     attempt: &Attempt,
@@ -133,13 +138,10 @@ pub(crate) fn put_summary(
         Ok(FileEntry::of(path, None, text.as_bytes()))
     };
     let mut files = written(net, mine)?;
-    let rest = if net.index() == 0 {
-        vec![put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]
-    } else {
-        Vec::new()
-    };
-    files.extend(written(net, rest)?);
-    files.sort_unstable();
+    if net.index() == 0 {
+        files.extend([put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]);
+        files.sort_unstable();
+    }
     Ok(files)
 }
 
@@ -155,10 +157,11 @@ pub fn commit(
     seconds: BTreeMap<String, f64>,
     staged: Staged,
 ) -> Result<()> {
-    let Staged { attempt, files, earlier } = staged;
+    let Staged { attempt, files, earlier, taken_up } = staged;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
-        Manifest { earlier, ..manifest }.commit(&attempt)?;
+        let taken_up = taken_up.iter().map(|step| step.to_string()).collect();
+        Manifest { earlier, taken_up, ..manifest }.commit(&attempt)?;
     }
     Ok(())
 }
@@ -173,19 +176,15 @@ fn manifest(
     attempt: &str,
 ) -> Manifest {
     Manifest {
-        format: FORMAT,
-        attempt: attempt.into(),
         digest: Digest::of(job).hex(),
-        job: serde_json::to_value(job).expect("a job is plain values"),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
-        build: crate::build::version().into(),
         workers: net.peers() as u64,
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
-        started_in: working_folder(),
-        earlier: None,
+        // With the one by which all learn that it is committed.
+        rounds: Some(net.rounds() + 1),
         files,
+        ..Manifest::new(attempt, serde_json::to_value(job).expect("a job is plain values"))
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::links;
 use super::reading::captures;
-use super::replicas::{account, read_crawl};
+use super::replicas::{ReadCrawl, account, read_crawl};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::shuffle::directory::Partitions;
@@ -78,7 +78,7 @@ pub struct Summary {
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
     let reference = reference_growth(net, job)?;
-    let (mut shelf, floors) = read_crawl(net, job, queue)?;
+    let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
     queue.progress.enter("finding");

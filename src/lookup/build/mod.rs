@@ -40,7 +40,7 @@ use crate::job::JobKind;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
-use crate::storage::manifest::{self, Manifest};
+use crate::storage::manifest::Manifest;
 use crate::storage::output;
 use crate::storage::spill::Disk;
 
@@ -194,19 +194,12 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         ("collections", about.columns["collections"].rows),
     ];
     let manifest = Manifest {
-        format: manifest::FORMAT,
-        attempt: staged.attempt.id().into(),
         digest: about.run.digest.clone(),
-        job: serde_json::to_value(&about).expect("it is plain values"),
         recipes: run.manifest.recipes.clone(),
-        build: crate::build::version().into(),
         workers: settings.workers as u64,
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
         seconds: BTreeMap::from([("index".into(), seconds)]),
-        peak_memory_bytes: crate::build::peak_memory_bytes(),
-        started_in: working_folder(),
-        earlier: None,
-        files: Vec::new(),
+        ..Manifest::new(staged.attempt.id(), serde_json::to_value(&about).expect("it is plain values"))
     };
     staged.commit(manifest)
 }

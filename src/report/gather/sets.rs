@@ -362,11 +362,10 @@ pub fn name(sets: &mut Sets, rows: &PageRows) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::*;
     use crate::storage::location::Location;
-    use crate::storage::manifest::{FORMAT, FileEntry, Manifest};
+    use crate::storage::manifest::{FileEntry, Manifest};
     use crate::storage::table::{Column, Table, encode};
 
     /// A result with these sets: ids, and the values of the links of a path through their pages.
@@ -396,19 +395,8 @@ mod tests {
             FileEntry::of(&path, Some(table.rows() as u64), &bytes)
         };
         let manifest = Manifest {
-            format: FORMAT,
-            attempt: String::new(),
-            digest: String::new(),
-            job: serde_json::Value::Null,
-            recipes: BTreeMap::new(),
-            build: String::new(),
-            workers: 1,
-            counts: BTreeMap::new(),
-            seconds: BTreeMap::new(),
-            peak_memory_bytes: 0,
-            started_in: String::new(),
-            earlier: None,
             files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
+            ..Manifest::new("", serde_json::Value::Null)
         };
         (dir, Run { folder, manifest })
     }

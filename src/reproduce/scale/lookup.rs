@@ -14,7 +14,7 @@ use crate::lookup::build::{RANGE_ROWS, Settings, build};
 use crate::lookup::chunks::compare;
 use crate::recrawl::writer::Writer;
 use crate::storage::location::Location;
-use crate::storage::manifest::{FORMAT, Manifest};
+use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
 
 /// Rows made at a time.
@@ -210,19 +210,8 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     )?;
     let job = Job::default();
     let manifest = Manifest {
-        format: FORMAT,
-        attempt: writer.attempt().into(),
-        digest: String::new(),
-        job: serde_json::to_value(&job).expect("a job is plain values"),
         recipes: [("simhash".to_string(), job.simhash.recipe())].into(),
-        build: crate::build::version().into(),
-        workers: 1,
-        counts: Default::default(),
-        seconds: Default::default(),
-        peak_memory_bytes: 0,
-        started_in: String::new(),
-        earlier: None,
-        files: Vec::new(),
+        ..Manifest::new(writer.attempt(), serde_json::to_value(&job).expect("a job is plain values"))
     };
     writer.commit(&"made up", manifest)
 }

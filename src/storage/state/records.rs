@@ -14,6 +14,7 @@ use crate::storage::location::Location;
 use crate::storage::mapped::{Residence, file_bytes};
 use crate::storage::open::{OpenFile, open};
 use crate::storage::records::{LeftOver, RecordStore};
+use crate::storage::step_records::StepRecords;
 
 /// Records of the work items of a run. Threads share them.
 #[derive(Debug)]
@@ -161,6 +162,11 @@ impl RecordStore for StateRecords {
 
     fn writes_at_once(&self) -> bool {
         false
+    }
+
+    /// None: a scheduled run is short.
+    fn steps(&self, _: usize, _: usize) -> Option<StepRecords> {
+        None
     }
 
     fn refuse(&self) {

@@ -1,0 +1,202 @@
+//! Places ([`crate::clusters::places`]) over all workers: roots by trivial cluster, then by collection; pages by place.
+//! Pages that belong to a collection by their place are attached to it.
+//!
+//! The ends of paths of pages in collections go to the owner of their trivial cluster, who tells the owners of the pages in how
+//! many segments they agree; their votes go to the owner of the collection, and every process is told the roots. Then each page
+//! below a root goes to the owner of its place.
+//!
+//! # Memory
+//! 8 bytes a page and 20 a collection in each process; for one share at a time, 60 bytes a page of collections, or 32 for each
+//! page below a root; 28 bytes a page of collections while votes are counted, and 16 a page that is attached.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::clusters::collection::{PageCollection, SimilarCluster};
+use crate::clusters::places::{
+    DEEPEST, Folders, Placed, Root, Roots, Vote, belonging, by_place, elect, halves, in_common, says,
+};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::engine::{HashOwners, Net, Owners};
+use crate::error::Result;
+use crate::ids::{ClusterId, Page};
+
+/// Where every page is, known to each process.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// For each page, the first page of its collection and the smallest of its similar cluster; none of both if it has none.
+    of: Vec<[Page; 2]>,
+}
+
+impl Places {
+    /// Tells all processes which of `pages` pages is where.
+    pub(super) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
+        let mut rows: Vec<[Page; 3]> = Vec::new();
+        for cluster in found.iter().filter(|cluster| !cluster.double) {
+            let similar_cluster = cluster.id().smallest();
+            for collection in &cluster.collections {
+                let first = collection.first_page();
+                let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
+                rows.extend(pages.map(|page| [page, first, similar_cluster]));
+            }
+        }
+        let rows = net.share("pages of mirrors", rows)?;
+        net.once(|| {
+            let mut of = vec![[Page::NONE; 2]; pages];
+            rows.iter().for_each(|&[page, first, similar_cluster]| of[page] = [first, similar_cluster]);
+            Places { of }
+        })
+    }
+
+    /// The first page of a page's collection, and the smallest of its similar cluster.
+    pub(super) fn of(&self, page: Page) -> Option<(Page, Page)> {
+        let [first, similar_cluster] = self.of[page];
+        (first != Page::NONE).then_some((first, similar_cluster))
+    }
+}
+
+/// The end of the path of a page in a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct PathEnd {
+    cluster: ClusterId,
+    similar_cluster: Page,
+    page: Page,
+    ends: [u32; DEEPEST],
+}
+
+/// Finds the roots of all collections. `places` says what collection a page is in, `labels` its trivial cluster.
+///
+/// # Errors
+/// As [`HashPartitions::laid_down`].
+fn roots(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    labels: &[ClusterId],
+    places: &Places,
+    room: &MemoryBudget,
+) -> Result<Arc<Roots>> {
+    let rows = crawl.pages.iter().filter_map(|(page, capture)| {
+        let (_, similar_cluster) = places.of(*page)?;
+        let ends = Folders::new(&capture.url).ends();
+        Some(PathEnd { cluster: labels[*page], similar_cluster, page: *page, ends })
+    });
+    let count = crawl.pages.iter().filter(|row| places.of(row.0).is_some()).count() as u64;
+    let mut shares = HashPartitions::laid_down(net, "ends of paths", count, rows, |row| row.cluster, room)?;
+    let (mut some, mut agreeing) = (Vec::new(), Vec::new());
+    for share in 0..shares.count() {
+        net.check()?;
+        shares.take(share, &mut some)?;
+        some.sort_unstable();
+        let copies = some.chunk_by(|x: &PathEnd, y| (x.cluster, x.similar_cluster) == (y.cluster, y.similar_cluster));
+        for copies in copies.filter(|copies| copies.len() > 1) {
+            let paths: Vec<[u32; DEEPEST]> = copies.iter().map(|copy| copy.ends).collect();
+            let segments = in_common(&paths) as u32;
+            agreeing.extend(copies.iter().filter(|_| segments > 0).map(|copy| [copy.page, Page(segments)]));
+        }
+    }
+    let directory = Arc::clone(&crawl.directory);
+    let agreeing = net.exchange_all("segments in common", agreeing, |row| directory.owner(row[0]))?;
+    let votes = agreeing.iter().filter_map(|&[page, Page(segments)]| {
+        let (collection, similar_cluster) = places.of(page)?;
+        let folders = Folders::new(&crawl.page(page).url);
+        let depth = folders.segments() - segments as usize;
+        Some(Vote { collection, similar_cluster, depth: depth as u32, root: halves(folders.root(depth)) })
+    });
+    let owners = HashOwners::new(net);
+    let mut votes = net.exchange_all("votes for roots", votes, |vote: &Vote| owners.owner(vote.collection))?;
+    let elected: Arc<Vec<Root>> = net.share("roots", elect(&mut votes))?;
+    net.once(|| Roots::new(&elected))
+}
+
+/// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages,
+/// ascending.
+///
+/// # Errors
+/// As [`HashPartitions::laid_down`].
+pub(super) fn for_each_place(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    links: &[(Page, Page)],
+    labels: &[ClusterId],
+    places: &Places,
+    room: &MemoryBudget,
+    mut each: impl FnMut(&[Placed]),
+) -> Result<()> {
+    let roots = roots(net, crawl, labels, places, room)?;
+    let hosts = &crawl.directory.hosts;
+    let links_on_host = |page: Page| {
+        let from = links.partition_point(|link| link.0 < page);
+        let own = links[from..].iter().take_while(|link| link.0 == page);
+        own.map(|link| link.1).any(|target| target != page && hosts[target] == hosts[page])
+    };
+    let rows = crawl.pages.iter().flat_map(|(page, capture)| {
+        let above = roots.above(&Folders::new(&capture.url));
+        let says = if capture.chunks > 0 { says::CHUNKS } else { says::little(&capture.title, capture.text_bytes) };
+        let links = u32::from(!above.is_empty() && links_on_host(*page));
+        above.into_iter().map(move |(root, place)| Placed {
+            similar_cluster: root.similar_cluster,
+            place: halves(place),
+            collection: root.collection,
+            page: *page,
+            votes: root.votes,
+            says,
+            links,
+        })
+    });
+    let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
+    let mut shares = HashPartitions::laid_down(net, "pages by place", crawl.pages.len() as u64, rows, key, room)?;
+    let mut some = Vec::new();
+    for share in 0..shares.count() {
+        net.check()?;
+        shares.take(share, &mut some)?;
+        by_place(&mut some).for_each(|group| each(&group));
+    }
+    Ok(())
+}
+
+/// Attaches to collections the pages that belong to them by their place; returns how many of all workers'. A page that belongs to
+/// collections of several similar clusters is attached to the one whose root has the most votes, then to the one of the smallest
+/// page.
+///
+/// # Errors
+/// As [`HashPartitions::laid_down`].
+pub(crate) fn attach(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    links: &[(Page, Page)],
+    labels: &[ClusterId],
+    found: &mut [SimilarCluster],
+    room: &MemoryBudget,
+) -> Result<u64> {
+    let places = Places::new(net, found, labels.len())?;
+    let mut mine: Vec<Placed> = Vec::new();
+    for_each_place(net, crawl, links, labels, &places, room, |group| {
+        mine.extend(belonging(group, |page| labels[page], |page| places.of(page).is_some()));
+    })?;
+    let rows = mine.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
+    let rows: Arc<Vec<[Page; 3]>> = net.share("pages that belong by place", rows)?;
+    let attached = net.once(|| {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable_by_key(|&[page, votes, collection]| (page, Reverse(votes), collection));
+        rows.dedup_by_key(|row| row[0]);
+        rows
+    })?;
+    let mut collections: HashMap<Page, &mut PageCollection> = found
+        .iter_mut()
+        .flat_map(|cluster| &mut cluster.collections)
+        .map(|collection| (collection.first_page(), collection))
+        .collect();
+    for &[page, _, of] in attached.iter() {
+        if let Some(collection) = collections.get_mut(&of) {
+            collection.nearby.push(page);
+        }
+    }
+    collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
+    Ok(attached.len() as u64)
+}

@@ -1,0 +1,174 @@
+//! Steps that end with a record of what they have found, so that an interrupted run goes on after the last of them.
+//!
+//! Each worker records its own share ([`crate::storage::step_records`]), and takes up its own share. What a later step sees
+//! is then what it would have seen in an unbroken run, so a share must not depend on what another worker takes up or makes
+//! anew: a step is taken up by all workers, from the records of one run, or by none. A record is of the same step only if
+//! the digest of what the steps see - pages, texts and links, of all workers - is the same, and if job, build and number of
+//! workers are.
+
+use std::io::BufWriter;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::reading::captures::Crawl;
+use super::reading::resume::Resume;
+use super::reading::worker_pages::WorkerPages;
+use crate::engine::Net;
+use crate::error::{Error, Result};
+use crate::ids::{Page, splitmix64};
+use crate::storage::step_records::{Stamp, StepRecords};
+
+/// A step that is recorded: its name in messages, manifests and names of files.
+pub type Step = &'static str;
+
+/// Similar pairs by shared chunks.
+pub const OVERLAP: Step = "overlap";
+/// Similar pairs by simhashes.
+pub const HAMMING: Step = "hamming";
+/// Similar pairs by signatures.
+pub const SIGNATURES: Step = "signatures";
+/// Similar pairs by sets of shingles.
+pub const MINHASH: Step = "minhash";
+/// `LinkSummary` and similar clusters.
+pub const GROWTH: Step = "growth";
+/// Pairs that only collections tell.
+pub const SECOND_LOOK: Step = "second-look";
+/// `LinkSummary` and similar clusters once more, with these pairs.
+pub const SECOND_GROWTH: Step = "second-growth";
+
+/// All of them.
+const STEPS: [Step; 7] = [OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH];
+
+/// The steps of a run, some of which an earlier run may have finished.
+pub struct Steps<'a> {
+    recording: Option<Recording<'a>>,
+    /// Those that were taken from records, the same on all workers.
+    pub taken_up: Vec<Step>,
+}
+
+struct Recording<'a> {
+    resume: &'a Resume,
+    records: StepRecords,
+    stamp: Stamp,
+    /// Those on record with all workers.
+    ready: Vec<Step>,
+}
+
+/// What a worker knows of its own records.
+type Known = (u64, u64, Vec<(String, u64, u64)>);
+
+impl<'a> Steps<'a> {
+    /// The steps that follow when pages are settled and links resolved; `links` are this worker's. Nothing is recorded unless
+    /// all processes have a place for it.
+    ///
+    /// One exchange. Whatever is on record is read once, to see whether it is whole.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn begin(
+        net: &mut Net<'_>,
+        resume: Option<&'a Resume>,
+        crawl: &Crawl,
+        shelf: &WorkerPages,
+        links: &[(Page, Page)],
+    ) -> Result<Steps<'a>> {
+        let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
+        let mine: Option<Known> = match &here {
+            None => None,
+            Some((_, records)) => {
+                let found = STEPS.iter().filter_map(|step| {
+                    let Stamp { seen, run } = records.stamp(step)?;
+                    Some((step.to_string(), seen, run))
+                });
+                Some((seen(crawl, shelf, links), random()?, found.collect()))
+            }
+        };
+        let all: Option<Vec<Known>> = net.all_gather("steps on record", mine)?.into_iter().collect();
+        let (Some(all), Some((resume, records))) = (all, here) else {
+            return Ok(Steps { recording: None, taken_up: Vec::new() });
+        };
+        let seen = all.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
+        let stamp = Stamp { seen, run: all[0].1 };
+        let of_this = |known: &Known, step: Step| {
+            known.2.iter().find(|found| found.0 == step && found.1 == seen).map(|found| found.2)
+        };
+        let with_all = |step: Step| {
+            let run = of_this(&all[0], step);
+            run.is_some() && all.iter().all(|known| of_this(known, step) == run)
+        };
+        let ready = STEPS.into_iter().filter(|step| with_all(step)).collect();
+        Ok(Steps { recording: Some(Recording { resume, records, stamp, ready }), taken_up: Vec::new() })
+    }
+
+    /// What this worker has found in a step: from its record, or by `make`, which is recorded. A record that cannot be written
+    /// ends recording, not the run.
+    ///
+    /// # Errors
+    /// Those of `make`; [`Error::Storage`] when a record cannot be read that could be a moment before.
+    pub fn step<T: Serialize + DeserializeOwned>(
+        &mut self,
+        net: &mut Net<'_>,
+        step: Step,
+        make: impl FnOnce(&mut Net<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let Some(Recording { resume, records, stamp, ready }) = &self.recording else { return make(net) };
+        let first = net.position().is_first();
+        if ready.contains(&step) {
+            let failed = |cause: String| Error::storage(format!("record of \"{step}\""), cause);
+            let from = records.read(step).map_err(|cause| failed(cause.to_string()))?;
+            let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
+            self.taken_up.push(step);
+            if first {
+                resume.steps().taken_up.push(step);
+            }
+            return Ok(made);
+        }
+        let made = make(net)?;
+        if resume.gave_up.load(Ordering::Relaxed) {
+            return Ok(made);
+        }
+        let written = records.write(step, *stamp, |to| {
+            let mut to = BufWriter::with_capacity(1 << 16, to);
+            bincode::serialize_into(&mut to, &made)
+                .map_err(|cause| Error::storage("records", cause))
+                .and_then(|()| std::io::Write::flush(&mut to).map_err(|cause| Error::storage("records", cause)))
+        });
+        match written {
+            Ok(()) if first => resume.steps().recorded.push(step),
+            Ok(()) => {}
+            Err(_) => resume.gave_up.store(true, Ordering::Relaxed),
+        }
+        Ok(made)
+    }
+}
+
+fn random() -> Result<u64> {
+    let id = crate::storage::output::random_id()?;
+    Ok(xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
+}
+
+/// Digest of this worker's share of what the steps see; the sum over all workers does not depend on who has what.
+///
+/// # Cost
+/// One pass over texts' fingerprints and links, some gigabytes a second.
+fn seen(crawl: &Crawl, shelf: &WorkerPages, links: &[(Page, Page)]) -> u64 {
+    let mut sum = 0u64;
+    let mut add = |parts: &[&[u8]]| {
+        let mut hash = Xxh3::new();
+        parts.iter().for_each(|part| hash.update(part));
+        sum = sum.wrapping_add(hash.digest());
+    };
+    for (page, capture) in &crawl.pages {
+        let simhash = capture.simhash.map_or([0, 0], |simhash| [1, simhash]);
+        let numbers = [u64::from(page.0), capture.doc_id, capture.body, capture.exact, simhash[0], simhash[1]];
+        add(&[bytemuck::cast_slice(&numbers), bytemuck::cast_slice(&capture.projected), capture.title.as_bytes()]);
+    }
+    for (slot, page) in shelf.kept() {
+        add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(shelf.fprints.get(slot))]);
+    }
+    let of_links = |&(src, dst): &(Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
+    links.iter().map(of_links).fold(sum, u64::wrapping_add)
+}

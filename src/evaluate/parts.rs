@@ -1,0 +1,54 @@
+//! What of the truth a run can find: pages that have a copy, and parts of copies that links connect.
+
+use std::collections::HashMap;
+
+use super::LinkRow;
+use super::truth::Known;
+use crate::clusters::union_find::UnionFind;
+
+/// Fewest pages of a connected part that have a copy.
+const FEWEST: u64 = 10;
+
+/// For each known page whether it has a copy, and the connected part it is in.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// Whether another page is the same one of its target.
+    pub(super) has_copy: Vec<bool>,
+    /// Number of its connected part, if that has pages enough.
+    pub(super) part: Vec<Option<u32>>,
+    /// For each part, its copy and its pages that have a copy.
+    pub(super) parts: Vec<(u32, u64)>,
+}
+
+/// Finds the connected parts of all copies that are collections, numbered in the order of their first known page.
+pub(super) fn of(known: &Known, links: &[LinkRow]) -> Parts {
+    let pages = &known.pages;
+    let mut pages_of: HashMap<u32, u64> = HashMap::new();
+    pages.iter().filter_map(|page| page.target_page).for_each(|of| *pages_of.entry(of.name).or_default() += 1);
+    let has_copy: Vec<bool> =
+        pages.iter().map(|page| page.target_page.is_some_and(|of| pages_of[&of.name] > 1)).collect();
+
+    let copy =
+        |at: usize| pages[at].target_page.map(|of| of.copy).filter(|&copy| known.copies[copy as usize].is_collection());
+    let mut connected = UnionFind::new(pages.len());
+    for LinkRow { src, dst } in links {
+        let Some((&src, &dst)) = known.place.get(src).zip(known.place.get(dst)) else { continue };
+        if copy(src).is_some() && copy(src) == copy(dst) {
+            connected.union(src as u32, dst as u32);
+        }
+    }
+    let labels = connected.labels();
+    let mut copied: HashMap<u32, u64> = HashMap::new();
+    (0..pages.len()).filter(|&at| has_copy[at]).for_each(|at| *copied.entry(labels[at]).or_default() += 1);
+    let (mut numbers, mut parts) = (HashMap::new(), Vec::new());
+    let part = (0..pages.len()).map(|at| {
+        let copy = copy(at)?;
+        let &pages = copied.get(&labels[at]).filter(|&&pages| pages >= FEWEST)?;
+        Some(*numbers.entry(labels[at]).or_insert_with(|| {
+            parts.push((copy, pages));
+            parts.len() as u32 - 1
+        }))
+    });
+    let part = part.collect();
+    Parts { has_copy, part, parts }
+}

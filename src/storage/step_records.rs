@@ -1,0 +1,247 @@
+//! What a worker had found when a step of the run ended, on the local disk, from which an interrupted run resumes.
+//!
+//! A file is what one worker has made in one step. Its stamp says of what it was made and by which run; what the bytes
+//! after the stamp mean, the writer knows. A later run of the same step by the same worker takes the place of the file.
+//!
+//! # Layout
+//! A `Head` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an `Entry` (key, length, two
+//! checksums) and its bytes. The key of a piece is its number; the first piece is the stamp, and the last is empty. So a
+//! file that has been cut off is not whole, nor is one whose pieces have been put in another order.
+//!
+//! # Safety of the answer
+//! As that of [`super::records`]: a file is used only if it is whole and was made by this build, for this job. Which run made
+//! it, and of what, its caller compares. It gets its name once it is complete, and is not synced.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use bytemuck::{Pod, Zeroable};
+
+use super::records::{Entry, HALF, Head, STEP, read_pod};
+use crate::error::{Error, Result};
+use crate::leftovers::Temporary;
+
+/// Most bytes of a piece.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Of what a record was made, and by which run: one number a run, the same for all its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Stamp {
+    /// Digest of all that the step has seen.
+    pub seen: u64,
+    /// Number of the run, random.
+    pub run: u64,
+}
+
+/// The steps that one worker has finished, in one folder.
+#[derive(Debug, Clone)]
+pub struct StepRecords {
+    folder: PathBuf,
+    head: Head,
+    worker: String,
+}
+
+impl StepRecords {
+    /// Those of a worker of so many, in a folder that is there.
+    pub(super) fn of(folder: &Path, head: Head, (worker, workers): (usize, usize)) -> StepRecords {
+        StepRecords { folder: folder.into(), head, worker: format!("{worker}-of-{workers}") }
+    }
+
+    /// The stamp of the record of a step, if there is one and it is whole. All of it is read.
+    pub fn stamp(&self, step: &str) -> Option<Stamp> {
+        let (stamp, mut rest) = self.open(step).ok()?;
+        std::io::copy(&mut rest, &mut std::io::sink()).ok()?;
+        Some(stamp)
+    }
+
+    /// Reads what follows the stamp of a record; it ends with an error of [`ErrorKind::InvalidData`] where the file is not whole.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn read(&self, step: &str) -> std::io::Result<impl Read + use<>> {
+        Ok(self.open(step)?.1)
+    }
+
+    fn open(&self, step: &str) -> std::io::Result<(Stamp, Pieces<BufReader<File>>)> {
+        let mut file = BufReader::with_capacity(1 << 18, File::open(self.path(step))?);
+        let head: Head = read_pod(&mut file)?;
+        let mut pieces = Pieces { from: file, next: 0, piece: Vec::new(), taken: 0, ended: false };
+        if head != self.head {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        let stamp = read_pod(&mut pieces)?;
+        Ok((stamp, pieces))
+    }
+
+    /// Records a step; `content` writes what follows the stamp.
+    ///
+    /// # Errors
+    /// [`Error::Storage`], and those of `content`; then an earlier record of the step may still be there.
+    pub fn write(&self, step: &str, stamp: Stamp, content: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let path = self.path(step);
+        let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
+        let half = Temporary::at(path.with_extension(HALF));
+        let mut file = BufWriter::with_capacity(1 << 18, File::create(half.path()).map_err(failed)?);
+        file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
+        let mut pieces = PieceWriter { to: file, next: 0, piece: Vec::new() };
+        pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(failed)?;
+        content(&mut pieces)?;
+        if !pieces.piece.is_empty() {
+            pieces.end_piece().map_err(failed)?;
+        }
+        pieces.end_piece().and_then(|()| pieces.to.flush()).map_err(failed)?;
+        drop(pieces);
+        fs::rename(half.path(), &path).map_err(failed)
+    }
+
+    fn path(&self, step: &str) -> PathBuf {
+        self.folder.join(format!("{step}-{}.{STEP}", self.worker))
+    }
+}
+
+/// Writes pieces.
+struct PieceWriter<W> {
+    to: W,
+    /// Number of the next.
+    next: u128,
+    piece: Vec<u8>,
+}
+
+impl<W: Write> PieceWriter<W> {
+    fn end_piece(&mut self) -> std::io::Result<()> {
+        self.to.write_all(bytemuck::bytes_of(&Entry::new(self.next, &self.piece)))?;
+        self.to.write_all(&self.piece)?;
+        self.next += 1;
+        self.piece.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for PieceWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE_BYTES {
+            self.end_piece()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Reads the bytes of pieces up to the empty one, each of which is checked before any of it is given out.
+struct Pieces<R> {
+    from: R,
+    /// Number of the next.
+    next: u128,
+    piece: Vec<u8>,
+    taken: usize,
+    ended: bool,
+}
+
+impl<R: Read> Pieces<R> {
+    fn next_piece(&mut self) -> std::io::Result<()> {
+        let damaged = || std::io::Error::from(ErrorKind::InvalidData);
+        let entry: Entry = read_pod(&mut self.from).map_err(|_| damaged())?;
+        let bytes = entry.length().filter(|bytes| *bytes <= PIECE_BYTES as u64).ok_or_else(damaged)?;
+        self.piece.resize(bytes as usize, 0);
+        self.from.read_exact(&mut self.piece).map_err(|_| damaged())?;
+        if entry != Entry::new(self.next, &self.piece) {
+            return Err(damaged());
+        }
+        (self.next, self.taken) = (self.next + 1, 0);
+        self.ended = bytes == 0;
+        if self.ended && self.from.read(&mut [0])? > 0 {
+            return Err(damaged());
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Pieces<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.taken == self.piece.len() && !self.ended {
+            self.next_piece()?;
+        }
+        let length = buffer.len().min(self.piece.len() - self.taken);
+        buffer[..length].copy_from_slice(&self.piece[self.taken..][..length]);
+        self.taken += length;
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STAMP: Stamp = Stamp { seen: 3, run: 4 };
+
+    fn of(folder: &Path) -> StepRecords {
+        StepRecords::of(folder, Head::new([5; 32], "build"), (1, 2))
+    }
+
+    fn write(records: &StepRecords, content: &[u8]) {
+        records.write("pairs", STAMP, |to| to.write_all(content).map_err(|cause| Error::storage("", cause))).unwrap();
+    }
+
+    fn read(records: &StepRecords) -> Option<Vec<u8>> {
+        assert_eq!(records.stamp("pairs")?, STAMP);
+        let mut bytes = Vec::new();
+        records.read("pairs").unwrap().read_to_end(&mut bytes).unwrap();
+        Some(bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+        #[test]
+        fn what_was_written_is_read_however_long_it_is(
+            length in prop_oneof![0..100usize, PIECE_BYTES - 20..PIECE_BYTES + 20, 2 * PIECE_BYTES..3 * PIECE_BYTES]
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let content: Vec<u8> = (0..length as u32).map(|at| (at.wrapping_mul(at) >> 3) as u8).collect();
+            write(&of(folder.path()), b"what an earlier run has found");
+            write(&of(folder.path()), &content);
+            prop_assert!(read(&of(folder.path())).unwrap() == content);
+            prop_assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_is_flipped_cut_off_or_longer_is_no_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = of(folder.path());
+        write(&records, b"pairs of pages");
+        let file = records.path("pairs");
+        let whole = fs::read(&file).unwrap();
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 16;
+            for bytes in [&flipped[..], &whole[..at]] {
+                fs::write(&file, bytes).unwrap();
+                assert_eq!(read(&records), None, "{at}");
+            }
+        }
+        fs::write(&file, [&whole[..], b"x"].concat()).unwrap();
+        assert_eq!(read(&records), None);
+        fs::write(&file, &whole).unwrap();
+        assert_eq!(read(&records).unwrap(), b"pairs of pages");
+    }
+
+    #[test]
+    fn those_of_another_job_build_worker_or_number_of_workers_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&of(folder.path()), b"pairs");
+        let of = |digest, build, worker| StepRecords::of(folder.path(), Head::new([digest; 32], build), worker);
+        assert!(read(&of(5, "build", (1, 2))).is_some());
+        for other in [of(6, "build", (1, 2)), of(5, "other", (1, 2)), of(5, "build", (0, 2)), of(5, "build", (1, 3))] {
+            assert_eq!(other.stamp("pairs"), None);
+        }
+    }
+}

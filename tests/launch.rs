@@ -1,0 +1,83 @@
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+
+const CRAWL: &str = "synth://?pages=300&seed=7";
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn the_tasks_of_a_step_of_slurm_are_the_processes_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["run", "--input", CRAWL, "--workers", "1", "--output", &at("one")]);
+    let address = reserved_address();
+    let port = address.rsplit_once(':').unwrap().1;
+    let tasks = ["0", "1"].map(|task| {
+        webtwin(&["run", "--input", CRAWL, "--cluster", "slurm", "--output", &at("two")])
+            .env("SLURM_PROCID", task)
+            .env("SLURM_STEP_NUM_TASKS", "2")
+            .env("SLURM_STEP_NODELIST", "localhost")
+            .env("SLURM_STEP_TASKS_PER_NODE", "2")
+            .env("SLURM_CPUS_PER_TASK", "2")
+            .env("WEBTWIN_PORT", port)
+            .env("WEBTWIN_KEY", KEY)
+            .spawn()
+            .unwrap()
+    });
+    for task in tasks {
+        let output = task.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    assert!(files(&at("one")) == files(&at("two")));
+}
+
+#[test]
+fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let mut pod = webtwin(&["run", "--input", CRAWL, "--cluster", "kubernetes", "--output", &out]);
+    pod.env("JOB_COMPLETION_INDEX", "1").env("HOSTNAME", "job-1").env("WEBTWIN_PROCESSES", "2");
+    pod.env("WEBTWIN_SERVICE", "nobody.invalid").env("WEBTWIN_KEY", KEY).env("WEBTWIN_DEADLINE", "500ms");
+    let output = pod.output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
+    let words = ["process 0 at job-0.nobody.invalid:4100 (", "does the DNS know it?) did not join"];
+    assert!(words.iter().all(|words| said(&output).contains(words)), "{}", said(&output));
+}
+
+#[test]
+fn a_cluster_needs_a_process_and_one_that_describes_itself_has_it() {
+    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
+    assert!(said.contains("give --process N as well"), "{said}");
+    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);
+    assert!(said.contains("the environment says which process this is"), "{said}");
+    let said = fail(&["check", "--cluster", "slurm"], 2);
+    assert!(said.contains("SLURM_PROCID is not set; start the processes with srun"), "{said}");
+}
+
+#[test]
+fn a_run_is_started_on_the_hosts_of_a_cluster_file_over_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+    // In place of ssh: forgets the host.
+    std::fs::write(at("shell"), "shift\nexec sh -c \"$1\"\n").unwrap();
+    let launched = |more: &[&str]| {
+        Command::new("cluster-config/launch/ssh")
+            .args([&[&cluster[..]], more].concat())
+            .env("SSH", format!("sh {}", at("shell")))
+            .env("WEBTWIN", env!("CARGO_BIN_EXE_webtwin"))
+            .stdin(Stdio::null())
+            .process_group(0)
+            .output()
+            .unwrap()
+    };
+    let out = at("it's out");
+    let output = launched(&["--input", CRAWL, "--output", &out]);
+    assert!(output.status.success(), "{}", said(&output));
+    succeed(&["run", "--input", CRAWL, "--workers", "1", "--output", &at("one")]);
+    assert!(files(&at("one")) == files(&out));
+    let again = launched(&["--input", CRAWL, "--output", &out]);
+    assert_eq!(again.status.code(), Some(4), "{}", said(&again));
+}

@@ -1,0 +1,159 @@
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::resume::Crawl;
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, said, webtwin};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits for something to be so.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The processes that a process has started.
+fn children(of: &Child) -> Vec<u32> {
+    let told = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
+    told.split_whitespace().map(|id| id.parse().unwrap()).collect()
+}
+
+fn is_there(id: u32) -> bool {
+    Path::new(&format!("/proc/{id}/exe")).read_link().is_ok()
+}
+
+fn signal(name: &str, id: u32) {
+    assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
+}
+
+fn ended(mut child: Child) -> (i32, String) {
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    (child.wait().unwrap().code().unwrap(), told)
+}
+
+#[test]
+fn what_is_no_passing_failure_is_not_tried_again() {
+    let told = fail(&["run", "--input", "/nowhere/at/all.warc.gz", "--output", "/tmp/never", "--retries", "3"], 3);
+    assert!(!told.contains("attempt"), "{told}");
+    let told = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
+    assert!(told.contains("effort.records") && !told.contains("attempt"), "{told}");
+}
+
+#[test]
+fn an_absent_process_is_waited_for_as_often_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "workers = 1\ndeadline = \"200ms\"\n[[process]]\naddress = \"{}\"\n[[process]]\naddress = \"{}\"\n",
+        reserved_address(),
+        reserved_address()
+    );
+    let cluster = folder.path().join("cluster.toml");
+    std::fs::write(&cluster, text).unwrap();
+    let output = folder.path().join("out");
+    let alone = ["--cluster", cluster.to_str().unwrap(), "--process", "0", "--retries", "1"];
+    let told = fail(
+        &[&["run", "--input", "synth://?pages=100", "--output", output.to_str().unwrap()][..], &alone].concat(),
+        7,
+    );
+    assert_eq!(told.matches("did not join").count(), 2, "{told}");
+    assert!(told.contains("attempt 1 of 2 ended with 7; the next begins in 1 s"), "{told}");
+    assert!(told.contains("attempt 2 of 2 ended with 7; it was the last"), "{told}");
+}
+
+#[test]
+fn a_process_that_is_killed_with_all_it_has_started_and_begun_again_meets_the_other_and_the_result_has_the_same_bytes()
+{
+    let crawl = Crawl::new(3000);
+    let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+    let start = |process: &str| {
+        let more = ["--cluster", &cluster, "--process", process, "--retries", "5"];
+        webtwin(&[&crawl.run("two", &[])[..], &more].concat()).spawn().unwrap()
+    };
+    let (first, mut second) = (start("0"), start("1"));
+    let output = crawl.folder.path().join("two");
+    until("something is recorded", || !crate::resume::records(&output).is_empty());
+    let attempts = children(&second);
+    assert_eq!(attempts.len(), 1);
+    second.kill().unwrap();
+    second.wait().unwrap();
+    until("the attempt ends with the process that made it", || !is_there(attempts[0]));
+    let (code, told) = ended(start("1"));
+    assert_eq!(code, 0, "{told}");
+    let (code, told) = ended(first);
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("ended with 7; the next begins in 1 s"), "{told}");
+    crawl.assert_whole("two");
+}
+
+#[test]
+fn an_attempt_that_the_system_kills_is_made_again() {
+    let crawl = Crawl::new(3000);
+    let child = webtwin(&crawl.run("killed", &["--retries", "2"])).spawn().unwrap();
+    let output = crawl.folder.path().join("killed");
+    until("something is recorded", || !crate::resume::records(&output).is_empty());
+    signal("-KILL", children(&child)[0]);
+    let (code, told) = ended(child);
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("attempt 1 of 3 ended with 137, killed; the next begins in 1 s"), "{told}");
+    crawl.assert_whole("killed");
+}
+
+#[test]
+fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
+    let crawl = Crawl::new(3000);
+    for (name, code) in [("-TERM", 143), ("-INT", 130)] {
+        let child = webtwin(&crawl.run("stopped", &["--retries", "2"])).spawn().unwrap();
+        let output = crawl.folder.path().join("stopped");
+        until("something is recorded", || !crate::resume::records(&output).is_empty());
+        signal(name, child.id());
+        let (ended, told) = ended(child);
+        assert_eq!(ended, code, "{told}");
+        assert!(told.contains("stopped by SIG") && !told.contains("attempt"), "{told}");
+        std::fs::remove_dir_all(output).unwrap();
+    }
+    // In a pause there is no attempt to end.
+    let mut child = webtwin(&crawl.run("paused", &["--retries", "2"])).spawn().unwrap();
+    let output = crawl.folder.path().join("paused");
+    until("something is recorded", || !crate::resume::records(&output).is_empty());
+    signal("-KILL", children(&child)[0]);
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("the next begins")));
+    signal("-TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() {
+    let crawl = Crawl::new(800);
+    // Without an attempt before, a result that is there is somebody's.
+    fail(&crawl.run("whole", &["--retries", "2"]), 4);
+    let mut child = webtwin(&crawl.run("late", &["--retries", "2"])).spawn().unwrap();
+    let late = crawl.folder.path().join("late");
+    until("something is recorded", || !crate::resume::records(&late).is_empty());
+    signal("-KILL", children(&child)[0]);
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("the next begins")));
+    // What the attempt would have left, had it been killed later.
+    std::fs::remove_dir_all(&late).unwrap();
+    std::fs::rename(crawl.folder.path().join("whole"), &late).unwrap();
+    let before = files(&late);
+    assert!(told.any(|line| line.unwrap().contains("the result is that of an earlier attempt")));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(files(&late) == before);
+}
+
+#[test]
+fn records_are_made_without_being_asked_for() {
+    let crawl = Crawl::new(800);
+    let output = webtwin(&crawl.run("recorded", &["--retries", "1"])).output().unwrap();
+    assert!(output.status.success() && said(&output).contains("work items taken from records"), "{}", said(&output));
+    crawl.assert_whole("recorded");
+}
