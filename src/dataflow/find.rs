@@ -187,7 +187,6 @@ pub fn find(
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
     avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
-    shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
