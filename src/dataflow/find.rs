@@ -149,7 +149,7 @@ pub fn find(
     if second_look::is_asked_for(job) {
         let context = Context { crawl: &crawl, joined: &joined, links: &links };
         (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
-            second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)
+            second_look::look(net, shelf, &labels, &grown.similar_clusters, &context, &room)
         })?;
         if second_look.matched + second_look.by_place > second_look.refused {
             let by_measure =
