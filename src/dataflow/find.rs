@@ -289,7 +289,7 @@ impl Web<'_> {
         let clusters = (labels, sizes);
         let all = || links.iter().copied();
         let mut link_summary = Vec::new();
-        let mut merging = Vec::new();
+        let mut merging = tolerant::MergingLinks::default();
         let each = |row, between: &[ClusterLink]| {
             link_summary.push(row);
             if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {

@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
 use crate::overlap::prune::PageSet;
+use crate::storage::spill::BLOCK_BYTES;
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -41,6 +42,37 @@ struct Web<'a> {
     labels: &'a [ClusterId],
     /// The pages that have copies.
     copied: Arc<PageSet>,
+}
+
+/// Links of a block.
+const BLOCK_LINKS: usize = BLOCK_BYTES / size_of::<(Page, Page)>();
+
+/// Links between pages of one host whose trivial clusters may merge. They come while the rows that they are found among go, and
+/// lie in blocks of the same size, so that they take the memory which these give back.
+#[derive(Debug, Default)]
+pub struct MergingLinks {
+    blocks: Vec<Vec<(Page, Page)>>,
+}
+
+impl MergingLinks {
+    /// Adds links.
+    pub fn extend(&mut self, links: impl IntoIterator<Item = (Page, Page)>) {
+        for link in links {
+            match self.blocks.last_mut() {
+                Some(block) if block.len() < BLOCK_LINKS => block.push(link),
+                _ => {
+                    let mut block = Vec::with_capacity(BLOCK_LINKS);
+                    block.push(link);
+                    self.blocks.push(block);
+                }
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
 }
 
 /// Pieces, by name.
@@ -53,8 +85,7 @@ struct Pieces {
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
 ///
-/// `merging` are links between pages of one host whose trivial clusters may merge, this worker's share; `links` yields those
-/// from its pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
+/// `merging` is this worker's share of the links that merge; `links` yields those from its pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
@@ -63,7 +94,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     net: &mut Net<'_>,
     directory: &Directory,
     (labels, cluster_sizes): (&[ClusterId], &[u32]),
-    merging: Vec<(Page, Page)>,
+    merging: MergingLinks,
     (links, from_elsewhere): (impl Fn() -> I, &[u32]),
     settings: &Clusters,
     room: &MemoryBudget,
@@ -125,8 +156,8 @@ impl Web<'_> {
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
-    fn grown(&self, net: &mut Net<'_>, mut merging: Vec<(Page, Page)>, room: &MemoryBudget) -> Result<Pieces> {
-        let of = components(net, "pieces", self.labels.len(), merging.iter().copied())?;
+    fn grown(&self, net: &mut Net<'_>, merging: MergingLinks, room: &MemoryBudget) -> Result<Pieces> {
+        let of = components(net, "pieces", self.labels.len(), merging.blocks.iter().flatten().copied())?;
         let rows = self.clusters_of_pieces(net, &of);
         let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
         let hosts: Vec<HostId> = doubled.map(|pair| self.host(pair[0].0.smallest())).collect();
@@ -137,9 +168,9 @@ impl Web<'_> {
         drop(rows);
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
-        merging.retain(|link| contested[self.host(link.0)]);
-        let count = merging.len();
-        let links = (merging.into_iter(), count);
+        let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
+        let count = merging.blocks.iter().flatten().filter(|link| of_contested(link)).count();
+        let links = (merging.blocks.into_iter().flatten().filter(of_contested), count);
         let grown = self.on_each_host(net, "links that merge", links, room, |links| {
             grow_pieces(links, |page| self.cluster(page))
         })?;

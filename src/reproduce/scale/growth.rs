@@ -134,7 +134,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
-    let mut merging: Vec<(Page, Page)> = Vec::new();
+    let mut merging = tolerant::MergingLinks::default();
     let mut edges: Vec<(ClusterId, ClusterId)> = Vec::new();
     let each = |row: LinkSummary, between: &[ClusterLink]| {
         done.summary_rows += 1;
@@ -145,7 +145,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         }
     };
     links::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
-    done.merging = (merging.len() + edges.len()) as u64;
+    done.merging = (merging.count() + edges.len()) as u64;
     stage("LinkSummary");
 
     let mut found = match settings.merge {
