@@ -64,8 +64,7 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
 }
 
 fn settings() -> impl Strategy<Value = Overlap> {
-    let guard =
-        prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
+    let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,

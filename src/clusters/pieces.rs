@@ -104,27 +104,50 @@ impl Host<'_> {
         let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
         let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
         let mut next = BinaryHeap::new();
+        // Where a round has one piece: pages to add to it at once, and pages that others of it have just been linked with.
+        let (mut free, mut nearer, mut is_nearer) = (Vec::new(), Vec::new(), vec![false; pages]);
         let mut pieces = 0;
         for start in starts {
+            let first = pieces;
             for &page in start.iter().filter(|&&page| in_contested(page) && piece_of[page as usize] == NO_PIECE) {
                 next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
                 pieces += 1;
             }
-            // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
-            // one, and the others find the page taken.
-            while let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() {
-                let doubled = doubles[page as usize] > 1;
+            // Then pages without a double come before all others and are never refused, so their order does not matter.
+            let one_piece = pieces - first == 1;
+            loop {
+                let (page, piece) = if let Some(page) = free.pop() {
+                    (page, first)
+                } else {
+                    for page in nearer.drain(..) {
+                        is_nearer[page as usize] = false;
+                        let (doubles, links) = (Reverse(doubles[page as usize]), links_with[&(page, first)]);
+                        next.push(Candidate { doubles, links, page: Reverse(page), piece: Reverse(first) });
+                    }
+                    let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() else { break };
+                    (page, piece)
+                };
+                // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
+                // one, and the others find the page taken.
                 if piece_of[page as usize] != NO_PIECE
-                    || doubled && !has.insert((piece, self.clusters[page as usize]))
+                    || doubles[page as usize] > 1 && !has.insert((piece, self.clusters[page as usize]))
                 {
                     continue;
                 }
                 piece_of[page as usize] = piece;
                 for &other in linked[page as usize].iter().filter(|&&other| piece_of[other as usize] == NO_PIECE) {
+                    if one_piece && doubles[other as usize] == 1 {
+                        free.push(other);
+                        continue;
+                    }
                     let links = links_with.entry((other, piece)).or_insert(0);
                     *links += 1;
-                    let doubles = Reverse(doubles[other as usize]);
-                    next.push(Candidate { doubles, links: *links, page: Reverse(other), piece: Reverse(piece) });
+                    if !one_piece {
+                        let doubles = Reverse(doubles[other as usize]);
+                        next.push(Candidate { doubles, links: *links, page: Reverse(other), piece: Reverse(piece) });
+                    } else if !std::mem::replace(&mut is_nearer[other as usize], true) {
+                        nearer.push(other);
+                    }
                 }
             }
         }

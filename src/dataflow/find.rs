@@ -149,7 +149,7 @@ pub fn find(
     if second_look::is_asked_for(job) {
         let context = Context { crawl: &crawl, joined: &joined, links: &links };
         (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
-            second_look::look(net, job, shelf, &labels, &grown.similar_clusters, &context, &room)
+            second_look::look(net, shelf, &labels, &grown.similar_clusters, &context, &room)
         })?;
         if second_look.matched + second_look.by_place > second_look.refused {
             let by_measure =
@@ -187,7 +187,6 @@ pub fn find(
     let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
     drop(copies);
     avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
-    shelf.fprints.clear();
     let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;

@@ -84,7 +84,6 @@ struct Chunk {
 /// memory for; or when the run has ended.
 pub(crate) fn look(
     net: &mut Net<'_>,
-    job: &Job,
     shelf: &WorkerPages,
     labels: &[ClusterId],
     found: &[SimilarCluster],

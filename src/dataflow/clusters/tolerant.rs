@@ -140,8 +140,9 @@ impl Web<'_> {
         merging.retain(|link| contested[self.host(link.0)]);
         let count = merging.len();
         let links = (merging.into_iter(), count);
-        let grown =
-            self.on_each_host(net, "links that merge", links, room, |links| grow_pieces(links, |page| self.cluster(page)))?;
+        let grown = self.on_each_host(net, "links that merge", links, room, |links| {
+            grow_pieces(links, |page| self.cluster(page))
+        })?;
         self.renamed(net, &of, grown)
     }
 
@@ -208,7 +209,9 @@ impl Web<'_> {
         let of_piece = |page: &Page| self.has_copies(*page) && is_beside(*page);
         // What joins pieces: links from one to another, or between one and a page in none.
         let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
-            (true, true) => piece(x) != piece(y) && pieces.similar_cluster[piece(x)] == pieces.similar_cluster[piece(y)],
+            (true, true) => {
+                piece(x) != piece(y) && pieces.similar_cluster[piece(x)] == pieces.similar_cluster[piece(y)]
+            }
             (true, false) => is_beside(x),
             (false, true) => is_beside(y),
             (false, false) => false,
@@ -279,7 +282,9 @@ impl Web<'_> {
         let mirrored = net.once(|| {
             let mut several = PageSet::new(self.labels.len(), |_| false);
             let copies = (0..).map(PieceId).zip(pieces.similar_cluster.iter());
-            copies.filter(|(piece, of)| piece.smallest() != of.smallest()).for_each(|(_, of)| several.insert(of.smallest()));
+            copies
+                .filter(|(piece, of)| piece.smallest() != of.smallest())
+                .for_each(|(_, of)| several.insert(of.smallest()));
             PageSet::new(self.labels.len(), |page| {
                 self.has_copies(page) && several.contains(similar_cluster(page).smallest())
             })
@@ -325,7 +330,11 @@ impl Web<'_> {
                 let last = first + pages.len();
                 let start = if first == 0 { 0 } else { ends[first - 1] as usize };
                 own.clear();
-                own.extend(links[start..ends[last - 1] as usize].iter().map(|ends: &[u32; 2]| ends.map(|at| at - first as u32)));
+                own.extend(
+                    links[start..ends[last - 1] as usize]
+                        .iter()
+                        .map(|ends: &[u32; 2]| ends.map(|at| at - first as u32)),
+                );
                 first = last;
                 found.extend(verified(pages, &own, settings));
             }

@@ -90,7 +90,11 @@ pub(crate) fn group<R: Row>(
         counts.tuples += rows.len() as u64;
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
             counts.chunks += 1;
-            if run.len() == 1 && into.chunks.is_empty() {
+            // A chunk on one page is neither furniture nor frequent, and makes no pair. Most are.
+            if let [row] = run {
+                if !into.chunks.is_empty() && !pages.copies.contains(row.doc()) {
+                    into.chunks[row.doc()] += 1;
+                }
                 continue;
             }
             docs.clear();

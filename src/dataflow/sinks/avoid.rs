@@ -259,14 +259,15 @@ pub fn verdicts(
     Ok(verdicts)
 }
 
-/// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`.
+/// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`. Takes the
+/// chunks from the shelf.
 ///
 /// # Errors
 /// As [`resemblance::with_kept`].
 pub fn compare(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    shelf: &WorkerPages,
+    shelf: &mut WorkerPages,
     labels: &[ClusterId],
     verdicts: &mut [Verdict],
     least: f64,

@@ -1,12 +1,14 @@
 //! How much each page to skip has in common with the one that stays: resemblance of their distinct chunks.
 //!
-//! Pairs are told to all processes; chunks of their pages go to the owner of the page that stays, in shares; the counts, to
-//! whoever asked.
+//! Pairs are told to all processes. Two pages that one process has read are compared where they lie; of others, chunks go to
+//! the owner of the page that stays, in shares. The counts go to whoever asked.
+
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::reading::worker_pages::{Lists, NOT_KEPT, WorkerPages};
 use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
@@ -14,6 +16,7 @@ use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::overlap::in_common;
+use crate::overlap::prune::PageSet;
 
 /// Distinct chunks that two pages have in common, and those of both together (\[SGM98\] section 2.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,41 +59,108 @@ struct Counted {
     all: u32,
 }
 
+/// The chunks of one worker's pages.
+struct Shelf {
+    fprints: Lists,
+    /// Page in each slot.
+    pages: Vec<Page>,
+}
+
+/// Where a page lies within its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Spot {
+    /// Number of the worker within the process.
+    worker: u32,
+    slot: u32,
+}
+
+/// What a process knows of the pages to compare.
+struct Asked {
+    /// For a page to skip the one that stays, for one that stays itself; [`Page::NONE`] for all others.
+    keep_of: Vec<Page>,
+    /// Where the pages of this process lie, if they are compared.
+    spots: Vec<Option<Spot>>,
+    /// The pages here whose chunks go to another process, or meet one there.
+    leave: PageSet,
+}
+
+impl Asked {
+    fn of(pairs: &[[Page; 2]], pages: usize, shelves: &[Arc<Shelf>]) -> Asked {
+        let mut keep_of = vec![Page::NONE; pages];
+        for &[page, keep] in pairs {
+            keep_of[page] = keep;
+            keep_of[keep] = keep;
+        }
+        let mut spots = vec![None; pages];
+        for (worker, shelf) in (0..).zip(shelves) {
+            let compared =
+                (0..).zip(&shelf.pages).filter(|(_, page)| **page != NOT_KEPT && keep_of[**page] != Page::NONE);
+            compared.for_each(|(slot, &page)| spots[page] = Some(Spot { worker, slot }));
+        }
+        let mut leave = PageSet::new(pages, |_| false);
+        for &[page, keep] in pairs.iter().filter(|pair| spots[pair[0]].is_some() != spots[pair[1]].is_some()) {
+            leave.insert(if spots[page].is_some() { page } else { keep });
+        }
+        Asked { keep_of, spots, leave }
+    }
+}
+
 /// Compares pages with those that stay, given as `[page, keep]` by any worker; the resemblance of each goes, by page, to
-/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
+/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages. Takes the chunks from the shelf.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 4 bytes a page in each process; 16 for each chunk of the pages compared, or what `room` allows.
+/// 16 bytes a page in each process; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    shelf: &mut WorkerPages,
     pages: usize,
     pairs: Vec<[Page; 2]>,
     asks: impl Fn(Page) -> usize,
     room: &MemoryBudget,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.share("pages to compare", pairs)?;
-    let keep_of = net.once(|| {
-        let mut keep_of = vec![Page::NONE; pages];
-        for &[page, keep] in pairs.iter() {
-            keep_of[page] = keep;
-            keep_of[keep] = keep;
-        }
-        keep_of
-    })?;
+    let shelves = net.pool(Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: shelf.pages.clone() })?;
+    let asked = net.once(|| Asked::of(&pairs, pages, &shelves))?;
     drop(pairs);
-    let compared = || shelf.kept().filter(|&(_, page)| keep_of[page] != Page::NONE);
-    let count = compared().map(|(slot, _)| shelf.fprints.get(slot).len() as u64).sum();
-    let rows = compared().flat_map(|(slot, page)| {
-        let keep = keep_of[page];
-        shelf.fprints.get(slot).iter().map(move |&fprint| Row { keep, page, fprint })
-    });
+    let chunks = |spot: Spot| shelves[spot.worker as usize].fprints.get(spot.slot as usize);
+    let worker = (net.index() % net.workers_per_process()) as u32;
+    let mine = || shelf.kept().map(|(slot, page)| (Spot { worker, slot: slot as u32 }, page, asked.keep_of[page]));
+    let mut counted = Vec::new();
+    for (spot, page, keep) in mine().filter(|&(_, page, keep)| keep != Page::NONE && keep != page) {
+        let chunks_of_page = chunks(spot);
+        if let Some(kept) = asked.spots[keep].filter(|_| !chunks_of_page.is_empty()) {
+            let Resemblance { common, all } = Resemblance::of(chunks_of_page, chunks(kept));
+            counted.push(Counted { page, common, all });
+        }
+    }
+    if net.processes() > 1 {
+        let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
+        let count = leaving().map(|(spot, ..)| chunks(spot).len() as u64).sum();
+        let rows =
+            leaving().flat_map(|(spot, page, keep)| chunks(spot).iter().map(move |&fprint| Row { keep, page, fprint }));
+        across_processes(net, (rows, count), room, &mut counted)?;
+    }
+    let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
+    let mut found: Vec<_> =
+        counted.into_iter().map(|row| (row.page, Resemblance { common: row.common, all: row.all })).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Compares pages of which another process has read the one that stays. A page that stays sends its chunks where some other is
+/// compared with it, and does not where all are in its process. One exchange.
+fn across_processes(
+    net: &mut Net<'_>,
+    (rows, count): (impl Iterator<Item = Row>, u64),
+    room: &MemoryBudget,
+    counted: &mut Vec<Counted>,
+) -> Result<()> {
     let mut shares = HashPartitions::laid_down(net, "chunks to compare", count, rows, |row| u64::from(row.keep), room)?;
-    let (mut counted, mut some) = (Vec::new(), Vec::new());
+    let mut some = Vec::new();
     let (mut gather, mut rows) = (Gather::default(), Vec::new());
     let (mut kept, mut chunks) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
@@ -114,11 +184,7 @@ pub fn with_kept(
             }
         }
     }
-    let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
-    let mut found: Vec<_> =
-        counted.into_iter().map(|row| (row.page, Resemblance { common: row.common, all: row.all })).collect();
-    found.sort_unstable();
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
