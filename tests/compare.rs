@@ -168,7 +168,7 @@ fn identical_collections_have_the_same_texts_and_the_same_links_between_them() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     succeed(&["run", "--input", "synth://?pages=800&seed=7", "--output", &out]);
-    let table = |name: &str| rows(&format!("{out}/{name}"));
+    let table = |name: &str| rows(&out, name);
     let text = |row: &Value, column: &str| row[column].as_str().unwrap().to_string();
     let same: BTreeMap<String, String> = table("pairs")
         .iter()
