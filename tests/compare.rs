@@ -1,10 +1,10 @@
 //! `evaluate` and `explain` on finished runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::support::program::{fail, succeed};
+use crate::support::program::{fail, rows, succeed};
 
 /// A crawl in files, its truth, and a run on it.
 struct Compared {
@@ -160,4 +160,49 @@ fn every_form_of_input_can_be_read_again() {
         said.push(text);
     }
     assert!(said.iter().all(|text| *text == said[0]));
+}
+
+/// \[CSG00\] Definitions 3 and 7, recomputed from the tables alone.
+#[test]
+fn identical_collections_have_the_same_texts_and_the_same_links_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", "synth://?pages=800&seed=7", "--output", &out]);
+    let table = |name: &str| rows(&out, name);
+    let text = |row: &Value, column: &str| row[column].as_str().unwrap().to_string();
+    let same: BTreeMap<String, String> = table("pairs")
+        .iter()
+        .filter(|row| row["measure"] == "exact")
+        .map(|row| (text(row, "b"), text(row, "a")))
+        .collect();
+    // Of each collection: its pages by trivial cluster, with the first page of the same text.
+    let mut pages: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+    let mut place: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for row in table("members") {
+        let (page, cluster) = (text(&row, "doc_id"), text(&row, "cluster"));
+        let first = same.get(&page).unwrap_or(&page).clone();
+        pages.entry(text(&row, "collection")).or_default().insert((cluster.clone(), first));
+        place.insert(page, (text(&row, "collection"), cluster));
+    }
+    let mut links: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+    for row in table("links") {
+        if let (Some(from), Some(to)) = (place.get(&text(&row, "src")), place.get(&text(&row, "dst")))
+            && from.0 == to.0
+        {
+            links.entry(from.0.clone()).or_default().insert((from.1.clone(), to.1.clone()));
+        }
+    }
+    let collections = table("collections");
+    let mut identical = 0;
+    for row in &collections {
+        let of_cluster = collections.iter().filter(|other| other["similar_cluster"] == row["similar_cluster"]);
+        let content = |row: &Value| (&pages[&text(row, "collection")], links.get(&text(row, "collection")));
+        let first = of_cluster.into_iter().find(|other| content(other) == content(row)).unwrap();
+        assert_eq!(row["identical_to"], first["collection"]);
+        identical += usize::from(row["identical_to"] != row["collection"]);
+    }
+    assert!(identical > 0 && identical + 2 < collections.len(), "{identical} of {}", collections.len());
+    let summary: Value =
+        serde_json::from_str(&std::fs::read_to_string(format!("{out}/summary.json")).unwrap()).unwrap();
+    assert!(summary["identical_collections"].as_u64().unwrap() > identical as u64);
 }

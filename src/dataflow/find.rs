@@ -25,6 +25,7 @@ use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
+use super::sinks::contents::Told;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use super::sinks::ways::WaysThrough;
@@ -193,7 +194,10 @@ pub fn find(
     let avoid = avoid::rows(net, &crawl, &verdicts)?;
     let lists = avoid::lists(net, &crawl, &avoid)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = report::rows(net, &crawl, &judged, &labels)?;
+    let (collections, members) = {
+        let told = Told { labels: &labels, links: &links, exact_pairs: &exact_pairs };
+        report::rows(net, &crawl, &judged, told)?
+    };
 
     let told = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
@@ -370,6 +374,12 @@ fn summarise(
     add("exact pairs", found.exact_pairs.len() as u64);
     add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
     add("collections", found.collections.len() as u64);
+    for rows in found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+        let has_twin =
+            |row: &&CollectionRow| rows.iter().filter(|other| other.identical_to == row.identical_to).count() > 1;
+        add("identical collections", rows.iter().filter(has_twin).count() as u64);
+        add("identical clusters", u64::from(rows.iter().all(|row| row.identical_to == rows[0].identical_to)));
+    }
     add("members", found.members.len() as u64);
     add("taken out", taken_out);
     add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
@@ -427,6 +437,8 @@ fn summarise(
         trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),
         collections: get("collections"),
+        identical_clusters: get("identical clusters"),
+        identical_collections: get("identical collections"),
         pages_in_collections: get("members"),
         taken_out: get("taken out"),
         skip,

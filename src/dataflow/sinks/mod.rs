@@ -1,6 +1,7 @@
 //! What is written: verdicts and the avoid list, the tables with their columns, the summary, and the commit.
 
 pub mod avoid;
+pub mod contents;
 pub mod files;
 pub mod kept_before;
 pub mod paper_tables;

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::collection::PageCollection;
+use crate::clusters::identical::Content;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::sinks::avoid::Judged;
+use crate::dataflow::sinks::contents::{Told, contents};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
@@ -31,6 +33,8 @@ pub struct CollectionRow {
     pub kept: bool,
     /// Links to its pages from other hosts.
     pub links_from_elsewhere: u64,
+    /// The first collection of the similar cluster that is identical to it (\[CSG00\] Definition 3); itself if none is before.
+    pub identical_to: Page,
 }
 
 /// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
@@ -67,14 +71,13 @@ impl MemberRow {
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
-/// Five exchanges: collections by way of their root (which knows its URL), members, and these by way of their owner (which
-/// knows theirs) for what the URLs of a collection have in common.
-/// `labels` has for each page its trivial cluster.
+/// Seven exchanges: collections by way of their root (which knows its URL), members, and these by way of their owner (which
+/// knows theirs) for what the URLs of a collection have in common, with two for what identical collections have in common.
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
     judged: &Judged<'_>,
-    labels: &[ClusterId],
+    told: Told<'_>,
 ) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
@@ -94,9 +97,10 @@ pub fn rows(
                 prefix: String::new(),
                 kept: number == kept,
                 links_from_elsewhere: collection.links_from_elsewhere,
+                identical_to: smallest,
             };
             collections.push((directory.owner(collection.root), row));
-            members.extend(MemberRow::of(id, collection, labels));
+            members.extend(MemberRow::of(id, collection, told.labels));
         }
     }
     let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
@@ -108,39 +112,55 @@ pub fn rows(
 
     let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster.smallest()))?;
     owned.sort_unstable();
-    name_prefixes(net, crawl, &mut collections, &owned)?;
+    let contents = name_prefixes(net, crawl, told, &mut collections, &owned)?;
+    let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
+    let mut contents = &contents[..];
+    for rows in rows {
+        let (mine, others) = contents.split_at(rows.len());
+        contents = others;
+        for (row, content) in rows.iter_mut().zip(mine) {
+            let first = mine.iter().find(|other| other.1 == content.1).expect("it is equal to itself");
+            row.identical_to = first.0[1];
+        }
+    }
     Ok((collections, owned))
 }
 
-/// Fills in the prefixes of collections, of which `members` are the rows; both ascending.
+/// Fills in the prefixes of collections, of which `members` are the rows; both ascending. Returns the contents of the
+/// collections, by similar cluster and collection, ascending.
 ///
 /// Each worker sends what its own pages of a collection have in common, so a URL travels at most once a worker.
 fn name_prefixes(
     net: &mut Net<'_>,
     crawl: &Crawl,
+    told: Told<'_>,
     collections: &mut [CollectionRow],
     members: &[MemberRow],
-) -> Result<()> {
+) -> Result<Vec<([Page; 2], Content)>> {
     let directory = crawl.directory.clone();
     let places = members.iter().map(|row| [row.similar_cluster.smallest(), row.collection, row.page]);
     let mut mine = net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))?;
     mine.sort_unstable();
-    let common = mine.chunk_by(|x, y| x[..2] == y[..2]).map(|pages| {
+    let contents = contents(net, crawl, told, &mine)?;
+    let parts = mine.chunk_by(|x, y| x[..2] == y[..2]).zip(contents).map(|(pages, (_, content))| {
         let urls = pages.iter().map(|row| crawl.page(row[2]).url.as_str());
         let prefix = urls.reduce(in_common).expect("a chunk is not empty").to_string();
-        (directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix))
+        (directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix, content))
     });
-    let common: Vec<(usize, (Page, Page, String))> = common.collect();
-    for (similar_cluster, collection, prefix) in net.exchange_rows("prefixes of collections", common)? {
-        let key = (similar_cluster, collection);
-        let row = collections.binary_search_by_key(&key, |row| (row.similar_cluster.smallest(), row.collection));
-        let row = &mut collections[row.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?];
+    let parts: Vec<(usize, (Page, Page, String, Content))> = parts.collect();
+    let mut all: Vec<([Page; 2], Content)> =
+        collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
+    for (similar_cluster, collection, prefix, content) in net.exchange_rows("parts of collections", parts)? {
+        let at = all.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
+        let at = at.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?;
+        all[at].1 += content;
+        let row = &mut collections[at];
         row.prefix = if row.prefix.is_empty() { prefix } else { in_common(&row.prefix, &prefix).to_string() };
     }
     for row in collections {
         row.prefix = to_last_slash(&row.prefix).to_string();
     }
-    Ok(())
+    Ok(all)
 }
 
 /// The longest beginning of two URLs.

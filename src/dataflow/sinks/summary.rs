@@ -99,7 +99,11 @@ pub struct Summary {
     pub similar_clusters: u64,
     /// Their collections.
     pub collections: u64,
-    /// Pages in these.
+    /// Similar clusters all of whose collections are identical (\[CSG00\] Definition 7).
+    pub identical_clusters: u64,
+    /// Collections that are identical to another of their similar cluster (Definition 3).
+    pub identical_collections: u64,
+    /// Pages in collections.
     pub pages_in_collections: u64,
     /// Pages taken out of collections because they failed \[CSG00\] Definition 5.
     pub taken_out: u64,

@@ -250,6 +250,7 @@ fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::Collection
         ("prefix", texts(rows, |row| row.prefix.clone())),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
         ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
+        ("identical_to", ids(crawl, rows, |row| row.identical_to)),
     ])
 }
 
