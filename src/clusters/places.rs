@@ -196,7 +196,7 @@ pub struct Placed {
     pub page: Page,
     /// Votes for the root.
     pub votes: u32,
-    /// What it [says](says) if it has no chunks.
+    /// What it [says] if it has no chunks.
     pub says: u32,
     /// 1 if it links to another page of its host.
     pub links: u32,

@@ -8,7 +8,7 @@
 //! links of pieces go to the owner of their similar cluster, who checks it.
 //!
 //! # Memory
-//! 16 bytes a page in each process, 4 more while components are found; 8 bytes a link that merges, and 8 a link within pieces, or
+//! 16 bytes a page in each process, and as many for each page of a piece that may be joined, 4 more while components are found; 8 bytes a link that merges, and 8 a link within pieces, or
 //! what the room for them allows; some 60 bytes for each link of one share, which has some megabytes of links or is one host, or
 //! one similar cluster.
 
@@ -42,6 +42,8 @@ struct Web<'a> {
     labels: &'a [ClusterId],
     /// The pages that have copies.
     copied: Arc<PageSet>,
+    /// Shares for as many links as there are, as a power of two.
+    bits: u32,
 }
 
 /// Links of a block.
@@ -100,7 +102,9 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
-    let web = Web { directory, labels, copied };
+    let [all] = net.sum("links", [links().len() as u64])?;
+    let bits = bucket_bits(all / net.peers() as u64 * size_of::<[Page; 2]>() as u64);
+    let web = Web { directory, labels, copied, bits };
     let pieces = web.grown(net, merging, room)?;
     let pieces = web.joined(net, pieces, links(), room)?;
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
@@ -124,19 +128,18 @@ impl Web<'_> {
         self.directory.hosts[page]
     }
 
-    /// Gives the links within each host to `each`, and returns what it makes of them; `count` is about how many there are here.
-    /// One exchange.
+    /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
     fn on_each_host<Group>(
         &self,
         net: &mut Net<'_>,
         name: &str,
-        (links, count): (impl Iterator<Item = (Page, Page)>, usize),
+        links: impl Iterator<Item = (Page, Page)>,
         room: &MemoryBudget,
         mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
         let rows = links.filter(|&(src, dst)| self.host(src) == self.host(dst)).map(<[Page; 2]>::from);
-        let mut shares =
-            HashPartitions::laid_down(net, name, count as u64, rows, |row: &[Page; 2]| self.host(row[0]), room)?;
+        let key = |row: &[Page; 2]| self.host(row[0]);
+        let mut shares = HashPartitions::with_bits(net, name, self.bits, rows, key, room)?;
         let (mut some, mut by_source, mut gather) = (Vec::new(), Vec::new(), Gather::default());
         let (mut links, mut made) = (Vec::new(), Vec::new());
         for share in 0..shares.count() {
@@ -169,8 +172,7 @@ impl Web<'_> {
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
-        let count = merging.blocks.iter().flatten().filter(|link| of_contested(link)).count();
-        let links = (merging.blocks.into_iter().flatten().filter(of_contested), count);
+        let links = merging.blocks.into_iter().flatten().filter(of_contested);
         let grown = self.on_each_host(net, "links that merge", links, room, |links| {
             grow_pieces(links, |page| self.cluster(page))
         })?;
@@ -223,12 +225,12 @@ impl Web<'_> {
         Ok(Pieces { similar_cluster: components(net, "mirrors", self.labels.len(), copies)?, of })
     }
 
-    /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. Two exchanges.
+    /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
     fn joined(
         &self,
         net: &mut Net<'_>,
         pieces: Pieces,
-        links: impl ExactSizeIterator<Item = (Page, Page)>,
+        links: impl Iterator<Item = (Page, Page)>,
         room: &MemoryBudget,
     ) -> Result<Pieces> {
         let beside = net.once(|| self.beside_each_other(&pieces))?;
@@ -237,7 +239,13 @@ impl Web<'_> {
         }
         let piece = |page: Page| pieces.of[page];
         let is_beside = |page: Page| beside.contains(piece(page).smallest());
-        let of_piece = |page: &Page| self.has_copies(*page) && is_beside(*page);
+        let members = net.once(|| {
+            let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page) && is_beside(page));
+            let member = |page: Page| (self.host(page), (piece(page), self.cluster(page), page));
+            let mut members: Vec<(HostId, PieceMember)> = pages.map(member).collect();
+            members.sort_unstable();
+            members
+        })?;
         // What joins pieces: links from one to another, or between one and a page in none.
         let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
             (true, true) => {
@@ -247,41 +255,12 @@ impl Web<'_> {
             (false, true) => is_beside(y),
             (false, false) => false,
         };
-        let room = room.parted(2);
-        let [all] = net.sum("links", [links.len() as u64])?;
-        let bits = bucket_bits(all / net.peers() as u64 * 8);
-        let rows = links.filter(joins).filter(|&(x, y)| self.host(x) == self.host(y)).map(<[Page; 2]>::from);
-        let key = |row: &[Page; 2]| self.host(row[0]);
-        let mut joining = HashPartitions::with_bits(net, "links between pieces", bits, rows, key, &room)?;
-        let rows = self.directory.owned(net.index()).filter(of_piece);
-        let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, |page| self.host(*page), &room)?;
-
-        let (mut some, mut links, mut some_pages, mut members) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (mut here, mut own): (Vec<PieceMember>, Vec<(Page, Page)>) = (Vec::new(), Vec::new());
-        let mut joined = Vec::new();
-        for share in 0..pages.count() {
-            net.check()?;
-            joining.take(share, &mut some)?;
-            links.clear();
-            links.extend(some.iter().map(|&[src, dst]| (self.host(src), src, dst)));
-            links.sort_unstable();
-            pages.take(share, &mut some_pages)?;
-            members.clear();
-            members.extend(some_pages.iter().map(|&page| (self.host(page), piece(page), self.cluster(page), page)));
-            members.sort_unstable();
-            let mut rest = &members[..];
-            for of_host in links.chunk_by(|x, y| x.0 == y.0) {
-                let host = of_host[0].0;
-                rest = &rest[rest.partition_point(|member| member.0 < host)..];
-                let of_this = &rest[..rest.partition_point(|member| member.0 == host)];
-                here.clear();
-                here.extend(of_this.iter().map(|&(_, piece, cluster, page)| (piece, cluster, page)));
-                own.clear();
-                own.extend(of_host.iter().map(|&(_, src, dst)| (src, dst)));
-                joined.extend(join_pieces(&here, &own, |piece| pieces.similar_cluster[piece]));
-            }
-        }
-        drop((joining, pages));
+        let joined = self.on_each_host(net, "links between pieces", links.filter(joins), room, |links| {
+            let host = self.host(links[0].0);
+            let here = &members[members.partition_point(|member| member.0 < host)..];
+            let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
+            join_pieces(&here, links, |piece| pieces.similar_cluster[piece])
+        })?;
         self.renamed(net, &pieces.of, joined)
     }
 
@@ -321,18 +300,16 @@ impl Web<'_> {
             })
         })?;
         let room = room.parted(2);
-        let [all] = net.sum("links", [links.len() as u64])?;
-        let bits = bucket_bits(all / net.peers() as u64 * 8);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
         let rows = owned
             .filter(|(page, _)| mirrored.contains(*page))
             .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
         let key = |row: &LinkedPage| similar_cluster(row.page);
-        let mut pages = HashPartitions::with_bits(net, "pages of pieces", bits, rows, key, &room)?;
+        let mut pages = HashPartitions::with_bits(net, "pages of pieces", self.bits, rows, key, &room)?;
         let rows = links.filter(|&(src, dst)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst);
         let rows = rows.map(<[Page; 2]>::from);
         let key = |row: &[Page; 2]| similar_cluster(row[0]);
-        let mut within = HashPartitions::with_bits(net, "links of pieces", bits, rows, key, &room)?;
+        let mut within = HashPartitions::with_bits(net, "links of pieces", self.bits, rows, key, &room)?;
 
         // Where a page lies in the share that is looked at: a page is in one share of one worker.
         let places = net.once(|| (0..self.labels.len()).map(|_| AtomicU32::new(0)).collect::<Vec<AtomicU32>>())?;
@@ -411,12 +388,10 @@ impl Web<'_> {
         if !partly.contains(&true) {
             return Ok(());
         }
-        let count = links.len();
         // Links between members attach nothing.
         let links = links.filter(|&(src, dst)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none()));
-        let near = self.on_each_host(net, "links near collections", (links, count), room, |links| {
-            nearby_pages(links, of, attach)
-        })?;
+        let near =
+            self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
         let mut collections: HashMap<Page, &mut PageCollection> = found
             .iter_mut()
