@@ -206,3 +206,21 @@ fn identical_collections_have_the_same_texts_and_the_same_links_between_them() {
         serde_json::from_str(&std::fs::read_to_string(format!("{out}/summary.json")).unwrap()).unwrap();
     assert!(summary["identical_collections"].as_u64().unwrap() > identical as u64);
 }
+
+#[test]
+fn an_exact_copy_is_explained_by_the_chunks_of_the_page_that_stands_for_it() {
+    let compared = Compared::new();
+    let out = compared.at("out");
+    let text = |row: &Value, column: &str| row[column].as_str().unwrap().to_string();
+    let urls: BTreeMap<String, String> =
+        rows(&out, "pages").iter().map(|row| (text(row, "doc_id"), text(row, "url"))).collect();
+    let pairs = rows(&out, "pairs");
+    let copies: BTreeMap<String, String> =
+        pairs.iter().filter(|row| row["measure"] == "exact").map(|row| (text(row, "a"), text(row, "b"))).collect();
+    let by_overlap = pairs.iter().filter(|row| row["measure"] == "overlap");
+    let (a, copy) = by_overlap.filter_map(|row| Some((text(row, "a"), copies.get(&text(row, "b"))?))).next().unwrap();
+    let said = succeed(&["explain", &out, &urls[&a], &urls[copy], "--json"]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let overlap = &said["overlap"];
+    assert!(overlap["shared"].as_u64().unwrap() > 0 && overlap["chunks"][1].as_u64().unwrap() > 0, "{overlap}");
+}

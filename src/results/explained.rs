@@ -98,7 +98,10 @@ impl Asked {
     fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
         let table = run.table("fprint_docid")?;
         let whole = !table.columns.is_empty();
-        let hosts_asked = self.rows.map(|row| self.hosts[row]);
+        // Those of the pages that stand for the two as well: it is their chunks that count.
+        let [a, b] = self.rows.map(|row| self.stands_for(row));
+        let mut hosts_asked = self.rows.map(|row| self.hosts[row]).to_vec();
+        hosts_asked.extend([self.hosts[a?.index()], self.hosts[b?.index()]]);
         let wanted: Vec<usize> = match (whole, read_crawl) {
             (true, _) => self.rows.to_vec(),
             (false, true) => (0..self.hosts.len()).collect(),
