@@ -200,7 +200,7 @@ for turn in range(given.rounds):
     tally["rounds"] += 1
     tally["happened"] += happened
     tally["ended as " + ",".join(str(code) for code in sorted(codes, key=str))] += 1
-    allowed = {"kill": {0, 7, -9}, "stop": {0, 7}, "term": {0, 143}, "cut": {0, 7}, "mute": {0, 7}, "slow": {0}}
+    allowed = {"kill": {0, 7, -9}, "stop": {0, 7}, "term": {0, 7, 143}, "cut": {0, 7}, "mute": {0, 7}, "slow": {0}}
     if None in codes:
         wrong.append((turn, fault, "hang", codes, said))
     elif fault in allowed and not set(codes) <= allowed[fault]:
