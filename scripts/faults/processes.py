@@ -11,11 +11,12 @@ import pathlib
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from stores import free_port
 
 FAULTS = ["kill", "stop", "term", "cut", "mute", "slow", "full"]
 
@@ -89,12 +90,6 @@ class Hosts:
             for half in ("10.77.0.0/25", "10.77.0.128/25"):
                 call("ip", "-n", self.names[number], "route", "del", "blackhole", half, check=False)
             self.link(number, "up")
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 hosts = Hosts()
