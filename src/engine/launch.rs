@@ -96,17 +96,16 @@ impl Variables<'_> {
                 "--cluster slurm: several tasks of a node are numbered by {order:?}; start them with srun --distribution=block"
             )));
         }
-        let workers = match (self.get)("WEBTWIN_WORKERS") {
-            Some(_) => self.number("WEBTWIN_WORKERS")?,
-            None if (self.get)("SLURM_CPUS_PER_TASK").is_some() => self.number("SLURM_CPUS_PER_TASK")?,
-            None => 1,
+        let workers = match self.given("WEBTWIN_WORKERS")? {
+            Some(workers) => workers,
+            None => self.given("SLURM_CPUS_PER_TASK")?.unwrap_or(1),
         };
-        // Steps of one node at a time must differ; those of one job do in their last digits.
-        let port = match (self.get)("WEBTWIN_PORT") {
-            Some(_) => self.number("WEBTWIN_PORT")?,
+        // Jobs and steps that share a node should differ; below the ports that systems give to those who ask for any.
+        let port = match self.given("WEBTWIN_PORT")? {
+            Some(port) => port,
             None => {
                 let (job, step): (usize, usize) = (self.number("SLURM_JOB_ID")?, self.number("SLURM_STEP_ID")?);
-                20_000 + (job % 250 * 40 + step % 40) % 10_000
+                20_000 + job % 250 * 40 + step % 40
             }
         };
         let address = |(node, &count): (String, &usize)| {
@@ -121,19 +120,14 @@ impl Variables<'_> {
         if !(1..=MOST).contains(&processes) {
             return Err(self.wrong("WEBTWIN_PROCESSES", &processes.to_string()));
         }
-        let workers = match (self.get)("WEBTWIN_WORKERS") {
-            Some(_) => self.number("WEBTWIN_WORKERS")?,
-            None => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-        };
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let workers = self.given("WEBTWIN_WORKERS")?.unwrap_or_else(cores);
         if processes == 1 {
             return Ok((process, workers, Vec::new()));
         }
         let (pod, service) = (self.text("HOSTNAME")?, self.text("WEBTWIN_SERVICE")?);
         let job = pod.strip_suffix(&format!("-{process}")).ok_or_else(|| self.wrong("HOSTNAME", &pod))?;
-        let port = match (self.get)("WEBTWIN_PORT") {
-            Some(_) => self.number("WEBTWIN_PORT")?,
-            None => 4100_u16,
-        };
+        let port: u16 = self.given("WEBTWIN_PORT")?.unwrap_or(4100);
         Ok((process, workers, (0..processes).map(|index| format!("{job}-{index}.{service}:{port}")).collect()))
     }
 
@@ -150,6 +144,11 @@ impl Variables<'_> {
     fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N> {
         let text = self.text(name)?;
         text.parse().map_err(|_| self.wrong(name, &text))
+    }
+
+    /// The number that a variable says, if it is set.
+    fn given<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>> {
+        (self.get)(name).map(|_| self.number(name)).transpose()
     }
 
     fn wrong(&self, name: &str, value: &str) -> Error {
@@ -193,7 +192,12 @@ fn expanded(item: &str) -> Option<Vec<String>> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (from, to): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if !digits(first) || !digits(last) || from > to || (to - from + 1) * ends.len() > MOST - hosts.len() {
+        if !digits(first)
+            || !digits(last)
+            || from > to
+            || to - from >= MOST
+            || (to - from + 1) * ends.len() > MOST - hosts.len()
+        {
             return None;
         }
         let numbers = (from..=to).map(|number| format!("{before}{number:0width$}", width = first.len()));
@@ -305,7 +309,20 @@ mod tests {
         assert_eq!(hosts("n[1-3,7]").unwrap(), "n1 n2 n3 n7");
         assert_eq!(hosts("n[008-011].x,m").unwrap(), "n008.x n009.x n010.x n011.x m");
         assert_eq!(hosts("r[1-2]n[1-2]").unwrap(), "r1n1 r1n2 r2n1 r2n2");
-        for wrong in ["", ",", "n[", "n]", "n[]", "n[1", "n[2-1]", "n[1-2-3]", "n[+1-2]", "n[[1]]", "n[1-99999]"] {
+        for wrong in [
+            "",
+            ",",
+            "n[",
+            "n]",
+            "n[]",
+            "n[1",
+            "n[2-1]",
+            "n[1-2-3]",
+            "n[+1-2]",
+            "n[[1]]",
+            "n[1-99999]",
+            "n[0-18446744073709551615]",
+        ] {
             assert_eq!(hosts(wrong), None, "{wrong}");
         }
         assert_eq!(counts_of("2(x3),1").unwrap(), [2, 2, 2, 1]);
