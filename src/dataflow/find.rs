@@ -3,7 +3,7 @@
 //! No step decides what a row *means*; each calls into a stage for that. Every step leaves its rows with their owners, in an
 //! order that does not depend on the number of workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clusters::{giant_clusters, growth, links, places, second_look, servers, tolerant};
@@ -375,9 +375,9 @@ fn summarise(
     add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
     add("collections", found.collections.len() as u64);
     for rows in found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
-        let has_twin =
-            |row: &&CollectionRow| rows.iter().filter(|other| other.identical_to == row.identical_to).count() > 1;
-        add("identical collections", rows.iter().filter(has_twin).count() as u64);
+        let copies = rows.iter().filter(|row| row.identical_to != row.collection);
+        let firsts: BTreeSet<Page> = copies.clone().map(|row| row.identical_to).collect();
+        add("identical collections", (copies.count() + firsts.len()) as u64);
         add("identical clusters", u64::from(rows.iter().all(|row| row.identical_to == rows[0].identical_to)));
     }
     add("members", found.members.len() as u64);

@@ -1,5 +1,7 @@
 //! Collections with their root's URL, and the largest findings for the summary.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::collection::PageCollection;
@@ -118,9 +120,9 @@ pub fn rows(
     for rows in rows {
         let (mine, others) = contents.split_at(rows.len());
         contents = others;
-        for (row, content) in rows.iter_mut().zip(mine) {
-            let first = mine.iter().find(|other| other.1 == content.1).expect("it is equal to itself");
-            row.identical_to = first.0[1];
+        let mut firsts: BTreeMap<Content, Page> = BTreeMap::new();
+        for (row, (_, content)) in rows.iter_mut().zip(mine) {
+            row.identical_to = *firsts.entry(*content).or_insert(row.collection);
         }
     }
     Ok((collections, owned))
