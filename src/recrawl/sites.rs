@@ -219,6 +219,7 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
         ("near", of(What::Near)),
         ("changed", of(What::Changed)),
         ("rewritten", of(What::Rewritten)),
+        ("reverted", of(What::Reverted)),
         ("gone", of(What::Gone)),
         ("new", of(What::New)),
         ("moved_from", of(What::MovedFrom)),
