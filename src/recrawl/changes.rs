@@ -89,14 +89,14 @@ pub fn changes(
         let (counts, sites): &mut (Counts, Sites) = mine;
         let judged = judge.range(range, sites)?;
         counts.add(judged.counts);
-        let mut tables = vec![("pages_changed", table(&judged.rows, &of.recrawl))];
+        let mut tables = vec![("pages_changed", table(judged.rows, &of.recrawl))];
         if of.has_avoid() {
             tables.push(("avoid_changed", avoid::table(&judged.avoid)));
         }
         if of.past.is_some() {
             tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&judged.remembered.texts)));
         }
-        drop((judged.rows, judged.avoid, judged.remembered));
+        drop((judged.avoid, judged.remembered));
         ended.lock().expect("nothing panics while it holds this").add(range, tables)
     })?;
     let (mut counts, mut sites) = (Counts::default(), Sites::default());
@@ -269,7 +269,9 @@ fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
     rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
 }
 
-fn table(rows: &[Row], settings: &Recrawl) -> Table {
+fn table(mut rows: Vec<Row>, settings: &Recrawl) -> Table {
+    let hosts = rows.iter().map(|row| super::sites::host_of(split(&row.url).0).to_string()).collect();
+    let urls = rows.iter_mut().map(|row| std::mem::take(&mut row.url)).collect();
     let ids = |value: &dyn Fn(&Row) -> u64| Column::Id(rows.iter().map(value).collect());
     let texts = |value: &dyn Fn(&Row) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
     let bools = |value: &dyn Fn(&Row) -> bool| Column::Bool(rows.iter().map(value).collect());
@@ -279,8 +281,8 @@ fn table(rows: &[Row], settings: &Recrawl) -> Table {
     let shares = rows.iter().map(|row| row.shared.map_or(0.0, |shared| shared.millionths() as f64 / 1e6)).collect();
     let mut table = Table::new([
         ("doc_id", ids(&|row| row.doc_id)),
-        ("url", texts(&|row| &row.url)),
-        ("host", texts(&|row| super::sites::host_of(split(&row.url).0))),
+        ("url", Column::Text(urls)),
+        ("host", Column::Text(hosts)),
         ("what", texts(&|row| row.what.map_or("", What::as_str))),
         ("why_gone", texts(&|row| &row.why_gone)),
         ("other_doc_id", ids(&|row| row.other.as_ref().map_or(0, |other| other.0))),
