@@ -125,7 +125,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("connected", summary.tables.connected.documents),
     ];
     let recipes = [("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into())];
-    commit(net, job, &counts, &recipes, laps.seconds, files)?;
+    commit(net, job, &counts, &recipes, laps, files)?;
     Ok(summary)
 }
 
