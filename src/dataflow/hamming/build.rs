@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::chunks::{self, Made};
+pub use super::chunks::{Held, held};
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::Capture;

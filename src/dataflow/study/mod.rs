@@ -36,6 +36,7 @@ use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
 pub use find::{StudyFindings, find};
+pub use near::overlap_settings;
 
 /// The web of a study: its links, and what a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
