@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Weak scaling: runs in 1, 2, 4, 8 processes with pages in proportion, on this machine over loopback.
 
-A row a run: what all its processes have taken together, by page. Processor seconds are those that the kernel counts for the
-processes themselves, in user mode and in the kernel; so they tell what distribution costs even where processes share cores, and
-the clock does not. With --plan, a second row has what `webtwin plan` predicts of the same run.
+A row a run: what all its processes have taken together, by page, as its manifest tells it. Processor seconds are those in user
+mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
+--plan, a second row has what `webtwin plan` predicts of the same run. "all" has what the kernel counts for the processes from
+their start to their end: with it the first one's comparison with what was planted in the crawl, after the run.
 """
 
 import argparse
@@ -25,7 +26,7 @@ parser.add_argument("--strong", action="store_true", help="as many pages for all
 parser.add_argument("--workers", type=int, default=1, help="worker threads of each process")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--set", action="append", default=[], help="settings of the job")
-parser.add_argument("--plan", action="store_true", help="the prediction below each run")
+parser.add_argument("--plan", nargs="?", const="", help="the prediction below each run; by another program, if one is named")
 parser.add_argument("--json", help="file for all figures")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
@@ -54,7 +55,6 @@ def run(processes, pages, folder):
     began = time.monotonic()
     started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in calls]
     user = system = 0.0
-    peak = []
     for one in started:
         said = one.stderr.read().decode(errors="replace")
         _, status, usage = os.wait4(one.pid, 0)
@@ -63,7 +63,6 @@ def run(processes, pages, folder):
                 other.kill()
             sys.exit(f"{processes} processes, {pages} pages: {said}")
         user, system = user + usage.ru_utime, system + usage.ru_stime
-        peak.append(usage.ru_maxrss * 1024)
     seconds = time.monotonic() - began
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     each = manifest["processes"]
@@ -72,9 +71,9 @@ def run(processes, pages, folder):
         "seconds": seconds,
         "user": user,
         "system": system,
-        "cpu": user + system,
+        "cpu": sum(sum(one["cpu_seconds"].values()) for one in each),
         "stages": {stage: sum(one["cpu_seconds"][stage] for one in each) for stage in each[0]["cpu_seconds"]},
-        "memory": max(peak),
+        "memory": max(one["peak_memory_bytes"] for one in each),
         "exchanged": sum(one["exchanged_bytes"] for one in each),
         "sent": sum(one["sent_bytes"] for one in each),
         "spilled": sum(one["spilled_bytes"] for one in each),
@@ -85,7 +84,7 @@ def run(processes, pages, folder):
 
 def plan(processes, pages):
     """What is predicted of that run."""
-    words = [given.webtwin, "plan", "--json", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
+    words = [os.path.abspath(given.plan) if given.plan else given.webtwin, "plan", "--json", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
     words += ["--machines", str(processes), "--workers", str(given.workers)]
     told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     told["cpu"] = sum(told["cpu_seconds"].values())
@@ -106,16 +105,17 @@ def row(name, of, first):
     by_page = 1e6 * of["cpu"] / pages
     stages = " ".join(f"{1e6 * seconds / pages:8.1f}" for _, seconds in sorted(of["stages"].items()))
     clock = f"{of['seconds']:8.1f}" if "seconds" in of else " " * 8
+    whole = f"{1e6 * (of['user'] + of['system']) / pages:8.1f}" if "user" in of else " " * 8
     ratio = f"{by_page / first:6.2f}" if first else " " * 6
     print(
-        f"{name:>9} {of['pages']:>9} {clock} {by_page:8.1f} {ratio} {stages} {of['exchanged'] / pages:10.0f} "
+        f"{name:>9} {of['pages']:>9} {clock} {whole} {by_page:8.1f} {ratio} {stages} {of['exchanged'] / pages:10.0f} "
         f"{of['sent'] / pages:10.0f} {of['spilled'] / pages:8.0f} {of['memory'] / 1e6:8.1f} {of['rounds']:>6}",
         flush=True,
     )
 
 
 print(
-    f"{'processes':>9} {'pages':>9} {'seconds':>8} {'us CPU/p':>8} {'ratio':>6} {'read':>8} {'find':>8} {'write':>8} "
+    f"{'processes':>9} {'pages':>9} {'seconds':>8} {'us all':>8} {'us CPU/p':>8} {'ratio':>6} {'read':>8} {'find':>8} {'write':>8} "
     f"{'exch. B/p':>10} {'sent B/p':>10} {'spilled':>8} {'peak MB':>8} {'rounds':>6}"
 )
 first, figures = None, []
@@ -129,7 +129,7 @@ for processes in map(int, given.processes.split(",")):
     first = first or 1e6 * measured["cpu"] / measured["pages"]
     row(str(processes), measured, first)
     figures.append({"processes": processes, "workers": given.workers, "measured": measured})
-    if given.plan:
+    if given.plan is not None:
         predicted = plan(processes, pages)
         row("plan", predicted, None)
         figures[-1]["predicted"] = predicted

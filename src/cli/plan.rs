@@ -140,7 +140,6 @@ pub(super) fn run(args: Args) -> Result<()> {
 #[derive(Default)]
 struct Plan {
     counts: Counts,
-    heavy_thousandths: u64,
     inputs: usize,
     items: usize,
     /// Share of the input that was read.
@@ -158,12 +157,12 @@ impl Plan {
             tell(warning);
         }
         let (items, inputs) = (work.items.len(), work.inputs.len());
-        let Sampled { counts, heavy_thousandths, share } = sampled(work, job, SAMPLE_ITEMS)?;
+        let Sampled { counts, share } = sampled(work, job, SAMPLE_ITEMS)?;
         if pages.is_some() && counts.held.pages == 0 {
             return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
         }
         let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
-        Ok(Plan { counts, heavy_thousandths, inputs, items, share })
+        Ok(Plan { counts, inputs, items, share })
     }
 
     /// How pairs would be counted, and why.
@@ -172,7 +171,7 @@ impl Plan {
         let room = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
         let load = Load {
             pairs: self.counts.held.pairs,
-            heavy_thousandths: self.heavy_thousandths,
+            heavy_thousandths: self.counts.heavy_thousandths,
             min_shared: job.overlap.min_shared,
             worker_bytes: if allowed == 0 { u64::MAX } else { room },
             workers: machines.peers(),
@@ -204,10 +203,13 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
     if peers > partitions {
         let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
-        warnings.push(format!(
-            "with output.partitions = {partitions}, {} of {peers} workers own no pages; set output.partitions = {enough}",
-            peers - partitions
-        ));
+        let remedy = match enough > partitions {
+            true => format!("set output.partitions = {enough}"),
+            false => "there are no more partitions".into(),
+        };
+        let idle = peers - partitions;
+        warnings
+            .push(format!("with output.partitions = {partitions}, {idle} of {peers} workers own no pages; {remedy}"));
     }
     warnings
 }
@@ -306,7 +308,7 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
     }
     if job.effort.memory_bytes == 0
         && let Some(free) = available_memory_bytes()
-        && let Some(warning) = memory_warning(memory::of_process(job, &counts, &machines).0, free)
+        && let Some(warning) = memory_warning(of_crawl(job, &counts, &machines).memory_bytes, free)
     {
         tell(warning);
     }

@@ -5,11 +5,12 @@
 
 use super::Machines;
 use super::sample::Counts;
+use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use crate::job::{Job, JobKind, Measure};
 
-/// Bytes of a worker that has nothing to do yet: blocks that are filled for others, and emptied ones.
+/// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
 const A_WORKER: u64 = 17 << 20;
 
 /// Bytes of the connections of a process that has others.
@@ -18,8 +19,17 @@ const CONNECTIONS: u64 = 28 << 20;
 /// Bytes of a page in every process while clusters grow: its row of the directory, its clusters, sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 60;
 
+/// Bytes of a page in each further worker of a process: its counts of chunks.
+const A_PAGE_OF_COUNTS: u64 = 7;
+
 /// Bytes of a page in the first process, for all pages: lists for crawlers, which it writes. Measured.
-const A_PAGE_AT_FIRST: u64 = 60;
+const A_PAGE_AT_FIRST: u64 = 100;
+
+/// Bytes of a page in the process that gathers a table of all pages for a file: its row, as it came and as it is encoded. Measured.
+const A_PAGE_IN_FILE: u64 = 1200;
+
+/// Pages with whose rows a file is full.
+const PAGES_OF_FILE: u64 = 600_000;
 
 /// Bytes of a process of its own, with nothing to do yet.
 const A_PROCESS: u64 = 25 << 20;
@@ -57,10 +67,10 @@ fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
 }
 
 /// Bytes of the largest process, within the bound if there is one; and those without which there is no run.
-pub fn of_process(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64) {
+pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS } else { 0 };
-    let blocks = if machines.peers() > 1 { A_WORKER * workers as u64 } else { 0 };
+    let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
@@ -71,9 +81,13 @@ pub fn of_process(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64)
             A_PAGE_SETTLED * own.pages + web.max(own.beside_shelf_bytes(job))
         }
         _ => {
-            // A process alone has no page that is not its own.
-            let told =
-                if machines.count > 1 { (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * (all_pages - own.pages) } else { 0 };
+            // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
+            // is one of them.
+            let others_pages = all_pages - own.pages;
+            let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
+            let told = counts_of_workers
+                + (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * others_pages
+                + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,

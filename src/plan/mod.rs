@@ -85,8 +85,8 @@ const A_DOCUMENT_OF_TABLES: u64 = 60;
 
 /// What a job that reads a crawl will take, where the crawl holds so much.
 pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
-    let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, machines);
     let volume = volume::of_crawl(job, counts, machines);
+    let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, &volume, machines);
     let spilled_bytes = memory::spilled_bytes(job, counts, machines);
     let cpu_seconds = time::cpu_seconds(job, counts, &volume, machines);
     let seconds = time::seconds(counts.read_bytes, &volume, spilled_bytes, &cpu_seconds, machines);

@@ -26,6 +26,8 @@ pub struct Counts {
     /// Pages, chunks, links and pairs.
     #[serde(flatten)]
     pub held: MemoryEstimate,
+    /// Of a thousand pairs, those of pages that share T chunks.
+    pub heavy_thousandths: u64,
     /// Links that lead to another page of the crawl.
     pub links_within: u64,
     /// Bytes of input.
@@ -50,6 +52,7 @@ impl Counts {
                 links: of(links),
                 pairs: of(pairs),
             },
+            heavy_thousandths: self.heavy_thousandths,
             links_within: of(self.links_within),
             read_bytes: of(self.read_bytes),
             read_cpu_seconds: self.read_cpu_seconds * by,
@@ -68,7 +71,8 @@ impl Counts {
             pairs: 24_478_115,
         };
         let read_bytes = 603_824_563;
-        Counts { held, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }.of_pages(pages)
+        Counts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
+            .of_pages(pages)
     }
 }
 
@@ -77,8 +81,6 @@ impl Counts {
 pub struct Sampled {
     /// What all of the input is expected to hold.
     pub counts: Counts,
-    /// Of a thousand pairs, those of pages that share T chunks.
-    pub heavy_thousandths: u64,
     /// Share of the input that was read.
     pub share: f64,
 }
@@ -122,11 +124,12 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
             links,
             pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
         },
+        heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,
         read_bytes: bytes,
         read_cpu_seconds: if share > 0.0 { cpu_seconds / share } else { 0.0 },
     };
-    Ok(Sampled { counts, heavy_thousandths: pairs.heavy_thousandths, share })
+    Ok(Sampled { counts, share })
 }
 
 /// Share of the links that lead to another page of the crawl, by those of whole items: to a page of the same item, or of another one

@@ -50,8 +50,8 @@ const A_SHINGLE_FETCHED: u64 = 2;
 /// Bytes of a page that go to each other process: its row of the directory, its clusters, counts of its chunks. Measured.
 const A_PAGE_TOLD: u64 = 130;
 
-/// Those of them that come from the first process: labels of clusters, which it makes.
-const A_PAGE_TOLD_BY_FIRST: u64 = 28;
+/// Those of them that come from the first process: labels of clusters, which it makes. Measured.
+const A_PAGE_TOLD_BY_FIRST: u64 = 36;
 
 /// The same where only the directory is told.
 const A_ROW_OF_DIRECTORY: u64 = 16;
@@ -96,7 +96,9 @@ impl Volume {
 pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
     let held = &counts.held;
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
-    let overlap = row * held.tuples + A_PAIR * held.pairs;
+    // Pages that cannot share T chunks with any other are taken out before pairs are made.
+    let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
+    let overlap = row * held.tuples + A_PAIR * pairs;
     let settled = A_CAPTURE * held.pages;
     let (to_owners, told, by_first) = match job.kind {
         JobKind::Fingerprints => (settled, A_ROW_OF_DIRECTORY * held.pages, 0),
