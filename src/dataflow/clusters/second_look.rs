@@ -8,7 +8,7 @@
 //!
 //! # Memory
 //! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, some 60 for each link of one similar cluster, and 12 for each chunk of a page that
+//! link and 24 a page of collections, some 30 for each link of one similar cluster, and 12 for each chunk of a page that
 //! is compared.
 
 use std::sync::Arc;
