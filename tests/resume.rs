@@ -206,15 +206,20 @@ fn kill_after(crawl: &Crawl, name: &str, step: &str, workers: usize, more: &[&st
     let output = crawl.folder.path().join(name);
     let threads = workers.to_string();
     let arguments = crawl.run(name, &["--workers", &threads, "--resume"]);
-    let mut child = webtwin(&[&arguments[..], more].concat()).spawn().unwrap();
-    let start = Instant::now();
-    while !is_recorded(&output, step, workers) && start.elapsed() < Duration::from_secs(120) {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before {step} was on record");
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!output.join("manifest.json").exists(), "{step}: killed too late");
+    // On a busy machine the kill may come when the result is there: try again.
+    let amid = (0..5).any(|_| {
+        drop(std::fs::remove_dir_all(&output));
+        let mut child = webtwin(&[&arguments[..], more].concat()).spawn().unwrap();
+        let start = Instant::now();
+        while !is_recorded(&output, step, workers) && start.elapsed() < Duration::from_secs(120) {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before {step} was on record");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        !output.join("manifest.json").exists() && !output.join("_commit.json").exists()
+    });
+    assert!(amid, "{step}: killed too late");
 }
 
 fn taken_up(output: &Path) -> Vec<String> {
@@ -227,18 +232,17 @@ fn taken_up(output: &Path) -> Vec<String> {
 #[test]
 fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
     let crawl = Crawl::new(3000);
-    let steps = ["overlap", "hamming", "growth", "second-look"];
-    for (nth, step) in steps.into_iter().enumerate() {
+    let steps = ["overlap", "hamming", "growth", "second-look", "second-growth", "keeping"];
+    for step in steps.into_iter().filter(|step| *step != "second-growth") {
         let name = format!("killed-{step}");
         kill_after(&crawl, &name, step, 2, &[]);
         let told = crawl.resume(&name, &["--workers", "2"]);
         let output = crawl.folder.path().join(&name);
         let taken = taken_up(&output);
-        assert!(
-            taken.len() > nth
-                && steps.starts_with(&taken[..taken.len().min(4)].iter().map(String::as_str).collect::<Vec<_>>()),
-            "{taken:?}"
-        );
+        let before = steps.iter().position(|other| *other == step).unwrap();
+        // Only if the second look has found something do collections grow twice.
+        let due = steps[..=before].iter().filter(|step| **step != "second-growth");
+        assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
         assert!(told.contains(&format!("resume: steps taken from records: {}\n", taken.join(", "))), "{told}");
         crawl.assert_whole(&name);
         assert!(self::steps(&output).is_empty());
@@ -264,10 +268,10 @@ fn other_measures_go_on_after_their_pairs_too() {
 #[test]
 fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many_on_the_same_pages() {
     let crawl = Crawl::new(1500);
-    let damage = |name: &str| {
+    let damage = |name: &str, step: &str| {
         let file = steps(&crawl.folder.path().join(name))
             .into_iter()
-            .find(|file| file.to_str().unwrap().contains("overlap-1-"));
+            .find(|file| file.to_str().unwrap().contains(&format!("{step}-1-")));
         let mut bytes = std::fs::read(file.as_ref().unwrap()).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 4;
@@ -292,7 +296,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     };
     let nothing = |_: &str| {};
     for (what, change, workers) in [
-        ("damaged", &damage as &dyn Fn(&str), "2"),
+        ("damaged", &(|name: &str| damage(name, "overlap")) as &dyn Fn(&str), "2"),
         ("replaced", &replace, "2"),
         ("removed", &remove, "2"),
         ("fewer", &nothing, "1"),
@@ -304,6 +308,17 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
         assert!(!taken.contains(&"overlap".to_string()), "{what}: {taken:?}");
         crawl.assert_whole(what);
     }
+    // The last step alone, for the others are whole; and by more workers, who have other shares.
+    kill_after(&crawl, "last", "keeping", 2, &[]);
+    damage("last", "keeping");
+    crawl.resume("last", &["--workers", "2"]);
+    let taken = taken_up(&crawl.folder.path().join("last"));
+    assert!(taken.contains(&"second-look".to_string()) && !taken.contains(&"keeping".to_string()), "{taken:?}");
+    crawl.assert_whole("last");
+    kill_after(&crawl, "more-workers", "keeping", 2, &[]);
+    crawl.resume("more-workers", &["--workers", "3"]);
+    assert!(taken_up(&crawl.folder.path().join("more-workers")).is_empty());
+    crawl.assert_whole("more-workers");
     // A page more: what was found before says nothing of it.
     kill_after(&crawl, "more", "overlap", 2, &[]);
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that was not there before";
@@ -319,6 +334,54 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
         "{told}"
     );
     assert!(taken_up(&crawl.folder.path().join("more")).is_empty());
+}
+
+#[test]
+fn what_stays_is_decided_again_when_a_date_or_the_earlier_result_has_changed() {
+    let crawl = Crawl::new(600);
+    let dated = |years: [u32; 2]| {
+        let page =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that is on two hosts, and on both the same";
+        let records = ["one", "two"].iter().zip(years).map(|(host, year)| {
+            format!(
+                "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://{host}.example/\r\n\
+                 WARC-Date: {year}-01-01T00:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n\
+                 Content-Length: {}\r\n\r\n{page}\r\n\r\n",
+                page.len()
+            )
+        });
+        let file = std::fs::File::create(crawl.at("crawl") + "/dated.warc.gz").unwrap();
+        let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        file.write_all(records.collect::<String>().as_bytes()).and_then(|()| file.try_finish()).unwrap();
+    };
+    let answer = |name: &str| files(&crawl.folder.path().join(name));
+    let earlier = crawl.at("earlier");
+    let sticky = ["--set", &format!("keep.sticky={earlier}")];
+    let keeps = |name: &str, by: &str| succeed(&crawl.run(name, &["--set", &format!("keep.by={by}")]));
+
+    dated([2020, 2021]);
+    keeps("earlier", "newest");
+    keeps("another", "oldest");
+    kill_after(&crawl, "dates", "keeping", 1, &sticky);
+    kill_after(&crawl, "sticky", "keeping", 1, &sticky);
+    kill_after(&crawl, "same", "keeping", 1, &sticky);
+    succeed(&crawl.run("fresh", &sticky));
+    crawl.resume("same", &[&["--workers", "1"], &sticky[..]].concat());
+    assert!(taken_up(&crawl.folder.path().join("same")).contains(&"keeping".to_string()));
+    assert!(answer("same") == answer("fresh"));
+
+    std::fs::rename(&earlier, crawl.at("aside")).unwrap();
+    std::fs::rename(crawl.at("another"), &earlier).unwrap();
+    succeed(&crawl.run("fresh-sticky", &sticky));
+    crawl.resume("sticky", &[&["--workers", "1"], &sticky[..]].concat());
+    assert!(answer("sticky") == answer("fresh-sticky") && answer("sticky") != answer("fresh"));
+
+    std::fs::remove_dir_all(&earlier).unwrap();
+    std::fs::rename(crawl.at("aside"), &earlier).unwrap();
+    dated([2021, 2020]);
+    succeed(&crawl.run("fresh-dates", &sticky));
+    crawl.resume("dates", &[&["--workers", "1"], &sticky[..]].concat());
+    assert!(answer("dates") == answer("fresh-dates") && answer("dates") != answer("fresh"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::prefixes::Prefix;
 const SCRAPY: &str = include_str!("scrapy_webtwin.py");
 
 /// What the exports are made of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct AvoidLists {
     /// By URL, ascending by host, then URL.
     pub prefixes: Vec<Prefix>,

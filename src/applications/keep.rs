@@ -165,7 +165,7 @@ impl LostBy {
 }
 
 /// What becomes of a page that has copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Role {
     /// It stays for all of them.
     Keep,
@@ -176,7 +176,7 @@ pub enum Role {
 }
 
 /// Why a crawler visits a page though another one stays for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Visit {
     /// It is a seed, or a page as [`super::never_skipped`] knows them.
     Must,

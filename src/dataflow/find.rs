@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::clusters::{giant_clusters, growth, links, places, second_look, servers, tolerant};
+use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, kept_before, paper_tables, pins, report, summary, tables};
-use super::steps::{self, Step, Steps};
+use super::sinks::{avoid, kept, kept_before, paper_tables, report, summary, tables};
+use super::steps::{self, Seen, Step, Steps};
 
 use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
@@ -21,16 +21,14 @@ use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
-use super::reading::worker_pages::WorkerPages;
+use super::reading::worker_pages::{Lists, WorkerPages};
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
-use super::sinks::contents::Told;
+use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
-use super::sinks::ways::WaysThrough;
 use crate::applications::exports::AvoidLists;
-use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
@@ -38,7 +36,7 @@ use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
-use crate::job::{Attach, Job, Measure, MergeCondition};
+use crate::job::{Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
 use crate::storage::table::Table;
@@ -102,7 +100,10 @@ pub fn find(
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;
-    let mut steps = Steps::begin(net, resume, &crawl, shelf, &links)?;
+    let earlier = kept_before::open(&job.keep)?;
+    let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
+    let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
+    let mut steps = Steps::begin(net, resume, seen)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
@@ -163,11 +164,7 @@ pub fn find(
             grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, job)?;
         }
     }
-    if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
-        second_look.attached = places::attach(net, &crawl, &links, &labels, &mut grown.similar_clusters, &room)?;
-    }
     let Grown { sizes, link_summary, similar_clusters } = grown;
-    let clusters = (&labels[..], &sizes[..]);
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
@@ -175,32 +172,28 @@ pub fn find(
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
-    let keeping = Keeping::new(&job.keep);
-    let seeds = avoid::seeds(&job.keep);
-    let mut through =
-        WaysThrough::gather(net, &crawl, &links, &from_elsewhere, &seeds, (held, job.effort.memory_bytes))?;
-    let linked = (&from_elsewhere[..], &through.depths(net, &crawl)?[..]);
-    let memory = kept_before::read(net, &crawl, &job.keep)?;
-    let pinned = pins::pages(&crawl, &decisions.pins);
-    let first = (&keeping, &memory.pages[..], &pinned[..]);
-    let copies = avoid::copies(net, &crawl, clusters, linked, &links_to_host, first, &seeds)?;
-    let judged = avoid::judge(net, &crawl, &copies, &similar_clusters, &links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, &crawl, &copies, &judged, &keeping)?;
-    drop(copies);
-    avoid::compare(net, &crawl, shelf, &labels, &mut verdicts, job.keep.min_resemblance, &room)?;
-    let ways = avoid::clear_ways(net, &crawl, &labels, &mut verdicts, through)?;
-    let kept_before = memory.outcome(net, &verdicts)?;
-    let pins = pins::outcome(net, &crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
-    let avoid = avoid::rows(net, &crawl, &verdicts)?;
-    let lists = avoid::lists(net, &crawl, &avoid)?;
+    let kept = steps.step(net, steps::KEEPING, |net| {
+        let given = kept::Given {
+            crawl: &crawl,
+            labels: &labels,
+            sizes: &sizes,
+            links: &links,
+            from_elsewhere: &from_elsewhere,
+            links_to_host: &links_to_host,
+            exact_pairs: &exact_pairs,
+            decisions: &decisions,
+            earlier: earlier.as_ref(),
+            held,
+            room: &room,
+        };
+        kept::keep(net, job, shelf, similar_clusters, &given)
+    })?;
+    // Also where the step was taken up: nothing asks for chunks any more.
+    shelf.fprints = Lists::default();
+    let Kept { verdicts, avoid, lists, collections, members, .. } = kept;
+    second_look.attached = kept.attached;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
-    let (collections, members) = {
-        let told = Told { labels: &labels, links: &links, exact_pairs: &exact_pairs };
-        report::rows(net, &crawl, &judged, told)?
-    };
 
-    let told = similar_clusters.iter().filter(|cluster| !cluster.double);
-    let taken_out = told.map(|cluster| u64::from(cluster.taken_out)).sum();
     let [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs] =
         by_first(net, &crawl, [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs])?;
     let mut link_summary =
@@ -223,16 +216,16 @@ pub fn find(
         lists,
         more_tables,
         taken_up: steps.taken_up,
-        earlier: memory.attempt,
+        earlier: attempt,
         summary: Summary::default(),
     };
-    found.summary = summarise(net, job, &found, &counts, &sizes, taken_out, &servers.server)?;
+    found.summary = summarise(net, job, &found, &counts, &sizes, kept.taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
     found.summary.second_look = second_look;
     found.summary.giant_trivial_clusters = giants;
-    found.summary.ways = ways;
-    found.summary.kept_before = kept_before;
-    found.summary.pins = pins;
+    found.summary.ways = kept.ways;
+    found.summary.kept_before = kept.kept_before;
+    found.summary.pins = kept.pins;
     found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
 }

@@ -3,8 +3,8 @@
 //! Each worker records its own share ([`crate::storage::step_records`]), and takes up its own share. What a later step sees
 //! is then what it would have seen in an unbroken run, so a share must not depend on what another worker takes up or makes
 //! anew: a step is taken up by all workers, from the records of one run, or by none. A record is of the same step only if
-//! the digest of what the steps see - pages, texts and links, of all workers - is the same, and if job, build and number of
-//! workers are.
+//! the digest of what the steps see - pages, texts and links, of all workers, and the earlier result that they have to do
+//! with - is the same, and if job, build and number of workers are.
 
 use std::io::BufWriter;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
-use super::reading::worker_pages::WorkerPages;
+use super::reading::worker_pages::{Capture, WorkerPages};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{Page, splitmix64};
@@ -38,9 +38,11 @@ pub const GROWTH: Step = "growth";
 pub const SECOND_LOOK: Step = "second-look";
 /// `LinkSummary` and similar clusters once more, with these pairs.
 pub const SECOND_GROWTH: Step = "second-growth";
+/// What stays of all copies, and what is told of collections.
+pub const KEEPING: Step = "keeping";
 
 /// All of them.
-const STEPS: [Step; 7] = [OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH];
+const STEPS: [Step; 8] = [OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH, KEEPING];
 
 /// The steps of a run, some of which an earlier run may have finished.
 pub struct Steps<'a> {
@@ -57,24 +59,30 @@ struct Recording<'a> {
     ready: Vec<Step>,
 }
 
+/// What the steps of a worker see.
+pub struct Seen<'a> {
+    /// Its pages.
+    pub crawl: &'a Crawl,
+    /// Their texts.
+    pub shelf: &'a WorkerPages,
+    /// Links from its pages.
+    pub links: &'a [(Page, Page)],
+    /// Attempt that made the earlier result of `keep.sticky`, if there is one.
+    pub earlier: Option<&'a str>,
+}
+
 /// What a worker knows of its own records.
 type Known = (u64, u64, Vec<(String, u64, u64)>);
 
 impl<'a> Steps<'a> {
-    /// The steps that follow when pages are settled and links resolved; `links` are this worker's. Nothing is recorded unless
-    /// all processes have a place for it.
+    /// The steps that follow when pages are settled and links resolved. Nothing is recorded unless all processes have a place
+    /// for it.
     ///
     /// One exchange. Whatever is on record is read once, to see whether it is whole.
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn begin(
-        net: &mut Net<'_>,
-        resume: Option<&'a Resume>,
-        crawl: &Crawl,
-        shelf: &WorkerPages,
-        links: &[(Page, Page)],
-    ) -> Result<Steps<'a>> {
+    pub fn begin(net: &mut Net<'_>, resume: Option<&'a Resume>, seen: Seen<'_>) -> Result<Steps<'a>> {
         let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
         let mine: Option<Known> = match &here {
             None => None,
@@ -83,7 +91,7 @@ impl<'a> Steps<'a> {
                     let Stamp { seen, run } = records.stamp(step)?;
                     Some((step.to_string(), seen, run))
                 });
-                Some((seen(crawl, shelf, links), random()?, found.collect()))
+                Some((seen.digest(), random()?, found.collect()))
             }
         };
         let all: Option<Vec<Known>> = net.all_gather("steps on record", mine)?.into_iter().collect();
@@ -150,25 +158,36 @@ fn random() -> Result<u64> {
     Ok(xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
 }
 
-/// Digest of this worker's share of what the steps see; the sum over all workers does not depend on who has what.
-///
-/// # Cost
-/// One pass over texts' fingerprints and links, some gigabytes a second.
-fn seen(crawl: &Crawl, shelf: &WorkerPages, links: &[(Page, Page)]) -> u64 {
-    let mut sum = 0u64;
-    let mut add = |parts: &[&[u8]]| {
-        let mut hash = Xxh3::new();
-        parts.iter().for_each(|part| hash.update(part));
-        sum = sum.wrapping_add(hash.digest());
-    };
-    for (page, capture) in &crawl.pages {
-        let simhash = capture.simhash.map_or([0, 0], |simhash| [1, simhash]);
-        let numbers = [u64::from(page.0), capture.doc_id, capture.body, capture.exact, simhash[0], simhash[1]];
-        add(&[bytemuck::cast_slice(&numbers), bytemuck::cast_slice(&capture.projected), capture.title.as_bytes()]);
+impl Seen<'_> {
+    /// Digest of this worker's share; the sum over all workers does not depend on who has what.
+    ///
+    /// # Cost
+    /// One pass over texts' fingerprints and links, some gigabytes a second.
+    fn digest(&self) -> u64 {
+        let &Seen { crawl, shelf, links, earlier } = self;
+        let mut sum = 0u64;
+        let mut add = |parts: &[&[u8]]| {
+            let mut hash = Xxh3::new();
+            parts.iter().for_each(|part| hash.update(part));
+            sum = sum.wrapping_add(hash.digest());
+        };
+        for (page, capture) in &crawl.pages {
+            let simhash = capture.simhash.map_or([0, 0], |simhash| [1, simhash]);
+            let Capture { doc_id, url, fetch_time, body, body_bytes, text_bytes, chunks, exact, .. } = capture;
+            let numbers = [
+                [u64::from(page.0), *doc_id, *fetch_time as u64, *body, *body_bytes],
+                [*text_bytes, u64::from(*chunks), *exact, simhash[0], simhash[1]],
+            ];
+            // Texts end with a byte that is in none of them.
+            let texts = [url, &*capture.title, &*capture.mime].map(|text| [text.as_bytes(), &[0xff]]);
+            let projected = bytemuck::cast_slice(&capture.projected);
+            add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), projected]);
+        }
+        for (slot, page) in shelf.kept() {
+            add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(shelf.fprints.get(slot))]);
+        }
+        add(&[earlier.unwrap_or_default().as_bytes()]);
+        let of_links = |&(src, dst): &(Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
+        links.iter().map(of_links).fold(sum, u64::wrapping_add)
     }
-    for (slot, page) in shelf.kept() {
-        add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(shelf.fprints.get(slot))]);
-    }
-    let of_links = |&(src, dst): &(Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
-    links.iter().map(of_links).fold(sum, u64::wrapping_add)
 }

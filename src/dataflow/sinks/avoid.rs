@@ -29,7 +29,7 @@ use crate::pages::surt::surt_prefix;
 use crate::pages::url::CanonicalUrl;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Verdict {
     /// Its trivial cluster.
     pub cluster: ClusterId,

@@ -51,8 +51,8 @@ pub struct Memory {
     pub pages: Vec<Page>,
     /// Kept pages that are not in this crawl, of which this worker was told.
     gone: u64,
-    /// Attempt that made the earlier result; `None` without one.
-    pub attempt: Option<String>,
+    /// Whether there is an earlier result.
+    is_there: bool,
 }
 
 /// The earlier result of a job, if it names one.
@@ -70,16 +70,16 @@ pub fn open(keep: &Keep) -> Result<Option<Run>> {
     Ok(Some(run))
 }
 
-/// Reads which of this worker's pages the earlier result kept.
+/// Reads which of this worker's pages the earlier result, of [`open`], kept.
 ///
 /// # Errors
-/// As [`open`]; [`Error::Input`] for files that are not what the manifest names; [`Error::Handshake`] when processes see
+/// [`Error::Input`] for files that are not what the manifest names; [`Error::Handshake`] when processes see
 /// different results.
 ///
 /// # Cost
 /// All files of the earlier list are read once by one worker or another, and once more to check them.
-pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep) -> Result<Memory> {
-    let Some(run) = open(keep)? else { return Ok(Memory::default()) };
+pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>) -> Result<Memory> {
+    let Some(run) = earlier else { return Ok(Memory::default()) };
     let attempt = run.manifest.attempt.clone();
     let seen = net.all_gather("earlier results", attempt.clone())?;
     if seen.iter().any(|other| *other != attempt) {
@@ -107,7 +107,7 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep) -> Result<Memory> {
     mine.sort_unstable();
     mine.dedup();
     let pages: Vec<Page> = mine.iter().filter_map(|&doc_id| directory.page(doc_id)).collect();
-    Ok(Memory { gone: (mine.len() - pages.len()) as u64, pages, attempt: Some(attempt) })
+    Ok(Memory { gone: (mine.len() - pages.len()) as u64, pages, is_there: true })
 }
 
 impl Memory {
@@ -116,7 +116,7 @@ impl Memory {
     /// # Errors
     /// [`Error::Invariant`] when the counts do not add up.
     pub fn outcome(&self, net: &mut Net<'_>, verdicts: &[Verdict]) -> Result<Option<KeptBefore>> {
-        if self.attempt.is_none() {
+        if !self.is_there {
             return Ok(None);
         }
         let mut mine =

@@ -3,6 +3,7 @@
 pub mod avoid;
 pub mod contents;
 pub mod files;
+pub mod kept;
 pub mod kept_before;
 pub mod paper_tables;
 pub mod pins;

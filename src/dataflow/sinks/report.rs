@@ -40,7 +40,9 @@ pub struct CollectionRow {
 }
 
 /// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize,
+)]
 #[repr(C)]
 pub struct MemberRow {
     /// Smallest page of the similar cluster.

@@ -1,0 +1,121 @@
+//! What stays of all copies, and what is told of collections: the last step before tables, which an interrupted run takes up.
+//!
+//! In: trivial clusters, similar clusters and links. Out: [`Kept`], of which tables, exports and summary are made.
+
+use serde::{Deserialize, Serialize};
+
+use super::avoid::{self, Avoid, Verdict};
+use super::contents::Told;
+use super::kept_before::{self, KeptBefore};
+use super::pins::{self, PinCounts};
+use super::report::{self, CollectionRow, MemberRow};
+use super::ways::{Ways, WaysThrough};
+use crate::applications::exports::AvoidLists;
+use crate::applications::keep::Keeping;
+use crate::clusters::collection::SimilarCluster;
+use crate::dataflow::clusters::places;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{ClusterId, Page};
+use crate::job::{Attach, Job, MergeCondition};
+use crate::overlap::SimilarPair;
+use crate::results::Run;
+use crate::results::decisions::Decisions;
+
+/// What a worker has when it is decided which pages stay.
+pub struct Given<'a> {
+    /// The pages of the crawl.
+    pub crawl: &'a Crawl,
+    /// The trivial cluster of every page.
+    pub labels: &'a [ClusterId],
+    /// Pages of every trivial cluster.
+    pub sizes: &'a [u32],
+    /// Links from this worker's pages, ascending.
+    pub links: &'a [(Page, Page)],
+    /// Links from other hosts to this worker's pages, in their order.
+    pub from_elsewhere: &'a [u32],
+    /// Links from other hosts to every host.
+    pub links_to_host: &'a [u32],
+    /// (centre, copy), wherever their pages are.
+    pub exact_pairs: &'a [SimilarPair],
+    /// What people have decided.
+    pub decisions: &'a Decisions,
+    /// The result that `keep.sticky` names.
+    pub earlier: Option<&'a Run>,
+    /// What this worker has in memory.
+    pub held: MemoryEstimate,
+    /// Where there is room for more.
+    pub room: &'a MemoryBudget,
+}
+
+/// What was found, this worker's share of rows; counts are the same on every worker unless they say otherwise.
+#[derive(Serialize, Deserialize)]
+pub struct Kept {
+    /// Verdicts on the pages of trivial clusters, ascending, with the owner of the cluster's smallest page.
+    pub verdicts: Vec<Verdict>,
+    /// The avoid list, ascending, with the owner of the page.
+    pub avoid: Vec<Avoid>,
+    /// The avoid list as crawlers take it, all at worker 0.
+    pub lists: AvoidLists,
+    /// Collections, ascending, with the owner of their similar cluster's smallest page.
+    pub collections: Vec<CollectionRow>,
+    /// Their pages, likewise.
+    pub members: Vec<MemberRow>,
+    /// Pages that were attached to a collection by their place.
+    pub attached: u64,
+    /// Pages taken out of the similar clusters of this worker.
+    pub taken_out: u64,
+    /// What becomes of the ways of a crawler that obeys the list.
+    pub ways: Ways,
+    /// What became of the pages that the earlier result kept.
+    pub kept_before: Option<KeptBefore>,
+    /// What became of the pages that a person has pinned.
+    pub pins: Option<PinCounts>,
+}
+
+/// Decides which pages stay, and names collections. `similar_clusters` are with the owners of their names, by key. Takes the
+/// chunks from the shelf.
+///
+/// # Errors
+/// As [`kept_before::read`]; [`crate::error::Error::MemoryLimit`] and its like where there is no room.
+pub fn keep(
+    net: &mut Net<'_>,
+    job: &Job,
+    shelf: &mut WorkerPages,
+    mut similar_clusters: Vec<SimilarCluster>,
+    given: &Given<'_>,
+) -> Result<Kept> {
+    let &Given { crawl, labels, links, from_elsewhere, links_to_host, decisions, room, .. } = given;
+    let mut attached = 0;
+    if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
+        attached = places::attach(net, crawl, links, labels, &mut similar_clusters, room)?;
+    }
+
+    let keeping = Keeping::new(&job.keep);
+    let seeds = avoid::seeds(&job.keep);
+    let room_for_ways = (given.held, job.effort.memory_bytes);
+    let mut through = WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room_for_ways)?;
+    let linked = (from_elsewhere, &through.depths(net, crawl)?[..]);
+    let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
+    let pinned = pins::pages(crawl, &decisions.pins);
+    let first = (&keeping, &memory.pages[..], &pinned[..]);
+    let copies = avoid::copies(net, crawl, (labels, given.sizes), linked, links_to_host, first, &seeds)?;
+    let judged = avoid::judge(net, crawl, &copies, &similar_clusters, links_to_host, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, crawl, &copies, &judged, &keeping)?;
+    drop(copies);
+    avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
+    let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, through)?;
+    let kept_before = memory.outcome(net, &verdicts)?;
+    let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
+    let avoid = avoid::rows(net, crawl, &verdicts)?;
+    let lists = avoid::lists(net, crawl, &avoid)?;
+    let told = Told { labels, links, exact_pairs: given.exact_pairs };
+    let (collections, members) = report::rows(net, crawl, &judged, told)?;
+    let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);
+    let taken_out = told_of.map(|cluster| u64::from(cluster.taken_out)).sum();
+    Ok(Kept { verdicts, avoid, lists, collections, members, attached, taken_out, ways, kept_before, pins })
+}
