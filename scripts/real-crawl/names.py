@@ -132,10 +132,9 @@ def like_folders(old, new):
         above = folders_above(path)
         within.update(above)
         for to in places[posixpath.basename(path), page.title] if page.title else []:
-            # The whole of what differs, so that all folders within a folder that has moved vote for one move.
-            pairs = [(x, to[:len(to) - len(path) + len(x)]) for x in above if ('/' + to).endswith('/' + path[len(x):])]
-            if to != path:
-                votes[pairs[-1][0]][pairs[-1][1]] += 1
+            for x in above if to != path else []:
+                if ('/' + to).endswith('/' + path[len(x):]):
+                    votes[x][to[:len(to) - len(path) + len(x)]] += 1
     # Of folders with as many pages, as in editions whose pages have the same titles, the one with the more similar path first.
     ranked = {folder: sorted(to.items(), key=lambda x: (-x[1], -len(os.path.commonprefix([folder, x[0]])), x[0]))
               for folder, to in votes.items()}
@@ -232,6 +231,11 @@ def all_twins(manuals, names, package):
     return {name: word('twin', *first(name)) for name in like}
 
 
+def version_of(row):
+    """What a row's page is a version of: a manual may come in one package for each processor, all of one version."""
+    return row['version'], row['source']
+
+
 def word(*parts):
     """One word without blanks for some names."""
     return urllib.parse.quote(':'.join(parts))
@@ -248,7 +252,7 @@ def mended(folder, rows):
         for row in rows:
             row.setdefault('path', row['page'])
             if row['variant'] == 'real':
-                manuals[row['target']].setdefault(row['version'], {})[row['path']] = pages[row['url']]
+                manuals[row['target']].setdefault(version_of(row), {})[row['path']] = pages[row['url']]
                 package[row['target']] = row['source'].split(':')[::2]
         manuals = {target: {version: without_frame(x) for version, x in versions.items()}
                    for target, versions in manuals.items()}
@@ -256,7 +260,7 @@ def mended(folder, rows):
     twin, counts = all_twins(manuals, names, package), collections.Counter()
     for row in rows:
         row['origin'], row['perhaps'] = pages[row['url']].origin, ''
-        target, version, path = row['target'], row['version'], row['path']
+        target, version, path = row['target'], version_of(row), row['path']
         if target not in names:
             continue
         of_version, open_paths = names[target]

@@ -1,7 +1,8 @@
 """python3 -m unittest names_test.py"""
-import unittest
+import os, tempfile, unittest
 
-from names import Page, all_twins, named, of_manual, same_pages, twins, without_frame
+from fetch import response
+from names import Page, all_twins, mended, named, of_manual, same_pages, twins, without_frame
 
 
 def version(**pages):
@@ -72,6 +73,24 @@ class Rules(unittest.TestCase):
         self.assertEqual(words['m1', 'f1/p2.html'], words['m2', 'f2/p2.html'])
         self.assertNotEqual(words['m1', 'f1/p2.html'], words['m1', 'f1/p3.html'])
         self.assertEqual(all_twins(manuals, names, {'m1': 'one', 'm2': 'other'}), {})
+
+    def test_packages_of_one_version_are_two_versions_and_a_mirror_has_the_names_and_the_origin_of_its_source(self):
+        rows, stream = [], b''
+        for host, package, pages in (('a', 'x', ['Boot', 'Disk']), ('b', 'y', ['Disk', 'Net']), ('c', 'x', ['Boot', 'Disk'])):
+            for number, title in enumerate(pages):
+                url = 'http://%s.example/ch%d.html' % (host, number)
+                stream += response(url, b'<title>%s</title> on %s' % (title.encode(), host.encode()))
+                rows.append(dict(url=url, target='t', version='1', page='ch%d.html' % number, linked=1,
+                                 variant='dressed' if host == 'c' else 'real', source='deb:-:' + package))
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, 'crawl-00000.warc.gz'), 'wb') as file:
+                file.write(stream)
+            rows, counts = mended(folder, rows)
+        a, b, c = rows[:2], rows[2:4], rows[4:]
+        self.assertEqual(b[0]['page'], a[1]['page'])
+        self.assertEqual(len({row['page'] for row in a + b}), 3)
+        self.assertEqual([(row['page'], row['origin']) for row in c], [(row['page'], row['origin']) for row in a])
+        self.assertEqual(sum(n for (_, rule), n in counts.items() if rule in ('path', 'title', 'renumbered')), 4)
 
 
 if __name__ == '__main__':
