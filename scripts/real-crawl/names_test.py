@@ -76,7 +76,8 @@ class Rules(unittest.TestCase):
 
     def test_packages_of_one_version_are_two_versions_and_a_mirror_has_the_names_and_the_origin_of_its_source(self):
         rows, stream = [], b''
-        for host, package, pages in (('a', 'x', ['Boot', 'Disk']), ('b', 'y', ['Disk', 'Net']), ('c', 'x', ['Boot', 'Disk'])):
+        made = ('a', 'x', ['Boot', 'Disk']), ('b', 'y', ['Disk', 'Net']), ('c', 'x', ['Boot', 'Disk'])
+        for host, package, pages in made:
             for number, title in enumerate(pages):
                 url = 'http://%s.example/ch%d.html' % (host, number)
                 stream += response(url, b'<title>%s</title> on %s' % (title.encode(), host.encode()))

@@ -4,7 +4,7 @@
 //! are copies of each other, too. Two pages of sites that have nothing else in common often share that much, when a generator
 //! has filled both with its own words: the search of two manuals, the legend of their graphs. So once collections are known, a
 //! pair on two hosts whose pages are not in collections of one similar cluster *stands alone*, and stays only if it shares
-//! `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say the same speak for each other. No collection can vouch for a page on a host without links,
+//! `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say the same speak for each other, and for a page in no collection those of its host speak. No collection can vouch for a page on a host without links,
 //! as the made-up host of a corpus of texts is, so the question is not asked there, nor within a host.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub struct Around<T> {
 }
 
 impl<T: Ord> Around<T> {
-    /// Gathers it from the host of each page, whether that has links, and the page's similar cluster.
+    /// Gathers it from the host of each page, whether that has links, and a similar cluster; a page may come several times.
     pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> Around<T> {
         let mut around = Around { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
         for (host, links, similar_cluster) in pages {

@@ -1,10 +1,11 @@
 //! Weak pairs that stand alone ([`crate::overlap::alone`]) are taken back, once collections are known.
 //!
-//! Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
+//! A page that is in no collection has those of its host around it: growth reaches no page without links, however near it lies
+//! ([`crate::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
 //! pairs. Two exchanges beside those of [`Places`].
 //!
 //! # Memory
-//! That of [`Places`], a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
+//! That of [`Places`], 8 bytes a page of collections, a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
 //! each process.
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::pairs::guards::{Context, hosts_with_links};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{Number, Page};
+use crate::ids::{HostId, Number, Page};
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::{Around, stands_alone};
 use crate::overlap::prune::PageSet;
@@ -37,12 +38,23 @@ pub(crate) fn take_back(
     let places = Places::new(net, found, hosts.len())?;
     let linking = hosts_with_links(net, context.links, hosts)?;
     let copies = copies(net, weak, context)?;
+    let on_hosts = net.once(|| {
+        let rows = Page::first(hosts.len()).filter_map(|page| Some((hosts[page], places.of(page)?.1)));
+        let mut rows: Vec<(HostId, Page)> = rows.collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    })?;
     let around = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
         let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
-        Around::gather(std::iter::once(page).chain(same).map(|page| {
-            let similar_cluster = places.of(page).map(|(_, similar_cluster)| similar_cluster);
-            (hosts[page], linking[hosts[page].index()], similar_cluster)
+        Around::gather(std::iter::once(page).chain(same).flat_map(|page| {
+            let host = hosts[page];
+            let own = places.of(page).map(|(_, similar_cluster)| similar_cluster);
+            let from = on_hosts.partition_point(|row| row.0 < host);
+            let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);
+            let all = std::iter::once(own).chain(here.map(Some));
+            all.map(|similar_cluster| (host, linking[host.index()], similar_cluster)).collect::<Vec<_>>()
         }))
     };
     let before = pairs.len() as u64;

@@ -1,5 +1,6 @@
 //! The Overlap table of a crawl: rows from the shelves to [`crate::dataflow::pairs::overlap_join`], and the guard on what comes out.
 
+use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::exact::copies;
 use crate::dataflow::pairs::guards::{Context, keep};
@@ -22,7 +23,7 @@ use crate::overlap::rows::{Row32, Row64};
 /// of one site, each folded into a copy on another host, no longer stand on one host.
 ///
 /// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one. Beside them are those of
-/// them that are too weak to stand alone ([`crate::overlap::alone`]), ascending too.
+/// them, if there is a second look, that are too weak to stand alone ([`crate::overlap::alone`]), ascending too.
 ///
 /// # Errors
 /// As [`overlap_join::similar_pairs`].
@@ -70,6 +71,8 @@ pub fn similar_pairs(
         counts.guarded = refused;
     }
     let is_weak = |pair: &&SimilarPair| is_weak(pair.value, chunks[pair.a], chunks[pair.b], &job.overlap);
-    let weak = pairs.iter().filter(is_weak).copied().collect();
+    // Without a second look nobody asks, and chunks may not have been counted.
+    let asked = second_look::is_asked_for(job);
+    let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
     Ok((pairs, weak, counts))
 }
