@@ -1,11 +1,13 @@
 //! Pairs that stand alone, which must share more than others.
 //!
-//! A third of their chunks is enough for two versions of a page, because their collections vouch for them: the pages around both
-//! are copies of each other, too. Two pages of sites that have nothing else in common often share that much, when a generator
-//! has filled both with its own words: the search of two manuals, the legend of their graphs. So once collections are known, a
-//! pair on two hosts whose pages are not in collections of one similar cluster *stands alone*, and stays only if it shares
-//! `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say the same speak for each other, and for a page in no collection those of its host speak. No collection can vouch for a page on a host without links,
-//! as the made-up host of a corpus of texts is, so the question is not asked there, nor within a host.
+//! A third of their chunks is enough for two versions of a page, because their collections vouch for them: the pages
+//! around both are copies of each other, too. Two pages of sites that have nothing else in common often share that
+//! much, when a generator has filled both with its own words: the search of two manuals, the legend of their graphs. So
+//! once collections are known, a pair on two hosts whose pages are not in collections of one similar cluster *stands
+//! alone*, and stays only if it shares `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say
+//! the same speak for each other, and for a page in no collection those of its host speak. No collection can vouch for
+//! a page on a host without links, as the made-up host of a corpus of texts is, so the question is not asked there, nor
+//! within a host.
 
 use std::collections::BTreeSet;
 
