@@ -21,6 +21,7 @@ pub fn overlap_settings() -> Overlap {
     Overlap {
         min_shared: 1,
         min_resemblance: f64::from(NEAR[2]) / 100.0,
+        min_resemblance_alone: 0.0,
         doubt: 0,
         template_pages: 0,
         max_documents: 0,
