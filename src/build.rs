@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
 static VERSION: OnceLock<String> = OnceLock::new();
 
 /// Says which commit the program was built from. Only the program knows: a library that held it would have to be
@@ -28,6 +31,13 @@ pub fn peak_memory_bytes() -> u64 {
 /// Memory this process holds now, in bytes; 0 if the system does not tell.
 pub fn memory_bytes() -> u64 {
     status("VmRSS:")
+}
+
+/// Processor seconds that this process has taken, in user mode and in the kernel, with those of helper processes that have
+/// ended; 0 if the system does not tell.
+pub fn cpu_seconds() -> f64 {
+    let of = |who| getrusage(who).map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
+    (of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)) as f64 / 1e6
 }
 
 /// Memory that the machine can still give to processes, in bytes; `None` if the system does not tell.

@@ -56,5 +56,7 @@ pub use webtwin_dataflow::dataflow;
 pub use webtwin_engine::engine;
 pub use webtwin_storage::storage;
 
+// what a run will take, predicted,
+pub mod plan;
 // and the command line.
 pub mod cli;

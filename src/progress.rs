@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use crate::build::cpu_seconds as cpu_seconds_so_far;
+
 /// What the workers of one process have sent those of others.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Times that all workers have waited for messages of all others.
     pub rounds: AtomicU64,
-    /// Bytes of rows and their addresses sent to other processes, before encryption.
+    /// Bytes of rows and their addresses sent to other workers, of this process or of others.
+    pub exchanged_bytes: AtomicU64,
+    /// Those of them sent to other processes, before encryption.
     pub sent_bytes: AtomicU64,
 }
 
@@ -89,18 +93,26 @@ impl Progress {
 pub struct Laps {
     /// Of the stages that have ended.
     pub seconds: BTreeMap<String, f64>,
+    /// Likewise processor seconds of the whole process, helper processes included.
+    pub cpu_seconds: BTreeMap<String, f64>,
     start: Instant,
+    cpu_start: f64,
 }
 
 impl Laps {
     /// The first stage begins.
     pub fn start() -> Laps {
-        Laps { seconds: BTreeMap::new(), start: Instant::now() }
+        let (seconds, cpu_seconds) = (BTreeMap::new(), BTreeMap::new());
+        Laps { seconds, cpu_seconds, start: Instant::now(), cpu_start: cpu_seconds_so_far() }
     }
 
     /// A stage ends, and the next begins.
     pub fn lap(&mut self, stage: &str) {
         let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
-        self.seconds.insert(stage.into(), (seconds * 1000.0).round() / 1000.0);
+        let cpu_now = cpu_seconds_so_far();
+        let cpu_seconds = cpu_now - std::mem::replace(&mut self.cpu_start, cpu_now);
+        let thousandths = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
+        self.seconds.insert(stage.into(), thousandths(seconds));
+        self.cpu_seconds.insert(stage.into(), thousandths(cpu_seconds));
     }
 }

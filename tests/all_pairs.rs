@@ -15,7 +15,15 @@ use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
 use super::rendezvous::{cluster, results, run_all};
 
 fn paper(min_shared: u32) -> Overlap {
-    Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
+    Overlap {
+        min_shared,
+        min_resemblance: 0.0,
+        min_resemblance_alone: 0.0,
+        doubt: 0,
+        template_pages: 0,
+        max_documents: 0,
+        guard: Guard::None,
+    }
 }
 
 fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {

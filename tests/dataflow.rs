@@ -69,6 +69,7 @@ fn settings() -> impl Strategy<Value = Overlap> {
         |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
             min_shared,
             min_resemblance,
+            min_resemblance_alone: 0.7,
             doubt,
             template_pages,
             max_documents,
@@ -181,7 +182,7 @@ proptest! {
             let exact_pairs = exact::fold(net, &shelf)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl)?;
-            let (pairs, _) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
+            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)))
@@ -582,8 +583,15 @@ fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
     MadePage::at(format!("http://h{host}.example/{path}")).chunks(fprints)
 }
 
-const PAPER: Overlap =
-    Overlap { min_shared: 15, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None };
+const PAPER: Overlap = Overlap {
+    min_shared: 15,
+    min_resemblance: 0.0,
+    min_resemblance_alone: 0.0,
+    doubt: 0,
+    template_pages: 0,
+    max_documents: 0,
+    guard: Guard::None,
+};
 
 /// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
 #[test]
@@ -659,6 +667,50 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         // All links agree, and 3 of 13 chunks.
         assert_eq!(pairs.iter().map(|pair| pair.value).collect::<Vec<_>>(), [(1_000_000 + 230_769) / 2]);
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (12, 24));
+    }
+}
+
+#[test]
+fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_are_known_at_any_number_of_workers() {
+    // Two manuals, a ring of twelve pages each, both on two hosts; each page links to a search, of whose eight chunks five are the
+    // generator's. A third site has a search of the same generator, and quotes eighteen chunks of a page of the first manual.
+    let page = |manual: u64, host: u64, path: u64| {
+        let url = |path: u64| format!("http://m{manual}h{host}.example/{path}.html");
+        let own = 10_000 * (manual + 1) + 100 * path;
+        let chunks: Vec<u64> = match path {
+            12 => (1..6).chain([own, own + 1, own + 2 + host]).collect(),
+            _ => (0..20).map(|chunk| own + chunk + if chunk == 19 { host } else { 0 }).collect(),
+        };
+        let links = [(path + 1) % 12, 12].map(url);
+        MadePage::at(url(path)).chunks(chunks).links(links.into_iter().filter(move |_| path < 12))
+    };
+    let mut pages: Vec<MadePage> = (0..4).flat_map(|of| (0..13).map(move |path| page(of / 2, of % 2, path))).collect();
+    let url = |path: u64| format!("http://other.example/{path}.html");
+    pages.push(MadePage::at(url(0)).chunks((1..6).chain([91, 92, 93])).links([url(1)]));
+    pages.push(MadePage::at(url(1)).chunks((10_300..10_318).chain([94, 95])).links([url(0)]));
+    let clusters = |workers: usize, min_resemblance_alone: f64| {
+        let given = pages.clone();
+        let job = Job { overlap: Overlap { min_resemblance_alone, ..Job::default().overlap }, ..Job::default() };
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&given, net.index(), net.peers());
+            let found = find(net, &job, &mut shelf, &[0], None)?;
+            Ok((found.similar_pairs, found.summary))
+        });
+        let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        pairs.sort_unstable();
+        let summary = parts[0].1.clone();
+        (pairs, summary.second_look.alone, summary.trivial_clusters, summary.collections)
+    };
+    let without = clusters(1, 0.0);
+    let with = clusters(1, 0.7);
+    assert_eq!((without.1, without.3, with.3), (0, 4, 4));
+    // The five searches were one set, and are two and one that is alone; the quotation stays.
+    assert_eq!((without.2, with.2), (25, 26));
+    assert_eq!(with.0.len() as u64 + with.1, without.0.len() as u64);
+    assert_eq!(with.1, 8);
+    for workers in 2..4 {
+        assert_eq!(clusters(workers, 0.7), with);
+        assert_eq!(clusters(workers, 0.0), without);
     }
 }
 

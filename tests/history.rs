@@ -8,7 +8,8 @@ use crate::support::program::{fail, files, rows, succeed};
 /// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page.
 type Shown<'a> = (&'a str, u32);
 
-/// A crawl of sites with the manual, and of one that links to site a; returns the run over it.
+/// A crawl of sites with the manual, and of one that links to site a and has a notice, another one in the second week; returns the run
+/// over it.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
     let mut lines = String::new();
@@ -29,6 +30,7 @@ fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
         }
     }
     page("http://home.example/".into(), "<a href='http://a.example/manual/0.html'>the manual</a>".into());
+    page("http://home.example/notice".into(), format!("<p>All doors are {}.", if week == 1 { "shut" } else { "open" }));
     let input = folder.join(format!("week-{week}.jsonl"));
     std::fs::write(&input, lines).unwrap();
     let output = folder.join(format!("run-{week}")).to_str().unwrap().to_string();
@@ -87,11 +89,23 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let lag = rows(&one, "mirrors_changed").into_iter().find(|row| row["lag_crawls"] == 1).unwrap();
     assert_eq!((lag["lag_days"].as_f64(), lag["lag_share"].as_f64()), (Some(7.0), Some(1.0)));
 
+    // The notice of the second week is gone again.
+    let reverted = |diff: &str| -> Vec<(String, u64)> {
+        let rows = rows(diff, "pages_changed").into_iter().filter(|row| row["what"] == "reverted");
+        rows.map(|row| (row["url"].as_str().unwrap().into(), row["reverted_crawls"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(reverted(&two), [("http://home.example/notice".to_string(), 2)]);
+    assert_eq!((reverted(&one), reverted(&three)), (vec![], vec![]));
+    let texts = |diff: &str| rows(diff, "texts_before").len();
+    assert!(texts(&one) > 0 && texts(&two) > texts(&one));
+
     // All results at once say the same, at any number of threads; and so does a history that knew more already.
     for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
         let output = out(name);
         succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
-        for table in ["mirrors_changed", "similar_clusters_changed", "change_rates", "revisit"] {
+        for table in
+            ["mirrors_changed", "similar_clusters_changed", "change_rates", "revisit", "pages_changed", "texts_before"]
+        {
             assert_eq!(rows(&output, table), rows(&three, table), "{table} at {workers}");
         }
         assert_eq!(files(Path::new(&output))["history"], files(Path::new(&three))["history"]);
@@ -99,7 +113,9 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let again = out("again");
     succeed(&["diff", second, third, "--history", &three, "--output", &again]);
     assert_eq!(files(Path::new(&again))["history"], files(Path::new(&two))["history"]);
-    assert_eq!(rows(&again, "mirrors_changed"), rows(&two, "mirrors_changed"));
+    for table in ["mirrors_changed", "pages_changed", "texts_before"] {
+        assert_eq!(rows(&again, table), rows(&two, table), "{table}");
+    }
 
     // A history of other crawls is refused, and so is none.
     let message = fail(&["diff", third, fourth, "--history", &one, "--output", &out("x")], 2);

@@ -71,6 +71,9 @@ mod papers;
 mod recipes;
 mod recrawl;
 
+// What `webtwin plan` predicts, against what runs tell of themselves.
+mod plan;
+
 // PDF and PostScript documents are pages like others, within bounds.
 mod printed;
 // Other programs read the tables of a result and lose nothing.

@@ -6,7 +6,7 @@ HTML. The packages come through the ordinary clients (apt-get, npm, pip) and not
 Written to --out:
 
   crawl-NNNNN.warc.gz  WARC 1.1, one gzip member a record
-  truth.tsv            url target version page variant linked source
+  truth.tsv            url target version page variant linked source path origin perhaps: names.py has the rules
   hosts.tsv            host kind linked collections
   missing.tsv          target package version reason: what could not be had
 
@@ -17,7 +17,7 @@ import argparse, bisect, collections, csv, glob, html, multiprocessing, os, posi
 import uuid, zlib
 
 from mirrors import draw, dressed, entry_order, partial, quote, renamed
-from moved import moved_pages, page_name
+from names import HEADER, mended, tell
 from packages import Absent, Packages, read_pages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,7 +25,6 @@ MIRRORS = ['mirror%02d.example' % i for i in range(60)] + ['ftp%02d.campus.examp
 MADE = ['exact', 'dressed', 'partial', 'renamed', 'dressed-partial']
 COLLECTIONS = 7         # a target gets made mirrors up to this many; Cho, Shivakumar and Garcia-Molina had 5 to 10
 PAGES_A_SINGLE = 25     # more would let a few large packages be most of the unrelated pages
-MOVED = moved_pages()
 FILE_BYTES = 100 << 20  # a WARC file is closed beyond this, so that there are several to read side by side
 
 
@@ -63,12 +62,12 @@ def response(url, data, date=date_of(0), crawl=''):
 
 
 def collection(seed, target, row, variant, base, pages, origin):
-    """(host, title, [(record, row of truth.tsv)]). origin: page -> its name in the real version, where that differs."""
+    """(host, title, [(record, row of truth.tsv up to source)]). origin: page -> its path in the real version, where that
+    differs; it stands for the page's name until the whole crawl is known."""
     linked, source = int(is_linked(seed, host_of(base))), ':'.join((row['kind'], row['suite'], row['package']))
     date, records = date_of(draw(seed, target, row['version'])), []
     for page in sorted(pages):
-        name = page_name(MOVED, target, row['version'], origin.get(page, page))
-        truth = base + quote(page), target, row['version'], name, variant, linked, source
+        truth = base + quote(page), target, row['version'], origin.get(page, page), variant, linked, source
         records.append((response(truth[0], pages[page], date), truth))
     return host_of(base), '%s %s' % (target.split(':')[-1], row['version']), records
 
@@ -238,7 +237,10 @@ def main():
         print('real-crawl: %s' % e, file=sys.stderr)
         sys.exit(3)
     hosts = [(x, kind_of(x), int(is_linked(o.seed, x)), len(crawl.hosts[x])) for x in sorted(crawl.hosts)]
-    write_table(o.out, 'truth.tsv', 'url target version page variant linked source', crawl.truth)
+    columns = HEADER.split()
+    truth, counts = mended(o.out, [dict(zip(columns, row)) for row in crawl.truth])
+    tell(counts)
+    write_table(o.out, 'truth.tsv', HEADER, [[row[x] for x in columns] for row in truth])
     write_table(o.out, 'hosts.tsv', 'host kind linked collections', hosts)
     write_table(o.out, 'missing.tsv', 'target package version reason', crawl.missing)
     variants = collections.Counter(row[4] for row in crawl.truth)

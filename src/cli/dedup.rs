@@ -92,6 +92,9 @@ pub(super) struct Args {
     /// Threads; all cores when not given
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
+    /// Tell what memory and disk it will take, by the beginnings of some files, and stop
+    #[arg(long, help_heading = "Effort")]
+    plan: bool,
 }
 
 /// How duplicates are found.
@@ -145,7 +148,11 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
+    let only_plan = args.plan;
     let settings = args.settings()?;
+    if only_plan {
+        return Dedup::find(&settings, &|line| tell(line)).map(drop);
+    }
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();

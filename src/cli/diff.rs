@@ -11,6 +11,7 @@ use crate::history::compare::compare;
 use crate::history::saved::{self, Saved};
 use crate::job::Job;
 use crate::recrawl::overlap::{self, Overlap};
+use crate::recrawl::past_texts::{Past, SavedPast};
 use crate::recrawl::same_settings::comparable;
 use crate::recrawl::writer::Writer;
 use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
@@ -77,6 +78,7 @@ impl Args {
         Ok(Settings {
             old: old.clone(),
             new: new.clone(),
+            past: Past::default(),
             output: self.output.clone(),
             recrawl,
             workers: super::threads(self.workers),
@@ -88,12 +90,13 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let settings = args.settings()?;
+    let mut settings = args.settings()?;
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
     let earlier = &args.results[..args.results.len() - 2];
-    let history = args.history.as_deref();
-    let summary = diff(&settings, |of, writer, summary| collections(earlier, history, of, writer, summary))
+    let before = Before::open(earlier, args.history.as_deref(), &settings.new)?;
+    settings.past = before.past(&settings.old)?;
+    let summary = diff(&settings, |of, writer, summary| collections(before, of, writer, summary))
         .map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
@@ -108,9 +111,11 @@ pub(super) fn scheduled(job: &Job, old: &str, before: Option<&str>, workers: usi
     };
     let history = before.filter(has_history);
     let spill = &job.effort.spill;
+    let before = Before::open(&[], history, &job.output.url)?;
     let settings = Settings {
         old: old.into(),
         new: job.output.url.clone(),
+        past: before.past(old)?,
         output: job.recrawl.diff.clone(),
         recrawl: job.recrawl.clone(),
         workers,
@@ -119,30 +124,22 @@ pub(super) fn scheduled(job: &Job, old: &str, before: Option<&str>, workers: usi
         range_rows: RANGE_ROWS,
     };
     let began = Instant::now();
-    let summary = diff(&settings, |of, writer, summary| collections(&[], history, of, writer, summary))?;
+    let summary = diff(&settings, |of, writer, summary| collections(before, of, writer, summary))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
 
 /// Adds what became of collections, if results of equal settings are compared: under other settings they are others.
-fn collections(
-    earlier: &[String],
-    history: Option<&str>,
-    of: &Comparison,
-    writer: &mut Writer,
-    summary: &mut Summary,
-) -> Result<()> {
+fn collections(before: Before, of: &Comparison, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
     if !of.comparable.settings {
         return Ok(());
     }
-    let earlier: Vec<Run> = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
+    let Before { earlier, history } = before;
     for run in &earlier {
         comparable(run, &of.new, false)?;
     }
-    let recipes = &of.new.manifest.recipes;
     let mut saved = None;
-    if let Some(url) = history {
-        let (name, checksum, history) = history_of(url, recipes)?;
+    if let Some(History { url, name, checksum, saved: history }) = history {
         summary.beside.insert("history".into(), serde_json::json!({ "url": url, "xxh3": checksum }));
         saved = Some((name, history));
     }
@@ -157,24 +154,67 @@ fn collections(
     }
     let [old, new, both] = found.collections;
     let collections = Overlap { old, new, both };
-    writer.add("crawl_overlap", overlap::table("old", "new", &[("collection", collections)]))?;
+    writer.add("crawl_overlap", overlap::table(&[([1, 0], "collection", collections)]))?;
     summary.overlap.insert("collection", collections);
     summary.more.extend(found.summary);
     Ok(())
 }
 
-/// What a comparison saved, with its name and checksum.
-fn history_of(url: &str, recipes: &BTreeMap<String, String>) -> Result<(String, String, Saved)> {
-    let comparison = Run::open(url)?;
-    let name = comparison.folder.join(saved::NAME)?.name().to_string();
-    let file = comparison.manifest.files.iter().find(|file| file.path == saved::NAME);
-    let file = file.ok_or_else(|| {
-        let what = "has no history: it is no comparison, or one across settings; name the results themselves";
-        Error::Usage(format!("--history {url}: {what}"))
-    })?;
-    let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
-    let saved = Saved::decode(&name, &bytes, recipes)?;
-    Ok((name, file.xxh3.clone(), saved))
+/// What is known of the crawls before the older one.
+struct Before {
+    /// Their results as far as they were named, oldest first.
+    earlier: Vec<Run>,
+    history: Option<History>,
+}
+
+/// What an earlier comparison knows of crawls.
+struct History {
+    /// Its folder.
+    url: String,
+    /// The file of it, for messages.
+    name: String,
+    /// Checksum of that file.
+    checksum: String,
+    saved: Saved,
+}
+
+impl Before {
+    /// Opens results and an earlier comparison; `new` is the newest result.
+    fn open(earlier: &[String], history: Option<&str>, new: &str) -> Result<Before> {
+        let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
+        let open = |url| History::open(url, &Run::open(new)?.manifest.recipes);
+        Ok(Before { earlier, history: history.map(open).transpose()? })
+    }
+
+    /// Where texts of those crawls are.
+    fn past(&self, old: &str) -> Result<Past> {
+        let results: Vec<String> = self.earlier.iter().rev().map(|run| run.folder.name().to_string()).collect();
+        let Some(History { url, saved, .. }) = &self.history else { return Ok(Past { results, saved: None }) };
+        let old = Run::open(old)?;
+        let number = |run: &Run| saved.results.iter().find(|one| *one.1 == run.manifest.attempt).map(|one| *one.0);
+        let known = [&old].into_iter().chain(self.earlier.iter().rev()).map(number);
+        let newest = known.enumerate().find_map(|(at, number)| Some((at, number?)));
+        let saved = newest.map(|(at, number)| {
+            let later = saved.results.range(number + 1..).count() as u32;
+            SavedPast { comparison: url.clone(), newest: at as u32 + 1, later }
+        });
+        Ok(Past { results, saved })
+    }
+}
+
+impl History {
+    fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<History> {
+        let comparison = Run::open(url)?;
+        let name = comparison.folder.join(saved::NAME)?.name().to_string();
+        let file = comparison.manifest.files.iter().find(|file| file.path == saved::NAME);
+        let file = file.ok_or_else(|| {
+            let what = "has no history: it is no comparison, or one across settings; name the results themselves";
+            Error::Usage(format!("--history {url}: {what}"))
+        })?;
+        let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
+        let saved = Saved::decode(&name, &bytes, recipes)?;
+        Ok(History { url: url.to_string(), name, checksum: file.xxh3.clone(), saved })
+    }
 }
 
 /// Reports the totals on stderr.

@@ -1,27 +1,21 @@
 //! `webtwin plan`: what a run would read, hold and exchange, predicted from a sample of its input.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::io::Write;
 
 use super::JobArgs;
+use super::quantity::{bytes, digits, quantity, rate};
 use super::recrawl::Scheduled;
 use crate::build::available_memory_bytes;
 use crate::console::{print, tell};
-use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::reading::captures::host;
 use crate::dataflow::reading::first_look::first_look;
-use crate::dataflow::reading::ingest::{Queue, read};
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
-use crate::engine::{Cluster, run as run_on};
+use crate::dataflow::shuffle::memory_estimate::too_little;
 use crate::error::{Error, Result, size};
-use crate::ids::{HostId, Number, Page};
-use crate::job::{Digest, Job, JobKind, Measure, Overlap};
-use crate::overlap::FPrintDocId;
+use crate::job::{Digest, Job, JobKind, Measure};
 use crate::overlap::planner::{Load, choose};
-use crate::overlap::prune::PageSet;
-use crate::overlap::sample::{SamplePairs, sample_pairs};
 use crate::pages::work_items::Work;
+use crate::plan::sample::{Counts, Sampled, sampled};
+use crate::plan::{Costs, Machines, fingerprints, memory, of_crawl, result_bytes};
 use crate::storage::location::Location;
 use crate::storage::output;
 
@@ -31,127 +25,263 @@ const SAMPLE_ITEMS: usize = 16;
 /// The same where only the order of magnitude counts.
 const ROUGH_ITEMS: usize = 4;
 
-/// Bytes of all tables per page, compressed, measured on the real crawl.
-const A_PAGE_OF_TABLES: u64 = 240;
+/// Most pages of a run: pages have numbers of 32 bits.
+const MOST_PAGES: u64 = u32::MAX as u64;
 
-/// The same per link.
-const A_LINK_OF_TABLES: u64 = 4;
+/// Most workers that partitions can be dealt out to.
+const MOST_PARTITIONS: u64 = 4096;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
+    /// Machines, of which each has one process
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Machines",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    machines: u16,
+    /// Worker threads of each process; all cores of this machine when not given
+    #[arg(long, value_name = "N", help_heading = "Machines", value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
+    /// What a machine can send a second: 10Gbit, 100Mbit or bytes
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
+    network: u64,
+    /// What a machine reads of its input a second, and reads or writes of spill files
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "500MB", help_heading = "Machines")]
+    disk: u64,
+    /// Milliseconds that a message takes from one machine to another
+    #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
+    latency: f64,
+    /// Pages of the whole crawl, of which --input is a sample: all else is taken in proportion. Without --input, they are
+    /// taken to be like those of the crawl that docs/scale.md names
+    #[arg(long, value_name = "N", value_parser = quantity)]
+    pages: Option<u64>,
     /// One JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
+impl Args {
+    fn machines(&self) -> Result<Machines> {
+        if !(0.0..1e6).contains(&self.latency) {
+            return Err(Error::Usage(format!("--latency is {}, but must be 0 or more milliseconds", self.latency)));
+        }
+        if self.network == 0 || self.disk == 0 {
+            return Err(Error::Usage("--network and --disk must be more than 0".into()));
+        }
+        Ok(Machines {
+            count: usize::from(self.machines),
+            workers: super::threads(self.workers),
+            network: self.network as f64,
+            disk: self.disk as f64,
+            latency: self.latency / 1e3,
+        })
+    }
+}
+
 pub(super) fn run(args: Args) -> Result<()> {
-    let mut job = args.job.resolve()?;
+    let (mut job, machines) = (args.job.resolve()?, args.machines()?);
+    let from_fingerprints = job.kind == JobKind::Fingerprints && !job.fingerprints.from.is_empty();
+    if job.kind == JobKind::Hamming || from_fingerprints {
+        if args.pages.is_some() {
+            return Err(Error::Usage(
+                "--pages: this job reads fingerprints, and there are as many as there are".into(),
+            ));
+        }
+        return of_fingerprints(&job, &machines, args.json);
+    }
     if job.kind == JobKind::Recrawl {
         job = Scheduled::find(job)?.0;
     }
-    let workers = super::threads(None);
-    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
-    if let Some(told) = work.side_files.told() {
-        tell(told);
-    }
-    for warning in first_look(&work, &job.input)? {
-        tell(warning);
-    }
-    let (items, inputs) = (work.items.len(), work.inputs.len());
-    let Expected { held, heavy_thousandths, share } = expected(work, &job, SAMPLE_ITEMS)?;
-    let allowed = job.effort.memory_bytes;
-    hold_against_bound(&held, &job, workers, 1)?;
-    let (least, keys) = least_bytes(&held, &job, workers, 1);
-    let most = held.most_bytes(&job) + keys;
-    let memory = if allowed == 0 { most } else { most.min(allowed) };
-    let load = Load {
-        pairs: held.pairs,
-        heavy_thousandths,
-        min_shared: job.overlap.min_shared,
-        worker_bytes: if allowed == 0 { u64::MAX } else { (allowed - least) / 10 * 7 / workers as u64 },
-        workers: workers as u64,
-        disk_bytes: if job.effort.disk_bytes == 0 { u64::MAX } else { job.effort.disk_bytes },
+    let plan = match args.pages {
+        Some(pages) if job.input.urls.is_empty() => Plan { counts: Counts::of_real_crawl(pages), ..Plan::default() },
+        pages => Plan::from_sample(&job, pages)?,
     };
-    let (_, counting) = choose(&load);
-    // Three exchanges of tuples, pairs and links carry nearly all the bytes.
-    let exchanged = 12 * held.tuples + 8 * held.pairs + 8 * held.links;
-    let keys = if allowed == 0 { 0 } else { keys.saturating_sub(allowed.saturating_sub(least) / 4) };
-    let spilled = held.spilled_bytes(&job, workers, allowed) + keys;
-    let tables = table_bytes(&held);
-    let digest = Digest::of(&job);
+    hold_against_bound(&plan.counts, &job, &machines)?;
+    let costs = of_crawl(&job, &plan.counts, &machines);
+    let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
+    let warnings = warnings(&job, &plan.counts, &machines);
     if args.json {
-        let object = serde_json::json!({
-            "digest": digest.hex(), "inputs": inputs, "work_items": items, "sampled_share": share, "expected": held,
-            "memory_bytes": memory, "memory_bytes_least": least, "exchanged_bytes": exchanged,
-            "spilled_bytes": spilled, "disk_bytes": tables, "counting": counting,
+        let mut object = serde_json::to_value(&costs).expect("costs are plain values");
+        let more = serde_json::json!({
+            "digest": Digest::of(&job).hex(), "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share,
+            "expected": plan.counts, "counting": counting, "machines": machines.count, "workers": machines.workers,
+            "warnings": warnings,
         });
+        object.as_object_mut().expect("costs are an object").extend(more.as_object().expect("an object").clone());
         return print(|out| writeln!(out, "{object}"));
     }
-    let mb = |bytes: u64| bytes as f64 / 1e6;
+    warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    let Counts { held, links_within, .. } = plan.counts;
     print(|out| {
-        writeln!(
-            out,
-            "inputs            {inputs} in {items} work items, {:.1} % of them read for this plan",
-            100.0 * share
-        )?;
+        match plan.share {
+            0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
+            share => writeln!(
+                out,
+                "inputs            {} in {} work items, {:.1} % of them read for this plan",
+                plan.inputs,
+                plan.items,
+                100.0 * share
+            )?,
+        }
         writeln!(out, "pages             {}", held.pages)?;
-        writeln!(out, "chunks            {} (rows of FPrint-DocID)", held.tuples)?;
-        writeln!(out, "links             {}", held.links)?;
-        writeln!(
-            out,
-            "pairs             {} of pages that share a chunk, furniture and exact copies left out",
-            held.pairs
-        )?;
-        writeln!(out, "counting          {counting}")?;
-        writeln!(
-            out,
-            "memory            {:.0} MB, all workers of one process; with less than {:.0} MB there is no run",
-            mb(memory),
-            mb(least)
-        )?;
-        writeln!(out, "exchanged         {:.0} MB", mb(exchanged))?;
-        writeln!(
-            out,
-            "disk              about {:.0} MB of tables; {:.0} MB spilled on the way",
-            mb(tables),
-            mb(spilled)
-        )
+        let chunks = if job.kind == JobKind::Study { "marks of shingle paragraphs" } else { "rows of FPrint-DocID" };
+        writeln!(out, "chunks            {} ({chunks})", held.tuples)?;
+        writeln!(out, "links             {}, of them {links_within} between its pages", held.links)?;
+        if let Some(counting) = &counting {
+            let left_out = "furniture and exact copies left out";
+            writeln!(out, "pairs             {} of pages that share a chunk, {left_out}", held.pairs)?;
+            writeln!(out, "counting          {counting}")?;
+        }
+        print_costs(out, &costs, &machines)
     })
 }
 
-/// What a run is expected to hold, extrapolated from a sample.
-struct Expected {
-    held: MemoryEstimate,
-    /// Of a thousand pairs, those of pages that share T chunks.
-    heavy_thousandths: u64,
+/// What is known of the input.
+#[derive(Default)]
+struct Plan {
+    counts: Counts,
+    inputs: usize,
+    items: usize,
     /// Share of the input that was read.
     share: f64,
 }
 
-/// Reads a sample of the input and extrapolates.
-fn expected(work: Work, job: &Job, sample_items: usize) -> Result<Expected> {
-    let (items, bytes) = (work.items.len(), work.weight());
-    let sample = work.sample(sample_items);
-    let (sampled, share) = (sample.items.len(), sample.weight() as f64 / bytes.max(1) as f64);
-    let (digest, queue) = (Digest::of(job), Queue::new(sample));
-    let shared = (Arc::new(job.clone()), queue);
-    let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
-        let shelf = read(net, &shared.1, &shared.0)?;
-        Ok((MemoryEstimate::on(&shelf), pairs(&shelf, &shared.0.overlap)))
-    })?;
-    let (held, pairs) = read_alone.swap_remove(0);
-    let scaled = |n: u64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
-    let held = MemoryEstimate {
-        pages: scaled(held.pages),
-        tuples: scaled(held.tuples),
-        features: scaled(held.features),
-        shingles: scaled(held.shingles),
-        links: scaled(held.links),
-        pairs: scaled(pairs.within) + pairs.across_all(sampled, items),
+impl Plan {
+    /// Reads a sample; `pages` are those of the crawl that it is a sample of, if these are more than the input has.
+    fn from_sample(job: &Job, pages: Option<u64>) -> Result<Plan> {
+        let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+        if let Some(told) = work.side_files.told() {
+            tell(told);
+        }
+        for warning in first_look(&work, &job.input)? {
+            tell(warning);
+        }
+        let (items, inputs) = (work.items.len(), work.inputs.len());
+        let Sampled { counts, share } = sampled(work, job, SAMPLE_ITEMS)?;
+        if pages.is_some() && counts.held.pages == 0 {
+            return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
+        }
+        let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
+        Ok(Plan { counts, inputs, items, share })
+    }
+
+    /// How pairs would be counted, and why.
+    fn counting(&self, job: &Job, costs: &Costs, machines: &Machines) -> String {
+        let (allowed, disk) = (job.effort.memory_bytes, job.effort.disk_bytes);
+        let room = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
+        let load = Load {
+            pairs: self.counts.held.pairs,
+            heavy_thousandths: self.counts.heavy_thousandths,
+            min_shared: job.overlap.min_shared,
+            worker_bytes: if allowed == 0 { u64::MAX } else { room },
+            workers: machines.peers(),
+            disk_bytes: if disk == 0 { u64::MAX } else { disk },
+        };
+        choose(&load).1
+    }
+}
+
+/// Whether a job finds pairs of pages by the chunks they share.
+fn compares_chunks(job: &Job) -> bool {
+    match job.kind {
+        JobKind::Fingerprints => false,
+        JobKind::Study => true,
+        _ => matches!(job.similar.by, Measure::Overlap | Measure::Both),
+    }
+}
+
+/// What stands against such a run.
+fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let pages = counts.held.pages;
+    if pages > MOST_PAGES {
+        let runs = pages.div_ceil(MOST_PAGES);
+        warnings.push(format!(
+            "a run takes at most {MOST_PAGES} pages: {pages} pages are {runs} runs, which find no copies of each other's pages"
+        ));
+    }
+    let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
+    if peers > partitions {
+        let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
+        let remedy = match enough > partitions {
+            true => format!("set output.partitions = {enough}"),
+            false => "there are no more partitions".into(),
+        };
+        let idle = peers - partitions;
+        warnings
+            .push(format!("with output.partitions = {partitions}, {idle} of {peers} workers own no pages; {remedy}"));
+    }
+    warnings
+}
+
+fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
+    let (rows, costs) = match job.kind {
+        JobKind::Hamming => fingerprints::of_join(job, machines)?,
+        _ => fingerprints::of_build(job, machines)?,
     };
-    Ok(Expected { held, heavy_thousandths: pairs.heavy_thousandths, share })
+    let (needed_bytes, allowed_bytes) = (costs.memory_bytes_least, job.effort.memory_bytes);
+    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
+        return Err(too_little("the run, by the number of its fingerprints".into(), needed_bytes, allowed_bytes));
+    }
+    if json {
+        let mut object = serde_json::to_value(&costs).expect("costs are plain values");
+        let more = serde_json::json!({
+            "digest": Digest::of(job).hex(), "expected": rows, "machines": machines.count, "workers": machines.workers,
+        });
+        object.as_object_mut().expect("costs are an object").extend(more.as_object().expect("an object").clone());
+        return print(|out| writeln!(out, "{object}"));
+    }
+    print(|out| {
+        writeln!(out, "fingerprints      {}", rows.fingerprints)?;
+        if job.kind == JobKind::Hamming {
+            match job.batch.queries.is_empty() {
+                true => writeln!(out, "queries           none: F is joined with itself")?,
+                false => writeln!(out, "queries           {}", rows.queries)?,
+            }
+            writeln!(out, "pairs             not predicted, nor what it takes to tell them")?;
+        }
+        print_costs(out, &costs, machines)
+    })
+}
+
+fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::io::Result<()> {
+    writeln!(out, "read              {}", bytes(costs.read_bytes))?;
+    let alone = machines.count == 1;
+    writeln!(
+        out,
+        "memory            {}{}; with less than {} there is no run",
+        bytes(costs.memory_bytes),
+        if alone { ", all workers of one process" } else { " a machine" },
+        bytes(costs.memory_bytes_least)
+    )?;
+    match alone {
+        true => writeln!(out, "exchanged         {} between workers", bytes(costs.exchanged_bytes))?,
+        false => writeln!(
+            out,
+            "exchanged         {} between workers, {} of it between machines, of which the first sends {}",
+            bytes(costs.exchanged_bytes),
+            bytes(costs.sent_bytes),
+            bytes(costs.most_sent_bytes)
+        )?,
+    }
+    writeln!(out, "rounds            {}", costs.rounds)?;
+    let (result, spilled) = (bytes(costs.disk_bytes), bytes(costs.spilled_bytes));
+    writeln!(out, "disk              about {result} of result; {spilled} spilled on the way")?;
+    writeln!(out, "processor time    {}", stages(&costs.cpu_seconds))?;
+    let (machine, worker) = (machines.count, machines.workers);
+    writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
+}
+
+/// Seconds for people: all, and by stage.
+fn stages(seconds: &BTreeMap<&'static str, f64>) -> String {
+    let time = |seconds: f64| match seconds {
+        seconds if seconds < 120.0 => format!("{} s", digits(seconds)),
+        seconds if seconds < 7200.0 => format!("{} min", digits(seconds / 60.0)),
+        seconds => format!("{} h", digits(seconds / 3600.0)),
+    };
+    let name = |stage: &str| stage.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ').to_string();
+    let by: Vec<String> = seconds.iter().map(|(stage, &of)| format!("{} {}", name(stage), time(of))).collect();
+    format!("{} ({})", time(seconds.values().sum()), by.join(", "))
 }
 
 /// Refuses, by a sample and before reading, a run that does not fit in a process's memory or on the disk of its output, and
@@ -168,22 +298,17 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
     if work.items.len() < 8 * SAMPLE_ITEMS {
         return Ok(());
     }
-    let held = expected(work, job, if job.effort.memory_bytes == 0 { ROUGH_ITEMS } else { SAMPLE_ITEMS })?.held;
-    let each = |n: u64| n / processes as u64;
-    let of_process = MemoryEstimate {
-        tuples: each(held.tuples),
-        features: each(held.features),
-        shingles: each(held.shingles),
-        links: each(held.links),
-        ..held
-    };
-    hold_against_bound(&of_process, job, workers, processes)?;
+    let items = if job.effort.memory_bytes == 0 { ROUGH_ITEMS } else { SAMPLE_ITEMS };
+    let counts = sampled(work, job, items)?.counts;
+    // How fast they are is of no account here.
+    let machines = Machines { count: processes, workers, network: 1.0, disk: 1.0, latency: 0.0 };
+    hold_against_bound(&counts, job, &machines)?;
     if let Some(free) = output::free_bytes(output) {
-        look_at_disk(table_bytes(&held), free, output.name())?;
+        look_at_disk(result_bytes(job, &counts), free, output.name())?;
     }
     if job.effort.memory_bytes == 0
         && let Some(free) = available_memory_bytes()
-        && let Some(warning) = memory_warning(of_process.most_bytes(job), free)
+        && let Some(warning) = memory_warning(of_crawl(job, &counts, &machines).memory_bytes, free)
     {
         tell(warning);
     }
@@ -219,57 +344,13 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
     })
 }
 
-/// Bytes of the tables of a run.
-fn table_bytes(held: &MemoryEstimate) -> u64 {
-    A_PAGE_OF_TABLES * held.pages + A_LINK_OF_TABLES * held.links
-}
-
-/// Bytes without which there is no run, of one of some processes, and the bytes of keys of bands if pages are compared by
-/// these.
-fn least_bytes(held: &MemoryEstimate, job: &Job, workers: usize, processes: usize) -> (u64, u64) {
-    let least = held.least_bytes(workers);
-    match job.similar.by {
-        Measure::Minhash => {
-            let (of_keys, keys) = minhash_pairs::least_of_process(held, &job.minhash, workers, processes);
-            (least.max(of_keys), keys)
-        }
-        _ => (least, 0),
-    }
-}
-
-fn hold_against_bound(held: &MemoryEstimate, job: &Job, workers: usize, processes: usize) -> Result<()> {
-    let (needed_bytes, _) = least_bytes(held, job, workers, processes);
+fn hold_against_bound(counts: &Counts, job: &Job, machines: &Machines) -> Result<()> {
+    let (needed_bytes, _) = memory::least_bytes(job, counts, machines);
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }
     Err(too_little("the run, by a sample of its input".into(), needed_bytes, allowed_bytes))
-}
-
-/// Pairs of pages made by the chunks on the shelf of a sample.
-fn pairs(shelf: &WorkerPages, settings: &Overlap) -> SamplePairs {
-    let mut numbers = BTreeMap::new();
-    let hosts: Vec<HostId> = shelf
-        .captures
-        .iter()
-        .map(|capture| {
-            let next = HostId::from_index(numbers.len());
-            *numbers.entry(host(&capture.url)).or_insert(next)
-        })
-        .collect();
-    let mut seen = BTreeSet::new();
-    let mut copies = PageSet::new(shelf.exact.len(), |_| false);
-    // A sample's pages have the numbers of their slots: in the order of reading, item by item.
-    let pages = || Page::first(shelf.exact.len());
-    pages().filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));
-    let rows = |page: Page| {
-        let fprints = shelf.fprints.get(page.index()).iter();
-        fprints.map(move |&fprint| FPrintDocId::new(fprint, page))
-    };
-    let mut table: Vec<FPrintDocId> = pages().flat_map(rows).collect();
-    table.sort_unstable_by_key(FPrintDocId::key);
-    let item = |page: Page| shelf.captures[page].item;
-    sample_pairs(&table, &hosts, &copies, item, settings)
 }
 
 #[cfg(test)]
@@ -285,5 +366,18 @@ mod tests {
         assert_eq!(memory_warning(1 << 30, 2 << 30), None);
         let warned = memory_warning(8 << 30, 4 << 30).unwrap();
         assert!(warned.contains("8.0 GiB") && warned.contains("effort.memory_bytes=3221225472"), "{warned}");
+    }
+
+    #[test]
+    fn a_run_beyond_the_numbers_of_pages_and_workers_beyond_the_partitions_are_warned_of() {
+        let machines = Machines { count: 10, workers: 8, network: 1e9, disk: 1e9, latency: 0.0 };
+        let job = Job::default();
+        let told = warnings(&job, &Counts::of_real_crawl(10_000_000_000), &machines);
+        assert!(
+            told[0].contains("10000000000 pages are 3 runs") && told[1].contains("output.partitions = 128"),
+            "{told:?}"
+        );
+        let one = Machines { count: 1, workers: 2, ..machines };
+        assert_eq!(warnings(&job, &Counts::of_real_crawl(1_000_000), &one), Vec::<String>::new());
     }
 }

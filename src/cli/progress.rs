@@ -10,9 +10,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::build::{cpu_seconds, peak_memory_bytes};
 use crate::console::{is_json, say, tell, tell_object};
 use crate::leftovers::Temporary;
 use crate::progress::Progress;
+use crate::storage::spill::spilled_bytes;
 
 /// Time between two looks at a stage.
 const LOOK: Duration = Duration::from_millis(200);
@@ -123,11 +125,20 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
         ("page_bytes_total", "counter", "Bytes of pages read by this process, decoded.", read(&progress.page_bytes)),
         ("pairs_coming", "gauge", "Pairs of pages that are known to be coming.", read(&progress.coming)),
         ("memory_bytes", "gauge", "Memory of this process.", crate::build::memory_bytes() as f64),
+        ("peak_memory_bytes", "gauge", "Most memory that this process has had.", peak_memory_bytes() as f64),
+        ("cpu_seconds_total", "counter", "Processor seconds of this process and its helpers.", cpu_seconds()),
+        ("spilled_bytes_total", "counter", "Bytes written to spill files.", spilled_bytes() as f64),
         (
             "rounds_total",
             "counter",
             "Times that all workers have waited for messages of all others.",
             traffic.map_or(0.0, |traffic| read(&traffic.rounds)),
+        ),
+        (
+            "exchanged_bytes_total",
+            "counter",
+            "Bytes of rows sent to other workers, of this process or of others.",
+            traffic.map_or(0.0, |traffic| read(&traffic.exchanged_bytes)),
         ),
         (
             "sent_bytes_total",

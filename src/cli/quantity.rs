@@ -2,6 +2,15 @@
 
 pub(super) use crate::job::quantity;
 
+/// Bytes a second: 10Gbit, 100Mbit, 500MB or bytes.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    match lower.strip_suffix("bit") {
+        Some(bits) => quantity(bits).map(|bits| bits / 8),
+        None => quantity(&lower),
+    }
+}
+
 /// Bytes for people, to three digits.
 pub(super) fn bytes(bytes: u64) -> String {
     let mut number = bytes as f64;

@@ -455,10 +455,15 @@ fn report(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
-    let SecondLook { matched, refused, by_place, .. } = summary.second_look;
+    let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;
         tell(format_args!("{found} pairs that only their collections tell, of which the guard refused {refused}"));
+    }
+    if alone > 0 {
+        tell(format_args!(
+            "{alone} similar pairs taken back: they share little, and no mirrored collections vouch for them"
+        ));
     }
     tell(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",

@@ -21,7 +21,7 @@
 //! \[DDGMP03\]: links confirm content. Bhattacharya and Getoor, *Collective entity resolution in relational data* (2007),
 //! for what is found becoming evidence. The thresholds are our own, chosen on the two crawls of `scripts/real-crawl`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -91,42 +91,31 @@ fn weight(pages: u32) -> u64 {
 
 /// The pairs to compare among the pages of one similar cluster, ascending.
 ///
-/// `pages` ascend; `links` are those within collections.
+/// `pages` ascend; `links` are those within collections, ascending.
 ///
 /// # Cost
-/// For each two collections that mirror each other, a sort of the links of the pages without a copy, and for each such page at
-/// most 64 others a link, each of which costs the links of both.
+/// A search in its collection for each link. For each two collections that mirror each other, a sort of the links of the pages without a
+/// copy, and for each such page at most 64 others a link, each of which costs the links of both.
 pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
-    let cluster: HashMap<Page, ClusterId> = pages.iter().map(|seen| (seen.page, seen.cluster)).collect();
-    let mut links_of: HashMap<Page, Vec<Link>> = HashMap::new();
-    for (src, dst) in links.iter().filter(|(src, dst)| src != dst) {
-        if let (Some(&from), Some(&to)) = (cluster.get(src), cluster.get(dst)) {
-            links_of.entry(*src).or_default().push((to, false));
-            links_of.entry(*dst).or_default().push((from, true));
-        }
-    }
-    for links in links_of.values_mut() {
-        links.sort_unstable();
-        links.dedup();
-    }
-    let collections: Vec<(&[Seen], Vec<ClusterId>)> = pages
+    let collections: Vec<Collection<'_>> = pages
         .chunk_by(|x, y| x.collection == y.collection)
-        .map(|pages| {
+        .scan(0, |first, pages| {
             let mut clusters: Vec<ClusterId> = pages.iter().map(|seen| seen.cluster).collect();
             clusters.sort_unstable();
             clusters.dedup();
-            (pages, clusters)
+            let first = std::mem::replace(first, *first + pages.len());
+            Some(Collection { first, pages, clusters })
         })
         .collect();
+    let links_of = LinksOf::new(pages, links, &collections);
     let mut found = Vec::new();
-    for (at, (left, left_clusters)) in collections.iter().enumerate() {
-        for (right, right_clusters) in &collections[at + 1..] {
-            let is_right = |cluster: &&ClusterId| right_clusters.binary_search(cluster).is_ok();
-            let common: Vec<ClusterId> = left_clusters.iter().filter(is_right).copied().collect();
-            let least = left.len().min(right.len()) as u64 * u64::from(COMMON);
+    for (at, left) in collections.iter().enumerate() {
+        for right in &collections[at + 1..] {
+            let is_right = |cluster: &&ClusterId| right.clusters.binary_search(cluster).is_ok();
+            let common: Vec<ClusterId> = left.clusters.iter().filter(is_right).copied().collect();
+            let least = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
             if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= least {
-                let left = Alone::new(left, &common, &links_of);
-                found.extend(agreeing(&left, &Alone::new(right, &common, &links_of)));
+                found.extend(agreeing(left.alone(&common, &links_of), right.alone(&common, &links_of)));
             }
         }
     }
@@ -134,60 +123,156 @@ pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
     found
 }
 
-/// A page of one collection without a copy in another, with its links to pages that have one.
-struct Alone<'a> {
-    seen: &'a Seen,
+/// The pages of a collection.
+struct Collection<'a> {
+    /// Place of the first among the pages of all collections.
+    first: usize,
+    pages: &'a [Seen],
+    /// Their trivial clusters, ascending.
+    clusters: Vec<ClusterId>,
+}
+
+/// Links of the pages that have no copy in one of the collections, those of one page behind those of another.
+struct LinksOf {
+    /// Where those of each page end.
+    ends: Vec<usize>,
     links: Vec<Link>,
 }
 
-impl<'a> Alone<'a> {
-    /// All such pages of a collection; `common` are the trivial clusters that both have.
-    fn new(pages: &'a [Seen], common: &[ClusterId], links_of: &HashMap<Page, Vec<Link>>) -> Vec<Alone<'a>> {
+impl LinksOf {
+    fn new(pages: &[Seen], links: &[(Page, Page)], collections: &[Collection<'_>]) -> LinksOf {
+        let mut in_collections: Vec<ClusterId> =
+            collections.iter().flat_map(|of| of.clusters.iter().copied()).collect();
+        in_collections.sort_unstable();
+        let is_everywhere = |cluster: ClusterId| {
+            let from = in_collections.partition_point(|one| *one < cluster);
+            in_collections.get(from + collections.len() - 1) == Some(&cluster)
+        };
+        let mut asked: Vec<bool> = Vec::with_capacity(pages.len());
+        let mut by_page: Vec<(Page, usize, usize)> = Vec::with_capacity(pages.len());
+        for (collection, of) in collections.iter().enumerate() {
+            asked.extend(of.pages.iter().map(|seen| !is_everywhere(seen.cluster)));
+            by_page.extend(of.pages.iter().enumerate().map(|(at, seen)| (seen.page, of.first + at, collection)));
+        }
+        by_page.sort_unstable();
+
+        let mut between: Vec<[u32; 2]> = Vec::new();
+        let mut sources = by_page.iter().peekable();
+        for &(src, dst) in links.iter().filter(|(src, dst)| src != dst) {
+            while sources.next_if(|source| source.0 < src).is_some() {}
+            let Some(&&(_, from, collection)) = sources.peek().filter(|source| source.0 == src) else { continue };
+            let Collection { first, pages, .. } = &collections[collection];
+            let Ok(to) = pages.binary_search_by_key(&dst, |seen| seen.page) else { continue };
+            if asked[from] || asked[first + to] {
+                between.push([from as u32, (first + to) as u32]);
+            }
+        }
+        let mut ends = vec![0; pages.len()];
+        for at in between.iter().flatten().filter(|at| asked[**at as usize]) {
+            ends[*at as usize] += 1;
+        }
+        let mut all = 0;
+        for end in &mut ends {
+            all += std::mem::replace(end, all);
+        }
+        let mut links = vec![(ClusterId(0), false); all];
+        let mut put = |at: u32, link| {
+            if asked[at as usize] {
+                links[ends[at as usize]] = link;
+                ends[at as usize] += 1;
+            }
+        };
+        for &[from, to] in &between {
+            put(from, (pages[to as usize].cluster, false));
+            put(to, (pages[from as usize].cluster, true));
+        }
+        LinksOf { ends, links }
+    }
+
+    /// The links of a page by its place, those to several pages of a cluster more than once and in no order.
+    fn of(&self, page: usize) -> &[Link] {
+        &self.links[if page == 0 { 0 } else { self.ends[page - 1] }..self.ends[page]]
+    }
+}
+
+/// A page of one collection without a copy in another, with its links to pages that have one, ascending.
+struct Alone<'a> {
+    seen: &'a Seen,
+    links: Vec<Link>,
+    /// What each of them weighs, and all together.
+    weights: Vec<u64>,
+    weight: u64,
+}
+
+impl<'a> Collection<'a> {
+    /// All such pages; `common` are the trivial clusters that both have. Their links are not weighed yet.
+    fn alone(&self, common: &[ClusterId], links_of: &LinksOf) -> Vec<Alone<'a>> {
         let is_common = |cluster: ClusterId| common.binary_search(&cluster).is_ok();
-        let alone = pages.iter().filter(|seen| !is_common(seen.cluster));
-        let with_links = alone.filter_map(|seen| {
-            let links = links_of.get(&seen.page)?.iter().copied().filter(|link| is_common(link.0)).collect();
-            Some(Alone { seen, links })
+        let alone = self.pages.iter().enumerate().filter(|(_, seen)| !is_common(seen.cluster));
+        let with_links = alone.map(|(at, seen)| {
+            let mut links: Vec<Link> =
+                links_of.of(self.first + at).iter().copied().filter(|link| is_common(link.0)).collect();
+            links.sort_unstable();
+            links.dedup();
+            Alone { seen, links, weights: Vec::new(), weight: 0 }
         });
         with_links.filter(|page| !page.links.is_empty()).collect()
     }
 }
 
-/// The pairs of pages of two collections whose links agree.
-fn agreeing(left: &[Alone<'_>], right: &[Alone<'_>]) -> Vec<Candidate> {
-    let mut pages_with: HashMap<Link, u32> = HashMap::new();
-    left.iter().chain(right).flat_map(|page| &page.links).for_each(|&link| *pages_with.entry(link).or_default() += 1);
-    let weigh = |link: &Link| weight(pages_with[link]);
-    let mut with: HashMap<(u64, Link), Vec<usize>> = HashMap::new();
-    for (at, page) in right.iter().enumerate() {
-        for &link in &page.links {
-            with.entry((page.seen.name, link)).or_default().push(at);
-        }
+/// Weighs the links of pages by how many of them have each.
+fn weigh(pages: &mut [Alone<'_>]) {
+    let mut all: Vec<Link> = pages.iter().flat_map(|page| page.links.iter().copied()).collect();
+    all.sort_unstable();
+    let weights: Vec<(Link, u64)> = all.chunk_by(|x, y| x == y).map(|of| (of[0], weight(of.len() as u32))).collect();
+    for page in pages {
+        let of = |link| weights[weights.binary_search_by_key(&link, |one| one.0).expect("it was counted")].1;
+        page.weights = page.links.iter().map(|&link| of(link)).collect();
+        page.weight = page.weights.iter().sum();
     }
+}
+
+/// The pairs of pages of two collections whose links agree.
+fn agreeing(left: Vec<Alone<'_>>, right: Vec<Alone<'_>>) -> Vec<Candidate> {
+    let lefts = left.len();
+    let mut pages: Vec<Alone<'_>> = left.into_iter().chain(right).collect();
+    weigh(&mut pages);
+    let (left, right) = pages.split_at(lefts);
+    let mut with: Vec<(u64, Link, usize)> = Vec::new();
+    for (at, page) in right.iter().enumerate() {
+        with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
+    }
+    with.sort_unstable();
     let mut looked_at = vec![usize::MAX; right.len()];
     let mut found = Vec::new();
     for (at, page) in left.iter().enumerate() {
-        let proposed = page.links.iter().filter_map(|&link| with.get(&(page.seen.name, link)));
-        for &other in proposed.filter(|pages| pages.len() <= MOST).flatten() {
-            if std::mem::replace(&mut looked_at[other], at) == at {
+        for &link in &page.links {
+            let from = with.partition_point(|one| (one.0, one.1) < (page.seen.name, link));
+            let same = with[from..].iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            if same.clone().nth(MOST).is_some() {
                 continue;
             }
-            let links = agreement(&page.links, &right[other].links, weigh);
-            if links >= LINKS {
-                let (x, y) = (page.seen, right[other].seen);
-                let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
-                found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+            for &(_, _, other) in same {
+                if std::mem::replace(&mut looked_at[other], at) == at {
+                    continue;
+                }
+                let links = agreement(page, &right[other]);
+                if links >= LINKS {
+                    let (x, y) = (page.seen, right[other].seen);
+                    let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
+                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                }
             }
         }
     }
     found
 }
 
-/// Weight of what two ascending lists have in common, in that of all of both: in millionths.
-fn agreement(x: &[Link], y: &[Link], weigh: impl Fn(&Link) -> u64) -> u32 {
-    let of = |links: &[Link]| links.iter().map(&weigh).sum::<u64>();
-    let common: u64 = x.iter().filter(|link| y.binary_search(link).is_ok()).map(&weigh).sum();
-    share(common, of(x) + of(y) - common)
+/// Weight of the links that two pages have in common, in that of all of both: in millionths.
+fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
+    let of_both = x.links.iter().zip(&x.weights).filter(|(link, _)| y.links.binary_search(link).is_ok());
+    let common: u64 = of_both.map(|(_, weight)| weight).sum();
+    share(common, x.weight + y.weight - common)
 }
 
 /// A part of a whole in millionths, rounded down; nothing of nothing is all of it.
@@ -282,7 +367,8 @@ mod tests {
                 collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
             };
             let pages: Vec<Seen> = (0..24).map(seen).collect();
-            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
+            let mut links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
+            links.sort_unstable();
             prop_assert_eq!(candidates(&pages, &links), by_definition(&pages, &links));
         }
 

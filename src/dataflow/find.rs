@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::clusters::{giant_clusters, growth, links, second_look, servers, tolerant};
+use super::clusters::{alone, giant_clusters, growth, links, second_look, servers, tolerant};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
@@ -106,8 +106,9 @@ pub fn find(
     let mut steps = Steps::begin(net, resume, seen)?;
     let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
+    let mut weak = Vec::new();
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
-        (similar_pairs, counts.0) = steps
+        (similar_pairs, weak, counts.0) = steps
             .step(net, steps::OVERLAP, |net| overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job))?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
@@ -153,7 +154,9 @@ pub fn find(
         (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
             second_look::look(net, shelf, &labels, &grown.similar_clusters, &context, &room)
         })?;
-        if second_look.matched + second_look.by_place > second_look.refused {
+        let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links };
+        second_look.alone = alone::take_back(net, &mut similar_pairs, &weak, &grown.similar_clusters, &context)?;
+        if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);

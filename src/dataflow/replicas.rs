@@ -39,8 +39,6 @@ pub fn run_and_tell_originals(
     folder: &Location,
 ) -> Result<(Summary, BTreeSet<u32>)> {
     let mut laps = Laps::start();
-    // The first worker to come says so for all of its process.
-    let _ = queue.progress.traffic.set(net.traffic());
     let ReadCrawl { mut shelf, floors, ghostscript } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
@@ -72,7 +70,7 @@ pub fn run_and_tell_originals(
             .filter(|version| !version.is_empty())
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
-    write::commit(net, job, &counts(&found.summary), &recipes, laps.seconds, files)?;
+    write::commit(net, job, &counts(&found.summary), &recipes, laps, files)?;
     Ok((found.summary, originals))
 }
 
@@ -97,6 +95,8 @@ type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
 /// [`Error::Setting`] when they would cut them into different work items; [`Error::Handshake`] when they read PostScript with
 /// different programs.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCrawl> {
+    // The first worker to come says so for all of its process.
+    let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, job.effort.shard_bytes)?;
     let mut shelf = read(net, queue, job)?;
     let more = [shelf.segments.len() as u64, shelf.revisits.len() as u64];

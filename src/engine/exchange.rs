@@ -440,8 +440,12 @@ impl Net<'_> {
                 && let Some(parcel) = outbox.ready.pop_front()
             {
                 self.on_their_way += usize::from(!parcel.rows.is_empty());
-                if parcel.about.to as usize / workers != process {
-                    shared.traffic.sent_bytes.fetch_add(parcel.length_in_bytes() as u64, Ordering::Relaxed);
+                let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
+                if to != me {
+                    shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                if to / workers != process {
+                    shared.traffic.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
                 mail.send(parcel);
                 has_sent = true;

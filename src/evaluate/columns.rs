@@ -2,21 +2,21 @@
 
 use crate::error::{Error, Result};
 
-/// Number of a line, its fields of the required columns, and that of the optional one.
-pub(super) type Fields<'t, const N: usize> = (usize, [&'t str; N], Option<&'t str>);
+/// Number of a line, its fields of the required columns, and those of the optional ones.
+pub(super) type Fields<'t, const N: usize, const M: usize> = (usize, [&'t str; N], [Option<&'t str>; M]);
 
-/// Reads the columns `names`, which may be anywhere among others, and the column `optional` if it exists. Fields of the
-/// columns `may_be_empty` may be empty; empty lines are skipped. `file` is only named in errors.
+/// Reads the columns `names`, which may be anywhere among others, and those of the columns `optional` that exist. Fields
+/// of the columns `may_be_empty` may be empty; empty lines are skipped. `file` is only named in errors.
 ///
 /// # Errors
 /// [`Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
-pub(super) fn read_columns<'t, const N: usize>(
+pub(super) fn read_columns<'t, const N: usize, const M: usize>(
     file: &str,
     text: &'t str,
     names: [&str; N],
     may_be_empty: &[&str],
-    optional: &str,
-) -> Result<Vec<Fields<'t, N>>> {
+    optional: [&str; M],
+) -> Result<Vec<Fields<'t, N, M>>> {
     let mut lines = (1..).zip(text.lines());
     let (_, head) =
         lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
@@ -33,7 +33,10 @@ pub(super) fn read_columns<'t, const N: usize>(
         let missing = || Error::input(file, format!("line 1 names no column {name}; it has {}", head.join(", ")));
         *place = column(name)?.ok_or_else(missing)?;
     }
-    let optional = column(optional)?;
+    let mut optional_places = [None; M];
+    for (place, name) in optional_places.iter_mut().zip(optional) {
+        *place = column(name)?;
+    }
 
     let mut rows = Vec::new();
     for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
@@ -50,7 +53,11 @@ pub(super) fn read_columns<'t, const N: usize>(
         for (value, &place) in row.iter_mut().zip(&places) {
             *value = field(place)?;
         }
-        rows.push((line, row, optional.map(field).transpose()?));
+        let mut more = [None; M];
+        for (value, place) in more.iter_mut().zip(optional_places) {
+            *value = place.map(field).transpose()?;
+        }
+        rows.push((line, row, more));
     }
     Ok(rows)
 }

@@ -67,7 +67,7 @@ mod tests {
             version: String::new(),
             page: "p".into(),
             variant: variant.into(),
-            linked: None,
+            ..Default::default()
         };
         let truth = [("a", "real"), ("a", "exact"), ("b", "real"), ("b", "exact"), ("single:s", "single")];
         let truth: Vec<TruthRow> = truth.into_iter().enumerate().map(row).collect();

@@ -12,10 +12,11 @@
 //! |---|---|
 //! | predicted pair | two pages of one trivial cluster |
 //! | true pair | two target pages with equal target and page |
-//! | accidental pair | a predicted pair of pages with the same HTML, byte for byte, that the truth does not call
-//! copies: neither hit nor miss |
-//! | pair precision, recall | true pairs among the predicted pairs that are not accidental; predicted pairs among the
-//! true pairs |
+//! | accidental pair | a predicted pair that is not true, of pages of the same bytes, or of copies of such ones:
+//! neither hit nor error |
+//! | open pair | another predicted pair of which the truth says that it may be true: neither hit nor error |
+//! | pair precision, recall | true pairs among the predicted pairs that are neither accidental nor open; predicted pairs among
+//! the true pairs |
 //! | cluster precision, recall | clusters of ≥ 2 pages, all copies of one page; groups of ≥ 2 copies, all in one cluster |
 //! | counted collection | one of ≥ 10 pages in a similar cluster of ≥ 2 collections |
 //! | *of a copy* | ≥ 90 % of the collection's pages are of this copy |
@@ -62,6 +63,7 @@ pub use truth::{TruthRow, read_truth};
 
 use crate::ids::{DocId, FPrint};
 use truth::Known;
+use undecided::{Undecided, Verdict};
 
 pub mod bands;
 mod collections;
@@ -73,6 +75,7 @@ mod report;
 pub mod sample;
 pub mod tags;
 mod truth;
+mod undecided;
 
 /// A row of the table `pages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +138,7 @@ pub fn evaluate(
 #[derive(Debug)]
 pub struct Comparison<'a> {
     known: Known<'a>,
+    undecided: Undecided<'a>,
     /// Trivial cluster of each known page.
     cluster_of: Vec<Option<DocId>>,
     pages: u64,
@@ -146,13 +150,14 @@ impl<'a> Comparison<'a> {
     pub fn new(pages: &[PageRow], clusters: &[ClusterRow], truth: &'a [TruthRow]) -> Comparison<'a> {
         let known = Known::new(pages, truth);
         let cluster_of = pairs::cluster_of(&known, clusters);
-        Comparison { known, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
+        let undecided = Undecided::new(&known.pages);
+        Comparison { known, undecided, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
     }
 
     /// Counts pairs, clusters and collections.
     pub fn report(&self, members: &[MemberRow], links: &[LinkRow]) -> Report {
-        let Comparison { known, cluster_of, .. } = self;
-        let (pairs, clusters) = pairs::count(known, cluster_of);
+        let Comparison { known, undecided, cluster_of, .. } = self;
+        let (pairs, clusters) = pairs::count(known, undecided, cluster_of);
         let (collections, copies_found) = collections::count(known, members, &parts::of(known, links));
         let variants = report::by_variant(known, &pairs::beside_primary(known, cluster_of), &copies_found);
         Report {
@@ -175,6 +180,12 @@ impl<'a> Comparison<'a> {
         let name = |page| Some(self.known.pages[*self.known.place.get(&page)?].target_page.map(|of| of.name));
         let (a, b) = (name(a)?, name(b)?);
         Some(a.is_some() && a == b)
+    }
+
+    /// Whether two pages that are no copies by the truth are accidental or open all the same; `None` unless it knows both.
+    pub fn are_undecided(&self, a: DocId, b: DocId) -> Option<bool> {
+        let (a, b) = (*self.known.place.get(&a)?, *self.known.place.get(&b)?);
+        Some(self.undecided.verdict(a, b) != Verdict::Different)
     }
 
     /// Whether two pages are in one trivial cluster; `None` unless the truth knows both.

@@ -1,6 +1,7 @@
 //! Trivial clusters compared with pages that are copies of each other.
 
 use super::truth::{Known, KnownPage};
+use super::undecided::Undecided;
 use super::{ClusterRow, Ratio};
 use crate::ids::DocId;
 
@@ -13,14 +14,21 @@ pub struct PairCounts {
     pub actual: u64,
     /// Pairs that are both predicted and actual.
     pub hits: u64,
-    /// Predicted pairs with the same HTML that are not hits.
+    /// Predicted pairs that are not hits, but of the same bytes, or as good as that ([`super::undecided`]).
     pub accidental: u64,
+    /// Other predicted pairs of which the truth does not say whether they are hits.
+    pub open: u64,
 }
 
 impl PairCounts {
-    /// True pairs among the predicted pairs that are not accidental.
+    /// Predicted pairs that are hits or errors.
+    pub fn decided(&self) -> u64 {
+        self.predicted - self.accidental - self.open
+    }
+
+    /// True pairs among the predicted pairs that are neither accidental nor open.
     pub fn precision(&self) -> Ratio {
-        Ratio { part: self.hits, whole: self.predicted - self.accidental }
+        Ratio { part: self.hits, whole: self.decided() }
     }
 
     /// Predicted pairs among the true pairs.
@@ -55,7 +63,7 @@ pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId
 }
 
 /// Counts pairs and clusters by the sizes of groups.
-pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts, ClusterCounts) {
+pub(super) fn count(known: &Known, undecided: &Undecided, cluster_of: &[Option<DocId>]) -> (PairCounts, ClusterCounts) {
     let (mut pairs, mut counts) = (PairCounts::default(), ClusterCounts::default());
     let mut rows: Vec<(Option<u32>, Option<DocId>)> = known
         .pages
@@ -82,19 +90,18 @@ pub(super) fn count(known: &Known, cluster_of: &[Option<DocId>]) -> (PairCounts,
             counts.pure += u64::from(copies.len() > 1 && copies.len() == cluster.len());
         }
     }
-    pairs.accidental = accidental(known, cluster_of);
+    (pairs.accidental, pairs.open) = left_out(undecided, cluster_of, pairs.hits);
     (pairs, counts)
 }
 
-/// Counts the predicted pairs of pages with the same HTML that are not copies of each other.
-fn accidental(known: &Known, cluster_of: &[Option<DocId>]) -> u64 {
-    let pages = known.pages.iter().zip(cluster_of).filter(|(page, cluster)| page.body != 0 && cluster.is_some());
-    let mut rows: Vec<_> =
-        pages.map(|(page, cluster)| (cluster, page.body, page.target_page.map(|of| of.name))).collect();
+/// Counts the accidental and the open ones of the predicted pairs, of which `hits` are true.
+fn left_out(undecided: &Undecided, cluster_of: &[Option<DocId>], hits: u64) -> (u64, u64) {
+    let clustered = cluster_of.iter().enumerate().filter_map(|(at, cluster)| Some(((*cluster)?, at)));
+    let mut rows: Vec<(DocId, usize)> = clustered.collect();
     rows.sort_unstable();
-    let alike = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1));
-    let copies = rows.chunk_by(|x, y| x == y).filter(|copies| copies[0].2.is_some());
-    alike.map(pairs_of).sum::<u64>() - copies.map(pairs_of).sum::<u64>()
+    let counts = rows.chunk_by(|x, y| x.0 == y.0).map(|cluster| undecided.count(cluster.iter().map(|row| row.1)));
+    let (same, open) = counts.fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
+    (same - hits, open)
 }
 
 /// Predicted pairs among the true pairs whose pages are both `in_class`, by the sizes of groups.

@@ -109,11 +109,12 @@ impl Report {
             count("true pairs", pairs.actual, "pairs"),
             count("predicted pairs", pairs.predicted, "pairs"),
             count("accidental ones among them", pairs.accidental, "pairs"),
+            count("open ones among them", pairs.open, "pairs"),
         ];
         let [precision, recall, f1] = scores("pair", pairs.precision(), pairs.recall());
         rows.extend([precision.at_least(0.90), recall.at_least(0.92), f1]);
-        let with_accidental = Ratio { part: pairs.hits, whole: pairs.predicted };
-        rows.push(share("pair precision, accidental pairs taken as false", with_accidental));
+        let of_all = Ratio { part: pairs.hits, whole: pairs.predicted };
+        rows.push(share("pair precision, accidental and open pairs taken as false", of_all));
         rows.extend(self.recall_of.iter().map(|(what, ratio)| share(&format!("recall of {what}"), *ratio)));
         rows.push(count("trivial clusters of 2 and more", clusters.clusters, "clusters"));
         let pure = Ratio { part: clusters.pure, whole: clusters.clusters };

@@ -77,7 +77,7 @@ impl Draw {
 }
 
 impl Comparison<'_> {
-    /// Draws pairs that were found, found falsely, and missed, judged by the truth.
+    /// Draws pairs that were found, found falsely, and missed, judged by the truth; none that it leaves undecided.
     ///
     /// # Cost
     /// A hash per pair, so trivial clusters of a hundred thousand pages take long.
@@ -94,8 +94,11 @@ impl Comparison<'_> {
         for cluster in rows.chunk_by(|x, y| x.0 == y.0).filter(|cluster| cluster[0].0.is_some()) {
             for (at, x) in cluster.iter().enumerate() {
                 for y in &cluster[at + 1..] {
-                    let copies = x.1.is_some() && x.1 == y.1;
-                    draw.add(if copies { Stratum::Found } else { Stratum::False }, x.2, y.2);
+                    if x.1.is_some() && x.1 == y.1 {
+                        draw.add(Stratum::Found, x.2, y.2);
+                    } else if self.are_undecided(x.2, y.2) == Some(false) {
+                        draw.add(Stratum::False, x.2, y.2);
+                    }
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! different names may be the same. So pairs of each [`Stratum`] are judged, and the outcomes are weighted by the sizes
 //! of the strata:
 //!
-//! precision by tags = (found × share of true tags among the found + false × share among the false) / predicted,
+//! precision by tags = (found × share of true tags among the found + false × share among the false) / (found + false),
 //! recall by tags = the same numerator divided by itself plus missed × share among the missed.
 //!
 //! The shares are over the tags true and false. They are valid for a stratum only if its pairs were drawn from this
@@ -51,8 +51,8 @@ pub struct Tagged {
 /// As for a truth; [`Error::Input`] with the line for a tag other than true, false, unknown and keep, for a pair without a second
 /// page, and for a page to keep with one.
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
-    let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], "note")?;
-    let tagged = |(line, [a, b, tag], note): (usize, [&str; 3], Option<&str>)| {
+    let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], ["note"])?;
+    let tagged = |(line, [a, b, tag], [note]): (usize, [&str; 3], [Option<&str>; 1])| {
         let refuse = |what: String| Err(Error::input(file, format!("line {line}: {what}")));
         let tag = match tag {
             "true" => Tag::True,
@@ -79,7 +79,7 @@ impl Comparison<'_> {
     /// are only counted. Pages to keep are no pairs: leave them out.
     pub fn by_tags(&self, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
         let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
-        let (mut unknown_pages, mut apart) = (0, 0);
+        let (mut unknown_pages, mut apart, mut undecided) = (0, 0, 0);
         for &(a, b, tag) in tagged {
             let stratum = match self.are_together(a, b).zip(self.are_copies(a, b)) {
                 None => {
@@ -87,6 +87,10 @@ impl Comparison<'_> {
                     continue;
                 }
                 Some((true, true)) => Stratum::Found,
+                Some((true, false)) if self.are_undecided(a, b) == Some(true) => {
+                    undecided += 1;
+                    continue;
+                }
                 Some((true, false)) => Stratum::False,
                 Some((false, true)) => Stratum::Missed,
                 Some((false, false)) => {
@@ -109,6 +113,7 @@ impl Comparison<'_> {
             rows.push(row(&format!("share of true among tagged {stratum} pairs"), share(stratum).value(), "share"));
         }
         rows.push(row("tagged pairs neither predicted nor true", Some(f64::from(apart)), "pairs"));
+        rows.push(row("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
         rows.push(row("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
 
         // A stratum without pairs needs no tags.
@@ -118,9 +123,9 @@ impl Comparison<'_> {
         };
         let (found, missed) = (pairs.hits, pairs.actual - pairs.hits);
         let among_predicted = true_of(Stratum::Found, found)
-            .zip(true_of(Stratum::False, pairs.predicted - found))
+            .zip(true_of(Stratum::False, pairs.decided() - found))
             .map(|(found, false_by_truth)| found + false_by_truth);
-        let precision = among_predicted.filter(|_| pairs.predicted > 0).map(|hits| hits / pairs.predicted as f64);
+        let precision = among_predicted.filter(|_| pairs.decided() > 0).map(|hits| hits / pairs.decided() as f64);
         let recall = among_predicted.zip(true_of(Stratum::Missed, missed)).map(|(hits, missed)| hits / (hits + missed));
         rows.push(row("pair precision by tags", precision, "share"));
         rows.push(row("pair recall by tags", recall.filter(|recall| recall.is_finite()), "share"));
@@ -159,7 +164,7 @@ mod tests {
                 version: at.to_string(),
                 page: page.into(),
                 variant: "real".into(),
-                linked: None,
+                ..Default::default()
             })
             .collect();
         let pages: Vec<PageRow> =
@@ -167,7 +172,7 @@ mod tests {
         let clusters = [0, 1, 2].map(|doc_id| ClusterRow { cluster: 0, doc_id });
         let comparison = Comparison::new(&pages, &clusters, &truth);
         let pairs = comparison.report(&[], &[]).pairs;
-        assert_eq!(pairs, PairCounts { predicted: 3, actual: 3, hits: 1, accidental: 0 });
+        assert_eq!(pairs, PairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
         let drawn = comparison.draw(9).pairs();
         let of = |stratum| drawn.iter().filter(|row| row.0 == stratum).count();
         assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(of), [1, 2, 2]);

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{DocId, FPrint};
 
 /// The truth about one page: a row of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TruthRow {
     /// URL of the page.
     pub url: String,
@@ -22,6 +22,10 @@ pub struct TruthRow {
     pub variant: String,
     /// Whether another host links to its host, if the truth says so.
     pub linked: Option<bool>,
+    /// What stands for the bytes that the page was made of; empty if the truth does not say.
+    pub origin: String,
+    /// Words with blanks between them; pages with a word in common may be copies of each other, or not.
+    pub perhaps: String,
 }
 
 impl TruthRow {
@@ -33,25 +37,27 @@ impl TruthRow {
 
 /// Reads a truth table: tab-separated lines under a header line.
 ///
-/// The columns `url`, `target`, `version`, `page`, `variant` and optionally `linked` (0 or 1) may be anywhere among
-/// others. Version and page may be empty. `file` is only named in errors.
+/// The columns `url`, `target`, `version`, `page`, `variant` and optionally `linked` (0 or 1), `origin` and `perhaps` may be
+/// anywhere among others. Version, page, origin and perhaps may be empty. `file` is only named in errors.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
-    let row = |[url, target, version, page, variant]: [&str; 5], linked: Option<&str>| TruthRow {
-        url: url.into(),
-        target: target.into(),
-        version: version.into(),
-        page: page.into(),
-        variant: variant.into(),
-        linked: linked.map(|linked| linked != "0"),
-    };
+    let row =
+        |[url, target, version, page, variant]: [&str; 5], [linked, origin, perhaps]: [Option<&str>; 3]| TruthRow {
+            url: url.into(),
+            target: target.into(),
+            version: version.into(),
+            page: page.into(),
+            variant: variant.into(),
+            linked: linked.map(|linked| linked != "0"),
+            origin: origin.unwrap_or_default().into(),
+            perhaps: perhaps.unwrap_or_default().into(),
+        };
     let names = ["url", "target", "version", "page", "variant"];
-    Ok(read_columns(file, text, names, &["version", "page"], "linked")?
-        .into_iter()
-        .map(|(_, x, y)| row(x, y))
-        .collect())
+    let rows =
+        read_columns(file, text, names, &["version", "page", "origin", "perhaps"], ["linked", "origin", "perhaps"])?;
+    Ok(rows.into_iter().map(|(_, x, y)| row(x, y)).collect())
 }
 
 /// The pages that are both in run and truth; names are numbered in the order of their first occurrence in the truth.
@@ -69,6 +75,8 @@ pub(super) struct Known<'a> {
 pub(super) struct KnownPage<'a> {
     pub(super) doc_id: DocId,
     pub(super) body: FPrint,
+    pub(super) origin: &'a str,
+    pub(super) perhaps: &'a str,
     pub(super) linked: Option<bool>,
     pub(super) variant: &'a str,
     /// `None` for pages of no target.
@@ -131,7 +139,8 @@ impl<'a> Known<'a> {
                 TargetPage { name, copy }
             });
             known.place.insert(doc_id, known.pages.len());
-            known.pages.push(KnownPage { doc_id, body, linked: row.linked, variant, target_page });
+            let (origin, perhaps) = (row.origin.as_str(), row.perhaps.as_str());
+            known.pages.push(KnownPage { doc_id, body, origin, perhaps, linked: row.linked, variant, target_page });
         }
         known.choose_primaries(targets.len());
         known
@@ -177,7 +186,14 @@ mod tests {
                 .unwrap();
         let [url, target, variant] = ["http://a/", "x", "hub"].map(str::to_owned);
         let linked = Some(true);
-        assert_eq!(rows, [TruthRow { url, target, version: String::new(), page: String::new(), variant, linked }]);
+        assert_eq!(rows, [TruthRow { url, target, variant, linked, ..Default::default() }]);
+        let [row] =
+            &read_truth("t.tsv", "url\ttarget\tversion\tpage\tvariant\torigin\tperhaps\nu\tt\t\t\treal\t\tx y\n")
+                .unwrap()[..]
+        else {
+            panic!("one line, one row")
+        };
+        assert_eq!((row.origin.as_str(), row.perhaps.as_str(), row.linked), ("", "x y", None));
     }
 
     #[test]
@@ -206,7 +222,7 @@ mod tests {
             version: "1".into(),
             page: "p".into(),
             variant: variant.into(),
-            linked: None,
+            ..Default::default()
         };
         let truth = [
             row("http://a/", "x", "exact"),

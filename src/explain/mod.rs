@@ -96,6 +96,8 @@ pub struct OverlapSays {
     pub chunks: [u32; 2],
     /// The fewest shared chunks that make such pages similar; `None` if all would not suffice.
     pub needed: Option<u32>,
+    /// Whether that suffices, but the pages are on two hosts and not in mirrors of each other, and such a pair must share more.
+    pub weak: bool,
     /// Which pages' chunks are known.
     pub known: Knowledge,
     /// Better matches that the guard preferred, for each page on the other's host.

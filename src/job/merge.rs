@@ -77,7 +77,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     };
     let mut table: Table = text.parse().expect("presets are TOML");
     if let Some(overlap) = table.get_mut("overlap").and_then(Value::as_table_mut) {
-        let paper = "min_resemblance = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
+        let paper = "min_resemblance = 0.0\nmin_resemblance_alone = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
         let paper: Table = paper.parse().expect("presets are TOML");
         overlap.extend(paper);
     }
@@ -283,6 +283,10 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.overlap.min_resemblance) {
         return refuse("overlap.min_resemblance", job.overlap.min_resemblance.to_string(), "between 0 and 1");
     }
+    if !(0.0..=1.0).contains(&job.overlap.min_resemblance_alone) {
+        let got = job.overlap.min_resemblance_alone.to_string();
+        return refuse("overlap.min_resemblance_alone", got, "between 0 and 1");
+    }
     if job.servers.min_shared == 0 {
         return refuse("servers.min_shared", "0".into(), "at least 1");
     }
@@ -416,6 +420,7 @@ mod tests {
         for (text, word) in [
             ("[overlap]\nmin_shared = \"x\"", "integer"),
             ("[overlap]\nmin_resemblance = 1.5", "between 0 and 1"),
+            ("[overlap]\nmin_resemblance_alone = -0.1", "between 0 and 1"),
             ("[chunks]\nunit = \"verses\"", "verses"),
             ("[chunks]\nwrap = 5", "16"),
             ("[output]\npartitions = 12", "power of two"),

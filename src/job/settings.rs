@@ -608,6 +608,9 @@ pub struct Overlap {
     pub min_shared: u32,
     /// Smallest share of the larger page's fingerprints that similar pages share, 0 to 1; 0 turns this off.
     pub min_resemblance: f64,
+    /// The same for pages on two hosts with links that are not in collections of one similar cluster, under tolerant growth and the
+    /// guard by neighbours; 0 turns this off.
+    pub min_resemblance_alone: f64,
     /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
     /// long ones.
     pub doubt: u32,
@@ -702,6 +705,7 @@ impl Default for Job {
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.35,
+                min_resemblance_alone: 0.7,
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,

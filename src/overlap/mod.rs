@@ -7,7 +7,7 @@
 //! furniture ([`filter`]) nor all over the crawl, and F is also compared with the number of chunks of the larger page
 //! ([`is_pairwise_similar`]). A guard then decides which pairs may join clusters: none that puts two neighbours on one
 //! host together ([`neighbours`]), only each page's best match on the other's host ([`guard`]), or only pairs with the
-//! cluster's centre ([`centre`]). Each of these is a setting; without them the paper's definition remains.
+//! cluster's centre ([`centre`]). Once collections are known, pairs without any around them must share more ([`alone`]). Each of these is a setting; without them the paper's definition remains.
 //!
 //! # Source
 //! \[SGM98\] section 2 for the table and F >= T, 2.1 for the sort-based approach.
@@ -16,6 +16,7 @@
 //! - F >= T throughout, as in the definition; section 2.1 step 4 says "more than T".
 //! - The number of chunks of a page that F is compared with leaves out the chunks that do not count.
 
+pub mod alone;
 pub mod centre;
 pub mod coarse_count;
 pub mod count_pairs;

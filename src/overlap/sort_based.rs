@@ -93,7 +93,15 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::overlap) fn paper(min_shared: u32) -> Overlap {
-        Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
+        Overlap {
+            min_shared,
+            min_resemblance: 0.0,
+            min_resemblance_alone: 0.0,
+            doubt: 0,
+            template_pages: 0,
+            max_documents: 0,
+            guard: Guard::None,
+        }
     }
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {

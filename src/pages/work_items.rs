@@ -32,6 +32,9 @@ const FILES_AN_ITEM: u64 = 256;
 /// Pages of a synthetic crawl per item.
 const PAGES_AN_ITEM: u64 = 256;
 
+/// Places of a sample for each work item that it reads as much as.
+const PLACES: usize = 16;
+
 /// Inputs opened at the same time: stores answer slowly, but many requests at once.
 const LOOKERS: usize = 16;
 
@@ -49,6 +52,26 @@ pub struct Work {
     first_original: usize,
 }
 
+/// A part of the inputs.
+#[derive(Debug)]
+pub struct Sample {
+    /// What is read.
+    pub work: Work,
+    /// Of each item, what it is a sample of.
+    pub kinds: Vec<Sampled>,
+}
+
+/// What an item of a sample stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampled {
+    /// The beginning of an item: one of many places, evenly spread.
+    Place,
+    /// A whole item among such beginnings.
+    Whole,
+    /// A whole item among whole ones.
+    WholePlace,
+}
+
 /// A piece of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkItem {
@@ -64,6 +87,16 @@ impl WorkItem {
     /// Bytes of input that the item represents; pages for a synthetic crawl, which has no bytes.
     pub fn weight(&self) -> u64 {
         if self.bytes > 0 { self.bytes } else { self.piece.end - self.piece.start }
+    }
+}
+
+impl WorkItem {
+    /// The first of so many parts, or all of an item that has fewer units.
+    fn beginning(self, parts: u64) -> WorkItem {
+        let length = self.piece.end - self.piece.start;
+        let beginning = length.div_ceil(parts);
+        let bytes = (u128::from(self.bytes) * u128::from(beginning) / u128::from(length.max(1))) as u64;
+        WorkItem { piece: self.piece.start..self.piece.start + beginning, bytes, ..self }
     }
 }
 
@@ -237,12 +270,34 @@ impl Work {
         self.items.iter().map(WorkItem::weight).sum()
     }
 
-    /// The same inputs with at most `items` of their items, evenly spread.
-    pub fn sample(mut self, items: usize) -> Work {
-        let all = self.items.len();
-        let step = all.div_ceil(items.max(1)).max(1);
-        self.items = self.items.into_iter().skip(step / 2).step_by(step).collect();
-        self
+    /// A part of the same inputs, evenly spread, about a quarter more than `items` of their items hold. Where inputs can be entered
+    /// anywhere it is the beginnings of up to [`PLACES`] times as many items, for pages that follow each other have their copies
+    /// in one place, too: the more places, the better a sample tells how many copies there are. But they link to each other, so
+    /// some items are whole.
+    pub fn sample(mut self, items: usize) -> Sample {
+        let items = items.max(1);
+        let step = self.items.len().div_ceil(items * PLACES).max(1);
+        let chosen: Vec<WorkItem> = self.items.into_iter().skip(step / 2).step_by(step).collect();
+        let parts = (chosen.len() / items).max(1);
+        let mut kinds = Vec::with_capacity(chosen.len());
+        self.items = Vec::with_capacity(chosen.len());
+        for (number, item) in chosen.into_iter().enumerate() {
+            let kind = match self.sources[item.input as usize] {
+                _ if parts == 1 => Sampled::WholePlace,
+                Source::Warc(_) | Source::Jsonl(_, _, Compression::None) | Source::Pages(..) | Source::Synth(_) => {
+                    if number % (4 * parts) == 2 * parts {
+                        Sampled::Whole
+                    } else {
+                        Sampled::Place
+                    }
+                }
+                _ if number.is_multiple_of(parts) => Sampled::WholePlace,
+                _ => continue,
+            };
+            kinds.push(kind);
+            self.items.push(if kind == Sampled::Place { item.beginning(parts as u64) } else { item });
+        }
+        Sample { work: self, kinds }
     }
 
     /// Yields every record of an item to `sink`.

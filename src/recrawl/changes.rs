@@ -8,6 +8,7 @@ use super::gather::{Note, Notes, PageColumns};
 use super::merge::{Side, merge};
 use super::moves::{Moved, Moves};
 use super::pages::{SharedChunks, What, what};
+use super::past_texts::{self, Remembered};
 use super::refused::Seen;
 use super::sites::{Sites, split};
 use super::writer::Writer;
@@ -34,6 +35,8 @@ struct Row {
     text_bytes: [u64; 2],
     times: [i64; 2],
     avoided: [bool; 2],
+    /// Crawls since it last had the text that it has again.
+    reverted: Option<u32>,
 }
 
 /// Pages by what became of them.
@@ -68,7 +71,7 @@ impl Counts {
     }
 }
 
-/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed`.
+/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed` and `texts_before`.
 ///
 /// # Errors
 /// Those of tables and of the disk; [`Error::Invariant`] when pages are lost or counted twice.
@@ -86,9 +89,15 @@ pub fn changes(
         let (counts, sites): &mut (Counts, Sites) = mine;
         let judged = judge.range(range, sites)?;
         counts.add(judged.counts);
-        let tables = [table(&judged.rows, &of.recrawl), avoid::table(&judged.avoid)];
-        drop((judged.rows, judged.avoid));
-        ended.lock().expect("nothing panics while it holds this").add(range, tables, of.has_avoid())
+        let mut tables = vec![("pages_changed", table(judged.rows, &of.recrawl))];
+        if of.has_avoid() {
+            tables.push(("avoid_changed", avoid::table(&judged.avoid)));
+        }
+        if of.past.is_some() {
+            tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&judged.remembered.texts)));
+        }
+        drop((judged.avoid, judged.remembered));
+        ended.lock().expect("nothing panics while it holds this").add(range, tables)
     })?;
     let (mut counts, mut sites) = (Counts::default(), Sites::default());
     for (more, others) in each {
@@ -112,17 +121,16 @@ pub fn changes(
 /// Ranges that are written as soon as those before them are.
 struct InOrder<'w> {
     next: usize,
-    waiting: BTreeMap<usize, [Table; 2]>,
+    waiting: BTreeMap<usize, Vec<(&'static str, Table)>>,
     writer: &'w mut Writer,
 }
 
 impl InOrder<'_> {
-    fn add(&mut self, range: usize, tables: [Table; 2], has_avoid: bool) -> Result<()> {
+    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<()> {
         self.waiting.insert(range, tables);
-        while let Some([pages, avoid]) = self.waiting.remove(&self.next) {
-            self.writer.add("pages_changed", pages)?;
-            if has_avoid {
-                self.writer.add("avoid_changed", avoid)?;
+        while let Some(tables) = self.waiting.remove(&self.next) {
+            for (name, table) in tables {
+                self.writer.add(name, table)?;
             }
             self.next += 1;
         }
@@ -143,6 +151,7 @@ struct Judge<'j> {
 struct Judged {
     rows: Vec<Row>,
     avoid: Vec<AvoidChange>,
+    remembered: Remembered,
     counts: Counts,
 }
 
@@ -156,7 +165,9 @@ impl Judge<'_> {
         let [moved_from, moved_to] = self.moves.take(range)?;
         let refused = self.seen.take(range)?;
         let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
-        let mut judged = Judged { rows: Vec::new(), avoid: Vec::new(), counts: Counts::default() };
+        let past = of.past.as_ref().map(|past| past.of(range, &old, &new, settings.versions)).transpose()?;
+        let remembered = past.unwrap_or_default();
+        let mut judged = Judged { rows: Vec::new(), avoid: Vec::new(), remembered, counts: Counts::default() };
         let (mut whats, mut room) = (Vec::with_capacity(old.doc_ids.len()), Vec::new());
         for side in merge(old.doc_ids, new.doc_ids) {
             let (pages, at) = match side {
@@ -173,7 +184,11 @@ impl Judge<'_> {
                     row.shared = find(&shared, doc_id, |one| one.0).map(|one| one.1);
                     row.put(0, &old.note(i));
                     row.put(1, &new.note(j));
-                    what(&contents[0], &contents[1], row.bits, row.shared, settings)
+                    row.reverted = find(&judged.remembered.reverted, doc_id, |one| one.0).map(|one| one.1);
+                    match row.reverted {
+                        Some(_) => What::Reverted,
+                        None => what(&contents[0], &contents[1], row.bits, row.shared, settings),
+                    }
                 }
                 Side::Old(i) => {
                     row.put(0, &old.note(i));
@@ -254,7 +269,9 @@ fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
     rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
 }
 
-fn table(rows: &[Row], settings: &Recrawl) -> Table {
+fn table(mut rows: Vec<Row>, settings: &Recrawl) -> Table {
+    let hosts = rows.iter().map(|row| super::sites::host_of(split(&row.url).0).to_string()).collect();
+    let urls = rows.iter_mut().map(|row| std::mem::take(&mut row.url)).collect();
     let ids = |value: &dyn Fn(&Row) -> u64| Column::Id(rows.iter().map(value).collect());
     let texts = |value: &dyn Fn(&Row) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
     let bools = |value: &dyn Fn(&Row) -> bool| Column::Bool(rows.iter().map(value).collect());
@@ -264,8 +281,8 @@ fn table(rows: &[Row], settings: &Recrawl) -> Table {
     let shares = rows.iter().map(|row| row.shared.map_or(0.0, |shared| shared.millionths() as f64 / 1e6)).collect();
     let mut table = Table::new([
         ("doc_id", ids(&|row| row.doc_id)),
-        ("url", texts(&|row| &row.url)),
-        ("host", texts(&|row| super::sites::host_of(split(&row.url).0))),
+        ("url", Column::Text(urls)),
+        ("host", Column::Text(hosts)),
         ("what", texts(&|row| row.what.map_or("", What::as_str))),
         ("why_gone", texts(&|row| &row.why_gone)),
         ("other_doc_id", ids(&|row| row.other.as_ref().map_or(0, |other| other.0))),
@@ -281,6 +298,7 @@ fn table(rows: &[Row], settings: &Recrawl) -> Table {
         ("time_new", times(&|row| row.times[1])),
         ("avoid_old", bools(&|row| row.avoided[0])),
         ("avoid_new", bools(&|row| row.avoided[1])),
+        ("reverted_crawls", u32s(&|row| row.reverted.unwrap_or(0))),
     ]);
     if settings.texts {
         let more = Table::new([

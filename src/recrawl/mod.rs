@@ -23,11 +23,13 @@ mod avoid;
 mod changes;
 mod exports;
 mod gather;
+mod matrix;
 mod merge;
 mod moved;
 mod moves;
 pub mod overlap;
 pub mod pages;
+pub mod past_texts;
 mod refused;
 pub mod same_settings;
 mod servers;
@@ -53,6 +55,7 @@ use crate::storage::spill::Disk;
 use crate::storage::table::Table;
 use avoid::COLUMNS;
 use gather::PageColumns;
+use past_texts::{Past, PastTexts};
 use same_settings::{Comparable, comparable};
 pub use summary::Summary;
 use writer::Writer;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub old: String,
     /// Folder of the newer one.
     pub new: String,
+    /// Crawls before the older one.
+    pub past: Past,
     /// Folder for the comparison.
     pub output: String,
     /// What counts as what.
@@ -104,11 +109,13 @@ pub struct Comparison {
     pub ranges: Ranges,
     pages: [RangedTable; 2],
     avoid: Option<[RangedTable; 2]>,
+    /// Texts of crawls before the older one; `None` where results of different settings are compared.
+    past: Option<PastTexts>,
     began: Instant,
 }
 
 impl Comparison {
-    /// Opens two results, and checks the files that are going to be read.
+    /// Opens two results and those before them, and checks the files that are going to be read.
     ///
     /// # Errors
     /// [`crate::error::Error::Usage`] naming a setting by which they differ; [`crate::error::Error::Input`] if one is no result of
@@ -127,9 +134,12 @@ impl Comparison {
             true => find(&old, "avoid")?.zip(find(&new, "avoid")?).map(|(old, new)| [old, new]),
             false => None,
         };
+        let versions = settings.recrawl.versions;
+        let past = comparable.settings.then(|| PastTexts::open(&settings.past, versions, ranges, settings.workers));
+        let past = past.transpose()?;
         let disk = Disk::new(&settings.spill, 0).set_by("--spill");
         let (recrawl, workers, memory_bytes) = (settings.recrawl.clone(), settings.workers, settings.memory_bytes);
-        Ok(Comparison { old, new, recrawl, comparable, workers, memory_bytes, disk, ranges, pages, avoid, began })
+        Ok(Comparison { old, new, recrawl, comparable, workers, memory_bytes, disk, ranges, pages, avoid, past, began })
     }
 
     /// Rows of a range of `pages` in both results.
@@ -170,7 +180,8 @@ impl Comparison {
         sites.add(judged);
         let table = sites::table(&sites, &moves.sites, self.recrawl.all_pages);
         writer.add("hosts_changed", table.clone())?;
-        writer.add("crawl_overlap", overlap::table("old", "new", &overlaps))?;
+        let cells: Vec<_> = overlaps.iter().map(|&(unit, overlap)| ([1, 0], unit, overlap)).collect();
+        writer.add("crawl_overlap", overlap::table(&cells))?;
         let mut exports = Vec::new();
         if self.comparable.settings {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
@@ -233,6 +244,10 @@ pub fn diff(
     let mut writer = Writer::new(&folder)?;
     let mut summary = comparison.compare(&mut writer)?;
     more(&comparison, &mut writer, &mut summary)?;
+    if comparison.comparable.settings && !settings.past.results.is_empty() {
+        let cells = matrix::matrix(&comparison, &settings.past.results)?;
+        writer.add("crawl_overlap", overlap::table(&cells))?;
+    }
     comparison.commit(settings, &summary, writer)?;
     Ok(summary)
 }

@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use super::Comparison;
 use super::gather::{BODIES, Gathered, TEXTS};
+use super::matrix::{self, Cell};
 use super::merge::{Side, merge};
 use super::sites::host_of;
 use crate::error::Result;
+use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
 use crate::storage::table::{Column, Table};
 use crate::threads;
@@ -26,19 +28,28 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// Counts the values of two lists, each once; both become ascending.
-    pub fn of(old: &mut Vec<u64>, new: &mut Vec<u64>) -> Overlap {
-        for list in [&mut *old, &mut *new] {
-            list.sort_unstable();
-            list.dedup();
-        }
+    /// Counts the values of two lists, each once.
+    fn of(old: Vec<u64>, new: Vec<u64>) -> Overlap {
+        Overlap::between(&distinct(old), &distinct(new))
+    }
+
+    /// Counts the values of two lists that ascend and have each value once.
+    pub fn between(old: &[u64], new: &[u64]) -> Overlap {
         let both = merge(old, new).filter(|side| matches!(side, Side::Both(..))).count() as u64;
         Overlap { old: old.len() as u64, new: new.len() as u64, both }
     }
 
-    fn add(&mut self, other: Overlap) {
+    /// Adds what two other parts of the crawls have.
+    pub fn add(&mut self, other: Overlap) {
         (self.old, self.new, self.both) = (self.old + other.old, self.new + other.new, self.both + other.both);
     }
+}
+
+/// The values of a list, ascending, each once.
+pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 /// The overlap by `url`, `text`, `body`, `host`, and by `chunk` if both results have their chunks in a table.
@@ -52,17 +63,19 @@ pub fn overlaps(of: &Comparison, gathered: &Gathered) -> Result<Vec<(&'static st
         let id = xxhash_rust::xxh3::xxh3_64(host_of(&site.name).as_bytes());
         (0..2).filter(|&side| site.pages[side] > 0).for_each(|side| hosts[side].push(id));
     }
-    let [old, new] = &mut hosts;
+    let [old, new] = hosts;
     let mut found = vec![("url", url), ("host", Overlap::of(old, new))];
     for (unit, at) in [("text", TEXTS), ("body", BODIES)] {
         let [old, new] = [&gathered.hashes[at], &gathered.hashes[at + 1]];
         let sums = threads::for_each(of.workers, gathered.buckets, Overlap::default, |sum, bucket| {
-            sum.add(Overlap::of(&mut old.take(bucket)?, &mut new.take(bucket)?));
+            sum.add(Overlap::of(old.take(bucket)?, new.take(bucket)?));
             Ok(())
         })?;
         found.push((unit, total(sums)));
     }
-    found.extend(chunks(of)?.map(|overlap| ("chunk", overlap)));
+    if of.comparable.settings {
+        found.extend(chunks(&of.old, &of.new, of.workers)?.map(|overlap| ("chunk", overlap)));
+    }
     found.sort_unstable_by_key(|one| one.0);
     Ok(found)
 }
@@ -74,20 +87,20 @@ fn total(sums: Vec<Overlap>) -> Overlap {
     })
 }
 
-/// Chunks, of which there are tables on request only.
-fn chunks(of: &Comparison) -> Result<Option<Overlap>> {
+/// Chunks of two results of equal settings, of which there are tables on request only.
+///
+/// # Errors
+/// Those of tables.
+pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
     let name = "fprint_docid";
-    let rows = |run: &crate::results::Run| run.manifest.table(name).filter_map(|file| file.rows).sum::<u64>();
-    if !of.comparable.settings {
-        return Ok(None);
-    }
-    let ranges = Ranges::of(rows(&of.old).max(rows(&of.new)), CHUNK_ROWS, 1 << 12);
-    let bits = of.new.job().map_or(64, |job| job.chunks.bits);
-    let [old, new] = [&of.old, &of.new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, of.workers));
+    let rows = |run: &Run| run.manifest.table(name).filter_map(|file| file.rows).sum::<u64>();
+    let ranges = Ranges::of(rows(old).max(rows(new)), CHUNK_ROWS, 1 << 12);
+    let bits = new.job().map_or(64, |job| job.chunks.bits);
+    let [old, new] = [old, new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, workers));
     let (Some(old), Some(new)) = (old?, new?) else { return Ok(None) };
-    let sums = threads::for_each(of.workers, ranges.count(), Overlap::default, |sum, range| {
+    let sums = threads::for_each(workers, ranges.count(), Overlap::default, |sum, range| {
         let [old, new] = [&old, &new].map(|table| table.read(range, &["fprint"]));
-        sum.add(Overlap::of(&mut old?.u64("fprint")?.to_vec(), &mut new?.u64("fprint")?.to_vec()));
+        sum.add(Overlap::of(old?.u64("fprint")?.to_vec(), new?.u64("fprint")?.to_vec()));
         Ok(())
     })?;
     Ok(Some(total(sums)))
@@ -98,16 +111,16 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
 }
 
-/// Rows of `crawl_overlap`. `a` and `b` name the two crawls.
-pub fn table(a: &str, b: &str, rows: &[(&str, Overlap)]) -> Table {
-    let names = |name: &str| Column::Text(rows.iter().map(|_| name.to_string()).collect());
-    let counts = |value: fn(&Overlap) -> u64| Column::Count(rows.iter().map(|row| value(&row.1)).collect());
+/// Rows of `crawl_overlap`.
+pub fn table(rows: &[Cell]) -> Table {
+    let names = |of: usize| Column::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
+    let counts = |value: fn(&Overlap) -> u64| Column::Count(rows.iter().map(|row| value(&row.2)).collect());
     let shares =
-        |whole: fn(&Overlap) -> u64| Column::F64(rows.iter().map(|row| share(row.1.both, whole(&row.1))).collect());
+        |whole: fn(&Overlap) -> u64| Column::F64(rows.iter().map(|row| share(row.2.both, whole(&row.2))).collect());
     Table::new([
-        ("a", names(a)),
-        ("b", names(b)),
-        ("unit", Column::Text(rows.iter().map(|row| row.0.to_string()).collect())),
+        ("a", names(0)),
+        ("b", names(1)),
+        ("unit", Column::Text(rows.iter().map(|row| row.1.to_string()).collect())),
         ("size_a", counts(|row| row.old)),
         ("size_b", counts(|row| row.new)),
         ("both", counts(|row| row.both)),
@@ -128,22 +141,21 @@ mod tests {
     proptest! {
         #[test]
         fn overlap_counts_distinct_values(
-            mut old in prop::collection::vec(0u64..20, 0..40), mut new in prop::collection::vec(0u64..20, 0..40)
+            old in prop::collection::vec(0u64..20, 0..40), new in prop::collection::vec(0u64..20, 0..40)
         ) {
             let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (old.iter().copied().collect(), new.iter().copied().collect());
             let both = a.intersection(&b).count() as u64;
             let plain = Overlap { old: a.len() as u64, new: b.len() as u64, both };
-            prop_assert_eq!(Overlap::of(&mut old, &mut new), plain);
+            prop_assert_eq!(Overlap::of(old, new), plain);
         }
     }
 
     #[test]
     fn shares_of_nothing_are_none() {
-        let table = table(
-            "old",
-            "new",
-            &[("url", Overlap { old: 4, new: 0, both: 0 }), ("x", Overlap { old: 4, new: 2, both: 1 })],
-        );
+        let table = table(&[
+            ([1, 0], "url", Overlap { old: 4, new: 0, both: 0 }),
+            ([1, 0], "x", Overlap { old: 4, new: 2, both: 1 }),
+        ]);
         assert_eq!(table.f64("jaccard").unwrap(), [0.0, 0.2]);
         assert_eq!(table.f64("simpson").unwrap(), [0.0, 0.5]);
     }

@@ -18,6 +18,8 @@ pub enum What {
     Changed,
     /// Other text, and hardly any of it as before.
     Rewritten,
+    /// A text that the page had in a crawl before the old one, and not in the old one.
+    Reverted,
     /// A page of the new crawl only.
     New,
     /// A page of the old crawl only.
@@ -30,12 +32,13 @@ pub enum What {
 
 impl What {
     /// All, in the order of their declaration.
-    pub const ALL: [What; 9] = [
+    pub const ALL: [What; 10] = [
         What::Same,
         What::Bytes,
         What::Near,
         What::Changed,
         What::Rewritten,
+        What::Reverted,
         What::New,
         What::Gone,
         What::MovedFrom,
@@ -44,7 +47,8 @@ impl What {
 
     /// The word in tables.
     pub fn as_str(self) -> &'static str {
-        ["same", "bytes", "near", "changed", "rewritten", "new", "gone", "moved_from", "moved_to"][self as usize]
+        ["same", "bytes", "near", "changed", "rewritten", "reverted", "new", "gone", "moved_from", "moved_to"]
+            [self as usize]
     }
 
     /// Whether such a page is in the old crawl.

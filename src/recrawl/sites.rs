@@ -17,8 +17,10 @@ pub type SiteId = u64;
 
 /// The site of a canonical URL, and its path with the query.
 pub fn split(url: &str) -> (&str, &str) {
-    let host = url.find("://").map_or(0, |at| at + 3);
-    url.split_at(url[host..].find(['/', '?']).map_or(url.len(), |at| host + at))
+    let bytes = url.as_bytes();
+    let host = bytes.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+    let end = bytes[host..].iter().position(|byte| matches!(byte, b'/' | b'?'));
+    url.split_at(end.map_or(url.len(), |at| host + at))
 }
 
 /// The host of a site, with its port.
@@ -219,6 +221,7 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
         ("near", of(What::Near)),
         ("changed", of(What::Changed)),
         ("rewritten", of(What::Rewritten)),
+        ("reverted", of(What::Reverted)),
         ("gone", of(What::Gone)),
         ("new", of(What::New)),
         ("moved_from", of(What::MovedFrom)),

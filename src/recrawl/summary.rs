@@ -18,8 +18,8 @@ pub struct Summary {
     pub pages_old: u64,
     /// Pages of the new crawl.
     pub pages_new: u64,
-    /// Pages by what became of them. Of the old crawl: `same`, `bytes`, `near`, `changed`, `rewritten`, `gone` and `moved_from`; of
-    /// the new one the first five, `new` and `moved_to`.
+    /// Pages by what became of them. Of the old crawl: `same`, `bytes`, `near`, `changed`, `rewritten`, `reverted`, `gone` and `moved_from`; of
+    /// the new one the first six, `new` and `moved_to`.
     pub pages: BTreeMap<&'static str, u64>,
     /// Gone pages by `why_gone`.
     pub gone: BTreeMap<String, u64>,

@@ -100,6 +100,7 @@ impl Made {
         Settings {
             old: path(old),
             new: path(new),
+            past: Past::default(),
             output: path(output),
             recrawl,
             workers: 2,
@@ -239,6 +240,40 @@ proptest! {
             }
         }
         prop_assert_eq!(pages, new.keys().map(|url| doc_id(url)).collect::<BTreeSet<_>>());
+    }
+
+    #[test]
+    fn all_crawls_are_held_against_each_other(crawls in prop::collection::vec(crawl(), 3..5)) {
+        let made = Made::new();
+        let names: Vec<String> = (0..crawls.len()).map(|n| format!("crawl{n}")).collect();
+        names.iter().zip(&crawls).for_each(|(name, crawl)| drop(made.result(name, crawl)));
+        let [past @ .., old, new] = &names[..] else { unreachable!() };
+        let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
+        let past = Past { results: past.collect(), saved: None };
+        let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
+        diff(&settings, |_, _, _| Ok(())).unwrap();
+        let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
+        let names = ["new", "old", "old-1", "old-2"];
+        let crawl = |name: &String| &crawls[crawls.len() - 1 - names.iter().position(|one| one == name).unwrap()];
+        let units = |crawl: &Crawl, unit: &str| -> BTreeSet<String> {
+            let host = |url: &str| split(url).0.split_once("//").unwrap().1.to_string();
+            let number = |number: u64| (number != 0).then(|| number.to_string());
+            let of = crawl.iter().filter_map(|(url, page)| match unit {
+                "url" => Some(url.clone()),
+                "host" => Some(host(url)),
+                "text" => number(page.exact),
+                _ => number(page.body),
+            });
+            of.collect()
+        };
+        let (a, b, unit) = (table.text("a").unwrap(), table.text("b").unwrap(), table.text("unit").unwrap());
+        prop_assert_eq!(table.rows(), 4 * crawls.len() * (crawls.len() - 1) / 2);
+        for row in 0..table.rows() {
+            let [old, new] = [&a[row], &b[row]].map(|name| units(crawl(name), &unit[row]));
+            let both = old.intersection(&new).count();
+            let found = ["size_a", "size_b", "both"].map(|column| table.u64(column).unwrap()[row] as usize);
+            prop_assert_eq!(found, [old.len(), new.len(), both], "{} {} {}", a[row], b[row], unit[row]);
+        }
     }
 
     #[test]

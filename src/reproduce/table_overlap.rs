@@ -147,7 +147,15 @@ pub fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Me
 }
 
 fn paper(min_shared: u32) -> Overlap {
-    Overlap { min_shared, min_resemblance: 0.0, doubt: 0, template_pages: 0, max_documents: 0, guard: Guard::None }
+    Overlap {
+        min_shared,
+        min_resemblance: 0.0,
+        min_resemblance_alone: 0.0,
+        doubt: 0,
+        template_pages: 0,
+        max_documents: 0,
+        guard: Guard::None,
+    }
 }
 
 /// Gives rows as [`similar_pairs`] asks for them.

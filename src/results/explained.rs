@@ -12,8 +12,9 @@ use crate::explain::diff::pieces;
 use crate::explain::evidence::{Evidence, needed};
 use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
 use crate::ids::{DocId, HostId, Number, Page, doc_id};
-use crate::job::{Guard, Job, Measure};
+use crate::job::{Guard, Job, Measure, MergeCondition};
 use crate::overlap::FPrintDocId;
+use crate::overlap::alone::is_weak;
 use crate::overlap::filter::Verdict;
 use crate::overlap::guard::Match;
 
@@ -34,6 +35,8 @@ pub struct Asked {
     centres: HashMap<DocId, DocId>,
     clusters: HashMap<DocId, DocId>,
     sides: [Side; 2],
+    /// Whether they are in collections of one similar cluster.
+    in_mirrors: bool,
     table: Vec<FPrintDocId>,
     known: Knowledge,
     texts: [String; 2],
@@ -66,9 +69,26 @@ impl Asked {
         let table = run.table("clusters")?;
         let clusters = table.u64("doc_id")?.iter().copied().zip(table.u64("cluster")?.iter().copied()).collect();
         let (sides, texts) = ([Side::default(), Side::default()], [String::new(), String::new()]);
+        let in_mirrors = {
+            let doc_ids = pages.doc_ids()?;
+            in_mirrors(run, rows.map(|row| doc_ids[row]))?
+        };
         let (table, known) = (Vec::new(), Knowledge::Crawl);
-        let mut asked =
-            Asked { job, pages, hosts, rows, pairs, measures, centres, clusters, sides, table, known, texts };
+        let mut asked = Asked {
+            job,
+            pages,
+            hosts,
+            rows,
+            pairs,
+            measures,
+            centres,
+            clusters,
+            sides,
+            in_mirrors,
+            table,
+            known,
+            texts,
+        };
         asked.sides = [asked.side(run, rows[0])?, asked.side(run, rows[1])?];
         asked.read_chunks(run, read_crawl)?;
         Ok(asked)
@@ -193,9 +213,16 @@ impl Asked {
             shared: evidence.shared(a, b),
             chunks,
             needed: needed(chunks, settings),
+            weak: self.may_stand_alone() && is_weak(evidence.shared(a, b), chunks[0], chunks[1], settings),
             known: self.known,
             better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
         })
+    }
+
+    /// Whether the run asks more of a pair of these pages ([`crate::overlap::alone`]), if their hosts link to anything.
+    fn may_stand_alone(&self) -> bool {
+        let asks = self.job.clusters.merge == MergeCondition::Tolerant && self.job.overlap.guard == Guard::Neighbours;
+        asks && !self.in_mirrors && self.hosts[self.rows[0]] != self.hosts[self.rows[1]]
     }
 
     fn hamming(&self) -> Result<HammingSays> {
@@ -268,7 +295,13 @@ impl Asked {
                     ));
                 }
             }
-            if suffices && overlap.better.iter().all(Vec::is_empty) {
+            if suffices && overlap.weak {
+                reasons.push(format!(
+                    "similar, but no mirrored collections vouch for them, and {} shared chunks of {} and {} are too few to stand \
+                     alone by overlap.min_resemblance_alone {}, unless one of the hosts links to nothing",
+                    overlap.shared, overlap.chunks[0], overlap.chunks[1], settings.min_resemblance_alone
+                ));
+            } else if suffices && overlap.better.iter().all(Vec::is_empty) {
                 reasons.push(match (settings.guard, self.known) {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
                     (Guard::Neighbours, known) => {
@@ -310,6 +343,15 @@ impl Asked {
         }
         Ok(reasons)
     }
+}
+
+/// Whether two pages are in collections of one similar cluster.
+fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
+    let members = run.table("members")?;
+    let (of, pages) = (members.u64("similar_cluster")?, members.u64("doc_id")?);
+    let clusters = |page| of.iter().zip(pages).filter(move |row| *row.1 == page).map(|row| *row.0);
+    let of_a: HashSet<u64> = clusters(a).collect();
+    Ok(clusters(b).any(|cluster| of_a.contains(&cluster)))
 }
 
 /// Numbers hosts from 0, equal names alike.

@@ -269,6 +269,34 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Rows of all sources.
+    ///
+    /// # Errors
+    /// As [`Item::read`].
+    ///
+    /// # Cost
+    /// Tables of pages and text are read; F and raw files tell.
+    pub fn rows(&self) -> Result<u64> {
+        let of = |item: &Item| match item {
+            Item::Piece(set, piece) => {
+                let count = set.manifest.chunks[piece.chunk].count;
+                // The last part of a chunk has what the others leave.
+                let each = count / piece.parts as u64;
+                Ok(if piece.part + 1 == piece.parts { count - each * (piece.parts as u64 - 1) } else { each })
+            }
+            Item::Raw { bytes, .. } => Ok(bytes / 8),
+            Item::Pages(_) | Item::Text(..) => {
+                let mut rows = 0;
+                item.read(u64::BITS, &mut |some| {
+                    rows += some.len() as u64;
+                    Ok(())
+                })?;
+                Ok(rows)
+            }
+        };
+        self.items.iter().map(of).sum()
+    }
+
     fn made(&mut self, source: &str, made: (u32, String)) -> Result<()> {
         match &self.made {
             Some(known) if *known != made => {

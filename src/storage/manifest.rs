@@ -47,6 +47,21 @@ fn checksum(bytes: &[u8]) -> String {
     format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
 }
 
+/// What one process of a run has taken, until its tables were staged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProcessCosts {
+    /// Peak memory, in bytes.
+    pub peak_memory_bytes: u64,
+    /// Processor seconds by stage, in user mode and in the kernel, with those of helper processes.
+    pub cpu_seconds: BTreeMap<String, f64>,
+    /// Bytes of rows that its workers have sent to other workers by collective calls, those of this process included.
+    pub exchanged_bytes: u64,
+    /// Those of them that went to other processes, before encryption.
+    pub sent_bytes: u64,
+    /// Bytes written to spill files.
+    pub spilled_bytes: u64,
+}
+
 /// What a run did, and every file it wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -74,6 +89,9 @@ pub struct Manifest {
     /// between the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
+    /// What each process has taken, by its number, where a run made it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessCosts>,
     /// Steps after reading that were taken from the records of an interrupted run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_up: Vec<String>,
@@ -103,6 +121,7 @@ impl Manifest {
             seconds: BTreeMap::new(),
             peak_memory_bytes: crate::build::peak_memory_bytes(),
             rounds: None,
+            processes: Vec::new(),
             taken_up: Vec::new(),
             started_in: working_folder(),
             earlier: None,

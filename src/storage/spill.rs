@@ -21,6 +21,14 @@ pub const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a block of a tape; more if a single record is longer.
 pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 
+/// Bytes that this process has ever written to spill files.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that this process has written to spill files, whether or not they are still there.
+pub fn spilled_bytes() -> u64 {
+    WRITTEN.load(Ordering::Relaxed)
+}
+
 /// Place of bytes in a spill file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
@@ -138,6 +146,7 @@ impl SpillFile {
         })?;
         let extent = Extent { offset: self.end, bytes: bytes.len() };
         self.end += bytes.len() as u64;
+        WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(extent)
     }
 

@@ -18,12 +18,17 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 
 /// Rows per row group, which readers must hold at once of a column.
 const ROWS_A_GROUP: usize = 1 << 20;
+
+/// Rows at the beginning of a file by which it is decided whether a column has a dictionary.
+const ROWS_LOOKED_AT: usize = 1 << 16;
 
 /// A column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +50,20 @@ pub enum Column {
 }
 
 impl Column {
+    /// Whether a dictionary makes a file with these values smaller, as far as the first of them tell.
+    fn repeats_itself(&self) -> bool {
+        let looked_at = self.len().min(ROWS_LOOKED_AT);
+        let mut values: Vec<u64> = match self {
+            Column::Id(values) | Column::Count(values) => values[..looked_at].to_vec(),
+            Column::Text(values) => values[..looked_at].iter().map(|value| xxh3_64(value.as_bytes())).collect(),
+            Column::U32(_) | Column::F64(_) | Column::Time(_) | Column::Bool(_) => return true,
+        };
+        values.sort_unstable();
+        values.dedup();
+        // Beside its values of eight bytes a dictionary of so many takes two bytes a row.
+        values.len() * 4 <= looked_at * 3
+    }
+
     /// Number of values, empty ones included.
     pub fn len(&self) -> usize {
         match self {
@@ -285,18 +304,22 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
 pub struct Encoder(SerializedFileWriter<Vec<u8>>);
 
 impl Encoder {
-    /// Begins a file with the columns of a table.
+    /// Begins a file with the columns of a table, by whose rows it is decided which of them have dictionaries.
     ///
     /// # Errors
     /// As [`encode`].
     pub fn new(columns: &Table) -> Result<Encoder> {
         let schema: String = columns.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?))
-            .build();
-        SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).map(Encoder).map_err(broken)
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
+        for (name, column) in &columns.columns {
+            if !column.repeats_itself() {
+                properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
+            }
+        }
+        SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).map(Encoder).map_err(broken)
     }
 
     /// Adds rows, which have the columns that it was begun with.
@@ -503,6 +526,18 @@ mod tests {
             prop_assert_eq!(&bytes, &encode(&table).unwrap());
             prop_assert_eq!(decode("t", bytes).unwrap(), table);
         }
+    }
+
+    #[test]
+    fn a_column_has_a_dictionary_if_a_quarter_of_its_values_were_there_before() {
+        let hash = |value: u64| xxh3_64(&value.to_le_bytes());
+        let ids = |distinct: u64| Column::Id((0..20_000).map(|row| hash(row % distinct)).collect());
+        let texts = |distinct: u64| Column::Text((0..20_000).map(|row| hash(row % distinct).to_string()).collect());
+        let columns = [ids(15_000), ids(15_001), texts(15_000), texts(15_001)];
+        assert_eq!(columns.map(|column| column.repeats_itself()), [true, false, true, false]);
+        // Eight bytes a row, and no two more for a place in a dictionary.
+        let bytes = encode(&Table::new([("id", ids(20_000))])).unwrap().len();
+        assert!(bytes < 20_000 * 9, "{bytes}");
     }
 
     #[test]

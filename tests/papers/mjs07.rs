@@ -277,7 +277,7 @@ fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
         version: format!("v{n}"),
         page: "index".into(),
         variant: if n < 9 { "exact".into() } else { "single".into() },
-        linked: None,
+        ..Default::default()
     };
     let pages = [1, 2, 3, 4, 9];
     let clusters: Vec<ClusterRow> = [1, 2, 9].map(|doc_id| ClusterRow { cluster: 1, doc_id }).into();

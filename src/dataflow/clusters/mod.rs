@@ -1,5 +1,6 @@
 //! Pairs and links become trivial clusters, similar clusters, and what is told of servers and giant clusters.
 
+pub(crate) mod alone;
 pub mod giant_clusters;
 pub mod growth;
 pub mod links;

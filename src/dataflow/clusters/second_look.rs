@@ -8,7 +8,7 @@
 //!
 //! # Memory
 //! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, some 60 for each link of one similar cluster, and 12 for each chunk of a page that
+//! link and 24 a page of collections, some 30 for each link of one similar cluster, and 12 for each chunk of a page that
 //! is compared.
 
 use std::sync::Arc;
@@ -44,6 +44,9 @@ pub struct SecondLook {
     /// Pairs of pages in one place of mirrored collections that say the same; no guard is asked about them.
     #[serde(default)]
     pub by_place: u64,
+    /// Pairs by shared chunks that were taken back, because no collections vouch for what little they share.
+    #[serde(default)]
+    pub alone: u64,
     /// Pages that were attached to a collection, after all, because a copy of theirs is in the same place of another.
     #[serde(default)]
     pub attached: u64,
@@ -118,6 +121,7 @@ pub(crate) fn look(
         matched: matched.0.len() as u64,
         refused,
         by_place: matched.1.len() as u64,
+        alone: 0,
         attached: 0,
     };
     kept.extend(placed);

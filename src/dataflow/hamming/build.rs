@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::chunks::{self, Made};
+pub use super::chunks::{Held, held};
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::Capture;
@@ -54,6 +55,8 @@ type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 /// [`crate::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, "given".into()));
+    // The first worker to come says so for all of its process.
+    let _ = ready.progress.traffic.set(net.traffic());
     let (process, processes) = (net.process(), net.processes());
     let source = |take: Take<'_>| {
         while let Some(item) = ready.sources.items.get(ready.turns.next_of(process, processes)) {

@@ -47,6 +47,30 @@ const SORTING_BYTES: u64 = 32;
 /// Rows that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
 
+/// What a process holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes of rows in buckets, which go to disk beyond half of the bound.
+    pub buckets: u64,
+    /// Bytes of what its workers write at a time.
+    pub writing: u64,
+}
+
+/// What one of some processes of so many workers each will hold of so many rows, evenly spread fingerprints taken for granted.
+pub fn held(rows: u64, processes: u64, workers: u64) -> Held {
+    let largest = most_rows(rows).min(rows);
+    let of_bucket = rows >> BUCKET_BITS;
+    let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
+    // No more workers write than there are ranges.
+    let writers = workers.min(rows.div_ceil(largest.max(1)).div_ceil(processes));
+    Held { buckets: size_of::<FingerprintRow>() as u64 * rows.div_ceil(processes), writing: writers * a_writer }
+}
+
+/// Rows of a range, of so many in all.
+fn most_rows(rows: u64) -> u64 {
+    (rows / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64)
+}
+
 /// What makes the fingerprints of a set.
 pub(super) struct Made {
     /// Width of the fingerprints, in bits.
@@ -172,7 +196,7 @@ fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
 
 /// Cuts the space by the counts of its values.
 fn spans(counts: &[u64]) -> Vec<Span> {
-    let most = (counts.iter().sum::<u64>() / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64);
+    let most = most_rows(counts.iter().sum());
     let mut spans: Vec<Span> = Vec::new();
     let mut chunks = 0;
     for (value, &rows) in counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {

@@ -115,6 +115,8 @@ pub struct Summary {
 /// Any of [`Error`], the same on all workers; then there is no result.
 pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
+    // The first worker to come says so for all of its process.
+    let _ = work.progress.traffic.set(net.traffic());
     same_set(net, work)?;
     let mut summary =
         Summary { digest: crate::job::Digest::of(job).hex(), documents: work.set.manifest.count, ..Summary::default() };
@@ -129,7 +131,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, &counts, &recipes, laps.seconds, Staged { attempt, files, earlier: None, taken_up: Vec::new() })?;
+    commit(net, job, &counts, &recipes, laps, Staged { attempt, files, earlier: None, taken_up: Vec::new() })?;
     Ok(summary)
 }
 

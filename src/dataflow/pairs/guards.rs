@@ -145,7 +145,7 @@ pub(crate) fn keep_mutual_best(
 }
 
 /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
-fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
+pub(crate) fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
     let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0]).collect();
     mine.sort_unstable();
     mine.dedup();

@@ -207,16 +207,22 @@ pub fn similar_pairs(
 }
 
 /// Bytes of the keys of so many pages.
-fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
+pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
     pages * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64
 }
 
-/// Bytes that a process needs at least which holds this when all is read, all its pages being compared; and the bytes of
-/// their keys, which go to disk beyond it. `pages` are those of all processes, the rest of `held` is of this one.
-pub fn least_of_process(held: &MemoryEstimate, settings: &Minhash, workers: usize, processes: usize) -> (u64, u64) {
-    let keys_bytes = keys_bytes(held.pages, settings) / processes as u64;
+/// Bytes that a process needs at least which holds this of `all_pages` when all is read, all pages being compared; and the bytes
+/// of its keys, which go to disk beyond it.
+pub fn least_of_process(
+    held: &MemoryEstimate,
+    all_pages: u64,
+    settings: &Minhash,
+    workers: usize,
+    processes: usize,
+) -> (u64, u64) {
+    let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
-    (AT_REST + held.shelf_bytes() + A_PAGE * held.pages + of_worker * workers as u64, keys_bytes)
+    (AT_REST + held.shelf_bytes() + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
 }
 
 /// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many
@@ -439,7 +445,7 @@ mod tests {
         let of = |pages, bands, workers, processes| {
             let held = MemoryEstimate { pages, ..MemoryEstimate::default() };
             let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
-            least_of_process(&held, &settings, workers, processes)
+            least_of_process(&held, pages, &settings, workers, processes)
         };
         let (least, keys) = of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);

@@ -1,5 +1,6 @@
 //! The Overlap table of a crawl: rows from the shelves to [`crate::dataflow::pairs::overlap_join`], and the guard on what comes out.
 
+use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::exact::copies;
 use crate::dataflow::pairs::guards::{Context, keep};
@@ -12,6 +13,7 @@ use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::job::Job;
 use crate::overlap::SimilarPair;
+use crate::overlap::alone::is_weak;
 use crate::overlap::rows::{Row32, Row64};
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
@@ -20,7 +22,8 @@ use crate::overlap::rows::{Row32, Row64};
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
 ///
-/// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one.
+/// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one. Beside them are those of
+/// them, if there is a second look, that are too weak to stand alone ([`crate::overlap::alone`]), ascending too.
 ///
 /// # Errors
 /// As [`overlap_join::similar_pairs`].
@@ -31,7 +34,7 @@ pub fn similar_pairs(
     exact_pairs: &[SimilarPair],
     links: &[(Page, Page)],
     job: &Job,
-) -> Result<(Vec<SimilarPair>, OverlapCounts)> {
+) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
     let held = MemoryEstimate::on(shelf);
@@ -67,5 +70,9 @@ pub fn similar_pairs(
     if net.index() == 0 {
         counts.guarded = refused;
     }
-    Ok((pairs, counts))
+    let is_weak = |pair: &&SimilarPair| is_weak(pair.value, chunks[pair.a], chunks[pair.b], &job.overlap);
+    // Without a second look nobody asks, and chunks may not have been counted.
+    let asked = second_look::is_asked_for(job);
+    let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
+    Ok((pairs, weak, counts))
 }

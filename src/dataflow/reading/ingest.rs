@@ -147,7 +147,7 @@ fn hold_shelf_against_bound(
     }
     let all = held.times(workers * items.div_ceil(net.peers()).max(done), done);
     // A tenth more: other items may hold more than those read so far.
-    let needed_bytes = all.peak_bytes().max(all.least_bytes(workers)) / 10 * 11;
+    let needed_bytes = all.peak_bytes().max(all.least_bytes(all.pages, workers)) / 10 * 11;
     Err(too_little("pages and chunks, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 

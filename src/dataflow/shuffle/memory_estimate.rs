@@ -52,18 +52,16 @@ pub struct MemoryEstimate {
 }
 
 impl MemoryEstimate {
-    /// Bytes at the peak where no bound is set, all in memory: what is on the shelves, the rows of the table, their tape
+    /// Bytes beside the shelves at the peak where no bound is set, all in memory: the rows of the table, their tape
     /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
-    pub fn most_bytes(&self, job: &Job) -> u64 {
-        let rows = row_bytes(job) * self.tuples;
-        let sets = A_SHINGLE * self.shingles;
-        AT_REST + self.shelf_bytes() + rows.max(A_PAIR * self.pairs) + 3 * self.tuples + sets
+    pub fn beside_shelf_bytes(&self, job: &Job) -> u64 {
+        (row_bytes(job) * self.tuples).max(A_PAIR * self.pairs) + 3 * self.tuples + A_SHINGLE * self.shingles
     }
 
-    /// Bytes without which there is no run: what cannot be spilled, with the widest rows and counts of chunks.
-    pub fn least_bytes(&self, workers: usize) -> u64 {
+    /// Bytes without which there is no run of `all_pages`: what cannot be spilled, with the widest rows and counts of chunks.
+    pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        AT_REST + self.shelf_bytes() + memory_budget::least_bytes(self.pages as usize, workers, rows, true)
+        AT_REST + self.shelf_bytes() + memory_budget::least_bytes(all_pages as usize, workers, rows, true)
     }
 
     /// Bytes that stay in memory whatever is spilled, as far as they grow with what is read: the shelf, and some counts a page.
@@ -72,8 +70,8 @@ impl MemoryEstimate {
     }
 
     /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
-    pub fn spilled_bytes(&self, job: &Job, workers: usize, allowed: u64) -> u64 {
-        let room = allowed.saturating_sub(self.least_bytes(workers));
+    pub fn spilled_bytes(&self, job: &Job, all_pages: u64, workers: usize, allowed: u64) -> u64 {
+        let room = allowed.saturating_sub(self.least_bytes(all_pages, workers));
         let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
         let sets = if allowed == 0 { 0 } else { A_SHINGLE * self.shingles };
         let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);

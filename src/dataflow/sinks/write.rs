@@ -1,8 +1,10 @@
 //! Writes a run: tables and exports by their owners, `summary.json`, then the manifest, which makes it a result.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use crate::applications::exports::exports;
+use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::files;
@@ -11,10 +13,12 @@ use crate::dataflow::steps::Step;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::job::{Digest, Job};
+use crate::progress::Laps;
 use crate::results::views::views;
 use crate::storage::location::Location;
-use crate::storage::manifest::{FileEntry, Manifest};
+use crate::storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use crate::storage::output::{Attempt, random_id};
+use crate::storage::spill::spilled_bytes;
 use crate::storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
@@ -147,6 +151,8 @@ pub(crate) fn put_summary(
 
 /// Commits a run: worker 0 writes the manifest, which names all files.
 ///
+/// One round, by which it learns what each process has taken.
+///
 /// # Errors
 /// As [`Manifest::commit`], the same on all workers.
 pub fn commit(
@@ -154,16 +160,31 @@ pub fn commit(
     job: &Job,
     counts: &[(&str, u64)],
     recipes: &[(&str, String)],
-    seconds: BTreeMap<String, f64>,
+    laps: Laps,
     staged: Staged,
 ) -> Result<()> {
     let Staged { attempt, files, earlier, taken_up } = staged;
+    let (seconds, costs) = (laps.seconds.clone(), costs(net, laps));
+    let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
         let taken_up = taken_up.iter().map(|step| step.to_string()).collect();
-        Manifest { earlier, taken_up, ..manifest }.commit(&attempt)?;
+        let processes = of_workers.into_iter().step_by(net.workers_per_process()).collect();
+        Manifest { earlier, taken_up, processes, ..manifest }.commit(&attempt)?;
     }
     Ok(())
+}
+
+/// What this process has taken so far.
+fn costs(net: &Net<'_>, laps: Laps) -> ProcessCosts {
+    let traffic = net.traffic();
+    ProcessCosts {
+        peak_memory_bytes: peak_memory_bytes(),
+        cpu_seconds: laps.cpu_seconds,
+        exchanged_bytes: traffic.exchanged_bytes.load(Ordering::Relaxed),
+        sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
+        spilled_bytes: spilled_bytes(),
+    }
 }
 
 fn manifest(

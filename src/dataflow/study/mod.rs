@@ -36,6 +36,7 @@ use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
 use crate::study::report::Tables;
 pub use find::{StudyFindings, find};
+pub use near::overlap_settings;
 
 /// The web of a study: its links, and what a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -125,7 +126,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("connected", summary.tables.connected.documents),
     ];
     let recipes = [("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into())];
-    commit(net, job, &counts, &recipes, laps.seconds, files)?;
+    commit(net, job, &counts, &recipes, laps, files)?;
     Ok(summary)
 }
 

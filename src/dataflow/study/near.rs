@@ -16,6 +16,19 @@ use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row64;
 use crate::study::report::{NEAR, Near, near as row, nearness};
 
+/// How pairs of documents are counted: all that share half of their marks or more.
+pub fn overlap_settings() -> Overlap {
+    Overlap {
+        min_shared: 1,
+        min_resemblance: f64::from(NEAR[2]) / 100.0,
+        min_resemblance_alone: 0.0,
+        doubt: 0,
+        template_pages: 0,
+        max_documents: 0,
+        guard: Guard::None,
+    }
+}
+
 /// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages,
 /// `same[page]` is the smallest page of its multiset, `clusters[page]` the first of its cluster by the paper's rule.
 ///
@@ -50,14 +63,7 @@ pub(super) fn near(
         }
         Ok(false)
     };
-    let settings = Overlap {
-        min_shared: 1,
-        min_resemblance: f64::from(NEAR[2]) / 100.0,
-        doubt: 0,
-        template_pages: 0,
-        max_documents: 0,
-        guard: Guard::None,
-    };
+    let settings = overlap_settings();
     let found = |SimilarPair { a, b, value }| {
         let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR.len());
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));

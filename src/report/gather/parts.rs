@@ -249,12 +249,13 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
 }
 
 /// Words for what becomes of pages.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 10] = [
     ("same", "same bytes"),
     ("bytes", "same text, other bytes"),
     ("near", "nearly the same text"),
     ("changed", "other text"),
     ("rewritten", "hardly anything as before"),
+    ("reverted", "a text of an earlier crawl"),
     ("new", "new"),
     ("moved_to", "moved here"),
     ("moved_from", "moved away"),
@@ -308,7 +309,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
         ),
         tiles: vec![
             tile(figures::count(text_stays), "pages with the same text"),
-            tile(figures::count(of(&["near", "changed", "rewritten"])), "pages with another text"),
+            tile(figures::count(of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
             tile(figures::count(of(&["new"])), "new pages"),
             tile(figures::count(of(&["gone"])), "pages gone"),
             tile(figures::count(of(&["moved_to"])), "pages moved"),

@@ -10,6 +10,7 @@ use crate::build::peak_memory_bytes;
 use crate::error::Result;
 use crate::ids::splitmix64;
 use crate::job::{Job, Recrawl};
+use crate::recrawl::past_texts::Past;
 use crate::recrawl::writer::Writer;
 use crate::recrawl::{RANGE_ROWS, Settings, diff};
 use crate::storage::location::Location;
@@ -34,6 +35,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let settings = Settings {
         old: at("old"),
         new: at("new"),
+        past: Past::default(),
         output: at("diff"),
         recrawl: Recrawl::default(),
         workers: options.workers,

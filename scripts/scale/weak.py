@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Weak scaling: runs in 1, 2, 4, 8 processes with pages in proportion, on this machine over loopback.
+
+A row a run: what all its processes have taken together, by page, as its manifest tells it. Processor seconds are those in user
+mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
+--plan, a second row has what `webtwin plan` predicts of the same run. "all" has what the kernel counts for the processes from
+their start to their end: with it the first one's comparison with what was planted in the crawl, after the run.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+parser.add_argument("--webtwin", default="target/release/webtwin")
+parser.add_argument("--processes", default="1,2,4,8", help="numbers of processes, in turn")
+parser.add_argument("--pages", type=int, default=50_000, help="pages of a made-up crawl for each process")
+parser.add_argument("--strong", action="store_true", help="as many pages for all processes together")
+parser.add_argument("--workers", type=int, default=1, help="worker threads of each process")
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--set", action="append", default=[], help="settings of the job")
+parser.add_argument("--plan", nargs="?", const="", help="the prediction below each run; by another program, if one is named")
+parser.add_argument("--json", help="file for all figures")
+given = parser.parse_args()
+given.webtwin = os.path.abspath(given.webtwin)
+settings = [word for setting in given.set for word in ("--set", setting)]
+
+
+def free_ports(count):
+    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in listening]
+    for one in listening:
+        one.close()
+    return ports
+
+
+def run(processes, pages, folder):
+    """What a run has taken, by its own account and by the kernel's."""
+    words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
+    words += ["--set", f"effort.spill={folder}", "--output", str(folder / "out")]
+    if processes == 1:
+        calls = [[*words, "--workers", str(given.workers)]]
+    else:
+        cluster = folder / "cluster.toml"
+        hosts = "".join(f'[[process]]\naddress = "127.0.0.1:{port}"\n' for port in free_ports(processes))
+        cluster.write_text(f'workers = {given.workers}\ndeadline = "300s"\n{hosts}')
+        calls = [[*words, "--cluster", str(cluster), "--process", str(number)] for number in range(processes)]
+    began = time.monotonic()
+    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in calls]
+    user = system = 0.0
+    for one in started:
+        said = one.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(one.pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            for other in started:
+                other.kill()
+            sys.exit(f"{processes} processes, {pages} pages: {said}")
+        user, system = user + usage.ru_utime, system + usage.ru_stime
+    seconds = time.monotonic() - began
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    each = manifest["processes"]
+    return {
+        "pages": manifest["counts"]["pages"],
+        "seconds": seconds,
+        "user": user,
+        "system": system,
+        "cpu": sum(sum(one["cpu_seconds"].values()) for one in each),
+        "stages": {stage: sum(one["cpu_seconds"][stage] for one in each) for stage in each[0]["cpu_seconds"]},
+        "memory": max(one["peak_memory_bytes"] for one in each),
+        "exchanged": sum(one["exchanged_bytes"] for one in each),
+        "sent": sum(one["sent_bytes"] for one in each),
+        "spilled": sum(one["spilled_bytes"] for one in each),
+        "rounds": manifest["rounds"],
+        "counts": manifest["counts"],
+    }
+
+
+def plan(processes, pages):
+    """What is predicted of that run."""
+    words = [os.path.abspath(given.plan) if given.plan else given.webtwin, "plan", "--json", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
+    words += ["--machines", str(processes), "--workers", str(given.workers)]
+    told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    told["cpu"] = sum(told["cpu_seconds"].values())
+    return {
+        "pages": told["expected"]["pages"],
+        "cpu": told["cpu"],
+        "stages": told["cpu_seconds"],
+        "memory": told["memory_bytes"],
+        "exchanged": told["exchanged_bytes"],
+        "sent": told["sent_bytes"],
+        "spilled": told["spilled_bytes"],
+        "rounds": told["rounds"],
+    }
+
+
+def row(name, of, first):
+    pages = max(of["pages"], 1)
+    by_page = 1e6 * of["cpu"] / pages
+    stages = " ".join(f"{1e6 * seconds / pages:8.1f}" for _, seconds in sorted(of["stages"].items()))
+    clock = f"{of['seconds']:8.1f}" if "seconds" in of else " " * 8
+    whole = f"{1e6 * (of['user'] + of['system']) / pages:8.1f}" if "user" in of else " " * 8
+    ratio = f"{by_page / first:6.2f}" if first else " " * 6
+    print(
+        f"{name:>9} {of['pages']:>9} {clock} {whole} {by_page:8.1f} {ratio} {stages} {of['exchanged'] / pages:10.0f} "
+        f"{of['sent'] / pages:10.0f} {of['spilled'] / pages:8.0f} {of['memory'] / 1e6:8.1f} {of['rounds']:>6}",
+        flush=True,
+    )
+
+
+print(
+    f"{'processes':>9} {'pages':>9} {'seconds':>8} {'us all':>8} {'us CPU/p':>8} {'ratio':>6} {'read':>8} {'find':>8} {'write':>8} "
+    f"{'exch. B/p':>10} {'sent B/p':>10} {'spilled':>8} {'peak MB':>8} {'rounds':>6}"
+)
+first, figures = None, []
+for processes in map(int, given.processes.split(",")):
+    pages = given.pages * (1 if given.strong else processes)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="scale-"))
+    try:
+        measured = run(processes, pages, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    first = first or 1e6 * measured["cpu"] / measured["pages"]
+    row(str(processes), measured, first)
+    figures.append({"processes": processes, "workers": given.workers, "measured": measured})
+    if given.plan is not None:
+        predicted = plan(processes, pages)
+        row("plan", predicted, None)
+        figures[-1]["predicted"] = predicted
+if given.json:
+    pathlib.Path(given.json).write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,0 +1,88 @@
+//! Weak pairs that stand alone ([`crate::overlap::alone`]) are taken back, once collections are known.
+//!
+//! A page that is in no collection has those of its host around it: growth reaches no page without links, however near it lies
+//! ([`crate::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
+//! pairs. Two exchanges beside those of [`Places`].
+//!
+//! # Memory
+//! That of [`Places`], 8 bytes a page of collections, a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
+//! each process.
+
+use std::sync::Arc;
+
+use super::places::Places;
+use crate::clusters::collection::SimilarCluster;
+use crate::dataflow::pairs::guards::{Context, hosts_with_links};
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::{HostId, Number, Page};
+use crate::overlap::SimilarPair;
+use crate::overlap::alone::{Around, stands_alone};
+use crate::overlap::prune::PageSet;
+
+/// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
+///
+/// Both ascend; a weak pair may be gone already. `found` is this worker's share of what the pairs grew to, and
+/// `context.joined` its exact copies.
+///
+/// # Errors
+/// Only when the run has ended.
+pub(crate) fn take_back(
+    net: &mut Net<'_>,
+    pairs: &mut Vec<SimilarPair>,
+    weak: &[SimilarPair],
+    found: &[SimilarCluster],
+    context: &Context<'_>,
+) -> Result<u64> {
+    let hosts = &context.crawl.directory.hosts;
+    let places = Places::new(net, found, hosts.len())?;
+    let linking = hosts_with_links(net, context.links, hosts)?;
+    let copies = copies(net, weak, context)?;
+    let on_hosts = net.once(|| {
+        let rows = Page::first(hosts.len()).filter_map(|page| Some((hosts[page], places.of(page)?.1)));
+        let mut rows: Vec<(HostId, Page)> = rows.collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    })?;
+    let around = |page: Page| {
+        let from = copies.partition_point(|copy| copy[0] < page);
+        let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
+        Around::gather(std::iter::once(page).chain(same).flat_map(|page| {
+            let host = hosts[page];
+            let own = places.of(page).map(|(_, similar_cluster)| similar_cluster);
+            let from = on_hosts.partition_point(|row| row.0 < host);
+            let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);
+            let all = std::iter::once(own).chain(here.map(Some));
+            all.map(|similar_cluster| (host, linking[host.index()], similar_cluster)).collect::<Vec<_>>()
+        }))
+    };
+    let before = pairs.len() as u64;
+    let mut alone = weak.iter().filter(|pair| stands_alone(&around(pair.a), &around(pair.b))).peekable();
+    pairs.retain(|pair| {
+        while alone.next_if(|weak| *weak < pair).is_some() {}
+        alone.next_if_eq(&pair).is_none()
+    });
+    Ok(net.sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
+}
+
+/// (page, exact copy) of the pages of all workers' weak pairs, ascending.
+fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Result<Arc<Vec<[Page; 2]>>> {
+    let mut mine: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    mine.sort_unstable();
+    mine.dedup();
+    let asked = net.share("pages of weak pairs", mine)?;
+    let asked = net.once(|| {
+        let mut pages = PageSet::new(context.crawl.directory.hosts.len(), |_| false);
+        asked.iter().for_each(|&page| pages.insert(page));
+        pages
+    })?;
+    let exact = context.joined.iter().flat_map(|pairs| pairs.iter());
+    let exact: Vec<[Page; 2]> = exact.filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]).collect();
+    let all = net.share("copies of pages of weak pairs", exact)?;
+    net.once(|| {
+        let mut all = all.to_vec();
+        all.sort_unstable();
+        all
+    })
+}

@@ -1,0 +1,137 @@
+//! Jobs on fingerprint files: F built from ready-made fingerprints, F joined with a batch Q, and F joined with itself.
+//!
+//! What they hold, send and take follows from how many fingerprints there are, and that is told without reading them. The pairs that
+//! a join will tell are not: they depend on what is near what.
+
+use std::collections::BTreeMap;
+
+use super::{Costs, Machines};
+use crate::dataflow::hamming::{HammingWork, build};
+use crate::dataflow::shuffle::memory_estimate::AT_REST;
+use crate::error::Result;
+use crate::hamming::design::batch::{Batch, bytes_on_disk};
+use crate::hamming::rows::FingerprintRow;
+use crate::job::Job;
+use crate::results::fingerprints::Sources;
+
+/// What is counted of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Rows {
+    /// Fingerprints of F.
+    pub fingerprints: u64,
+    /// Queries of Q.
+    pub queries: u64,
+}
+
+/// Bytes of a row of F on its way: fingerprint and document.
+const A_ROW: u64 = size_of::<FingerprintRow>() as u64;
+
+/// Rounds of a job: inputs compared, the join, tables told, the end. Measured.
+const ROUNDS: u64 = 16;
+
+/// Nanoseconds of a fingerprint that is read, laid down, sorted and encoded, with the kernel's time.
+const BUILD_NS: f64 = 70.0;
+
+/// Nanoseconds of a fingerprint that is joined with all others.
+const SELF_JOIN_NS: f64 = 90.0;
+
+/// Nanoseconds of a fingerprint of F where there are no tables for k.
+const PARTITIONED_NS: f64 = 300.0;
+
+/// Bytes of F on disk, with doc ids.
+pub fn file_bytes(fingerprints: u64, f: u32) -> u64 {
+    bytes_on_disk(fingerprints, f)
+}
+
+/// What it takes to build F from ready-made fingerprints.
+///
+/// # Errors
+/// As [`Sources::find`] and [`Sources::rows`].
+pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
+    let sources = Sources::find(&job.fingerprints.from)?;
+    let count = sources.rows()?;
+    let f = sources.made.map_or(job.simhash.bits, |made| made.0);
+    let (processes, workers) = (machines.count as u64, machines.workers as u64);
+    let build::Held { buckets, writing } = build::held(count, processes, workers);
+    let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
+    let memory_bytes = AT_REST + buckets.min(allowed) + writing;
+    let between = (u128::from(A_ROW * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
+    let spilled_bytes = buckets.saturating_sub(allowed) * processes;
+    let costs = Costs {
+        read_bytes: 8 * count,
+        exchanged_bytes: between,
+        sent_bytes: between,
+        most_sent_bytes: between / processes,
+        spilled_bytes,
+        rounds: ROUNDS,
+        memory_bytes,
+        memory_bytes_least: AT_REST + writing,
+        disk_bytes: file_bytes(count, f),
+        cpu_seconds: BTreeMap::from([("build", count as f64 * BUILD_NS / 1e9)]),
+        seconds: BTreeMap::new(),
+    };
+    Ok((Rows { fingerprints: count, queries: 0 }, timed(costs, machines)))
+}
+
+/// What it takes to join F with Q, or with itself, without the pairs that are told.
+///
+/// # Errors
+/// As [`HammingWork::find`] and [`Sources::rows`].
+pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
+    let work = HammingWork::find(job)?;
+    let fingerprints = work.set.manifest.count;
+    let queries = work.queries.as_ref().map(Sources::rows).transpose()?;
+    let (processes, workers) = (machines.count as u64, machines.workers as u64);
+    let file: u64 = work.set.manifest.chunks.iter().map(|chunk| chunk.bytes).sum();
+    let (held, sent, stage, ns) = match queries {
+        // Each process has the tables of all queries, which are told to every other.
+        Some(queries) => {
+            let batch = Batch::of(queries as usize, job.hamming.k);
+            let tables = batch.map_or(0, |batch| batch.table_bytes);
+            let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
+            (tables + A_QUERY * queries + workers * A_PIECE, A_ROW * queries * (processes - 1), "2 scan", ns)
+        }
+        None => {
+            let others = fingerprints / processes * (processes - 1);
+            (A_JOINED * fingerprints.div_ceil(processes), A_RUN * others * PASSES, "2 join", SELF_JOIN_NS)
+        }
+    };
+    let costs = Costs {
+        read_bytes: if queries.is_some() { 5 * fingerprints } else { file },
+        exchanged_bytes: 0,
+        sent_bytes: sent,
+        most_sent_bytes: sent / processes,
+        spilled_bytes: 0,
+        rounds: ROUNDS,
+        memory_bytes: AT_REST + held,
+        memory_bytes_least: AT_REST + held,
+        disk_bytes: 0,
+        cpu_seconds: BTreeMap::from([(stage, fingerprints as f64 * ns / 1e9)]),
+        seconds: BTreeMap::new(),
+    };
+    Ok((Rows { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
+}
+
+/// Bytes of a query beside its tables, while these are built: row, document, and the place of either.
+const A_QUERY: u64 = 64;
+
+/// Bytes of a piece of F that a worker scans.
+const A_PIECE: u64 = 16 << 20;
+
+/// Bytes of a fingerprint while all are joined with each other.
+const A_JOINED: u64 = 72;
+
+/// Bytes of a fingerprint in a pass of that, on its way.
+const A_RUN: u64 = 24;
+
+/// Passes for k = 3, of which each sends all.
+const PASSES: u64 = 4;
+
+fn timed(mut costs: Costs, machines: &Machines) -> Costs {
+    let moved = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;
+    let sent = costs.most_sent_bytes as f64 / machines.network;
+    let waited = if machines.count > 1 { costs.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
+    let timed = |(stage, cpu): (&&'static str, &f64)| (*stage, cpu / machines.peers() as f64 + moved + sent + waited);
+    costs.seconds = costs.cpu_seconds.iter().map(timed).collect();
+    costs
+}

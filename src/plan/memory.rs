@@ -1,0 +1,137 @@
+//! Bytes of memory of the largest process of a run, and bytes that it spills.
+//!
+//! A process holds its share of the pages with their chunks and links, what it makes of these, and of every page of the crawl what
+//! all processes know of it. The last does not become less with more machines: it is what bounds a run.
+
+use super::Machines;
+use super::sample::Counts;
+use super::volume::Volume;
+use crate::dataflow::pairs::minhash_pairs;
+use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
+use crate::job::{Job, JobKind, Measure};
+
+/// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
+const A_WORKER: u64 = 17 << 20;
+
+/// Bytes of the connections of a process that has others.
+const CONNECTIONS: u64 = 28 << 20;
+
+/// Bytes of a page in every process while clusters grow: its row of the directory, its clusters, sizes, places and counts. Measured.
+const A_PAGE_EVERYWHERE: u64 = 60;
+
+/// Bytes of a page in each further worker of a process: its counts of chunks.
+const A_PAGE_OF_COUNTS: u64 = 7;
+
+/// Bytes of a page in the first process, for all pages: lists for crawlers, which it writes. Measured.
+const A_PAGE_AT_FIRST: u64 = 100;
+
+/// Bytes of a page in the process that gathers a table of all pages for a file: its row, as it came and as it is encoded. Measured.
+const A_PAGE_IN_FILE: u64 = 1200;
+
+/// Pages with whose rows a file is full.
+const PAGES_OF_FILE: u64 = 600_000;
+
+/// Bytes of a process of its own, with nothing to do yet.
+const A_PROCESS: u64 = 25 << 20;
+
+/// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
+const A_PAGE_FOUND: u64 = 900;
+
+/// The same of a link between pages.
+const A_LINK_FOUND: u64 = 45;
+
+/// Bytes of a page that settles, and of a document on its way to tables.
+const A_PAGE_SETTLED: u64 = 400;
+
+/// Bytes of a page in every process while the directory is made.
+const A_ROW_OF_DIRECTORY: u64 = 28;
+
+/// Bytes of a link in every process of a study: the web is held as a whole, forwards and backwards.
+const A_LINK_EVERYWHERE: u64 = 20;
+
+/// Bytes of a document in every process of a study.
+const A_DOCUMENT_EVERYWHERE: u64 = 60;
+
+/// What one of the processes holds of its own.
+fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
+    let each = |n: u64| n.div_ceil(machines.count as u64);
+    let MemoryEstimate { pages, tuples, features, shingles, links, pairs } = counts.held;
+    MemoryEstimate {
+        pages: each(pages),
+        tuples: each(tuples),
+        features: each(features),
+        shingles: each(shingles),
+        links: each(links),
+        pairs: each(pairs),
+    }
+}
+
+/// Bytes of the largest process, within the bound if there is one; and those without which there is no run.
+pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
+    let (own, workers) = (own(counts, machines), machines.workers);
+    let others = if machines.count > 1 { CONNECTIONS } else { 0 };
+    let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
+    let all_pages = counts.held.pages;
+    let links = counts.links_within.div_ceil(machines.count as u64);
+    let (least, keys) = least_bytes(job, counts, machines);
+    let beside_shelf = match job.kind {
+        JobKind::Fingerprints => A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages,
+        JobKind::Study => {
+            let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
+            A_PAGE_SETTLED * own.pages + web.max(own.beside_shelf_bytes(job))
+        }
+        _ => {
+            // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
+            // is one of them.
+            let others_pages = all_pages - own.pages;
+            let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
+            let told = counts_of_workers
+                + (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * others_pages
+                + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
+            let by_measure = match job.similar.by {
+                Measure::Signatures => 64 * u64::from(job.signatures.dims) * own.pages,
+                Measure::Hamming => 84 * own.pages,
+                Measure::Minhash => keys,
+                Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
+            };
+            let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links;
+            by_measure.max(found) + told
+        }
+    };
+    let most = A_PROCESS + blocks + others + own.shelf_bytes() + beside_shelf;
+    match job.effort.memory_bytes {
+        0 => (most, least),
+        allowed => (most.min(allowed), least),
+    }
+}
+
+/// Bytes without which there is no run, and bytes of keys of bands, of one process.
+pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64) {
+    let own = own(counts, machines);
+    let least = own.least_bytes(counts.held.pages, machines.workers);
+    match job.similar.by {
+        Measure::Minhash => {
+            let (of_keys, keys) = minhash_pairs::least_of_process(
+                &own,
+                counts.held.pages,
+                &job.minhash,
+                machines.workers,
+                machines.count,
+            );
+            (least.max(of_keys), keys)
+        }
+        _ => (least, 0),
+    }
+}
+
+/// Bytes that all processes write to spill files.
+pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
+    let allowed = job.effort.memory_bytes;
+    if allowed == 0 || job.kind == JobKind::Fingerprints {
+        return 0;
+    }
+    let (least, keys) = least_bytes(job, counts, machines);
+    let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
+    let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
+    machines.count as u64 * (rows + keys)
+}

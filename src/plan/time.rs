@@ -1,0 +1,143 @@
+//! Processor seconds of a run by stage, and the time it takes on machines.
+//!
+//! ```text
+//! processor seconds = reading: those of the sample, or a rate by page
+//!                     finding: rates by chunk, pair, link and page; by page told to a process, and by byte sent
+//!                     writing: a rate by page
+//! seconds of a stage = processor seconds / workers
+//!                    + bytes that the busiest machine reads, spills twice (out and in) / its disk
+//!                    + bytes that the busiest machine sends / its network
+//!                    + rounds × two messages
+//! ```
+//!
+//! Nothing is taken to go on side by side, which makes the sum an upper bound where machines read, send and compute at once; and
+//! nothing is taken to wait for the slowest worker, which makes it a lower one. The rates are those of one machine
+//! (`scripts/runs/2026-11-22-two-cores-scale-2/README.md`); only that of reading is measured anew, wherever a sample is read.
+
+use std::collections::BTreeMap;
+
+use super::Machines;
+use super::sample::Counts;
+use super::volume::Volume;
+use crate::dataflow::clusters::second_look;
+use crate::job::{Job, JobKind, Measure};
+
+/// Names of the stages, as manifests have them.
+pub const READ: &str = "1 read";
+/// The second one.
+pub const FIND: &str = "2 find";
+/// The last one.
+pub const WRITE: &str = "3 write";
+
+/// Microseconds of reading a page of HTML, without a sample: 32 kB of HTML in 5.7 kB of WARC.gz each.
+const READ_PAGE: f64 = 215.0;
+
+/// Microseconds of a page in all steps of finding that are not by chunk, pair or link.
+const FIND_PAGE: f64 = 5.0;
+
+/// The same in the second look, and growth after it.
+const FIND_PAGE_AGAIN: f64 = 2.5;
+
+/// Microseconds of a chunk that is sent, sorted and compared.
+const FIND_CHUNK: f64 = 0.20;
+
+/// Microseconds of a pair that is sent and counted.
+const FIND_PAIR: f64 = 0.04;
+
+/// Microseconds of a link between two pages in links, LinkSummary and growth.
+const FIND_LINK: f64 = 0.35;
+
+/// The same in growth after the second look.
+const FIND_LINK_AGAIN: f64 = 0.25;
+
+/// Microseconds of a page whose simhash is joined with all others.
+const FIND_SIMHASH: f64 = 3.0;
+
+/// Microseconds that each process beside the first takes for a page: what every process knows of every page.
+const TELL_PAGE: f64 = 0.5;
+
+/// Microseconds of a byte that is sent to another process, at both ends.
+const SEND_BYTE: f64 = 0.0031;
+
+/// Microseconds of a shingle that is hashed for bands and compared.
+const FIND_SHINGLE: f64 = 0.03;
+
+/// Microseconds of a component of a page's signatures, for each depth of links.
+const FIND_COMPONENT: f64 = 0.25;
+
+/// Microseconds of writing a page.
+const WRITE_PAGE: f64 = 9.0;
+
+/// Likewise of a document of a study.
+const WRITE_DOCUMENT: f64 = 1.5;
+
+/// Processor seconds of all processes, by stage.
+pub fn cpu_seconds(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> BTreeMap<&'static str, f64> {
+    let held = &counts.held;
+    let us = |n: u64, each: f64| n as f64 * each / 1e6;
+    let read = if counts.read_cpu_seconds > 0.0 { counts.read_cpu_seconds } else { us(held.pages, READ_PAGE) };
+    let overlap = us(held.tuples, FIND_CHUNK) + us(held.pairs, FIND_PAIR);
+    let told = us(held.pages * (machines.count as u64 - 1), TELL_PAGE) + us(volume.sent_bytes, SEND_BYTE);
+    let (find, write) = match job.kind {
+        JobKind::Fingerprints => (us(held.pages, 2.0), us(held.pages, 1.0)),
+        JobKind::Study => (overlap + us(counts.links_within, FIND_LINK) + told, us(held.pages, WRITE_DOCUMENT)),
+        _ => {
+            let measure = match job.similar.by {
+                Measure::Overlap | Measure::Both => overlap,
+                Measure::Hamming => us(held.pages, FIND_SIMHASH),
+                Measure::Signatures => {
+                    let components = u64::from(job.signatures.dims * (1 + job.signatures.iterations));
+                    us(held.pages * components, FIND_COMPONENT)
+                }
+                Measure::Minhash => us(held.shingles, FIND_SHINGLE),
+            };
+            let again = match second_look::is_asked_for(job) {
+                true => us(held.pages, FIND_PAGE_AGAIN) + us(counts.links_within, FIND_LINK_AGAIN),
+                false => 0.0,
+            };
+            let find = us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + measure + told;
+            (find, us(held.pages, WRITE_PAGE))
+        }
+    };
+    BTreeMap::from([(READ, read), (FIND, find), (WRITE, write)])
+}
+
+/// Seconds of each stage by the clock.
+pub fn seconds(
+    read_bytes: u64,
+    volume: &Volume,
+    spilled_bytes: u64,
+    cpu_seconds: &BTreeMap<&'static str, f64>,
+    machines: &Machines,
+) -> BTreeMap<&'static str, f64> {
+    let each = machines.count as f64;
+    let of = |stage| cpu_seconds.get(stage).copied().unwrap_or(0.0) / machines.peers() as f64;
+    let from_disk = |bytes: u64| bytes as f64 / each / machines.disk;
+    let sent = volume.most_sent_bytes as f64 / machines.network;
+    let waited = if machines.count > 1 { volume.rounds as f64 * 2.0 * machines.latency } else { 0.0 };
+    BTreeMap::from([
+        (READ, of(READ) + from_disk(read_bytes)),
+        (FIND, of(FIND) + from_disk(2 * spilled_bytes) + sent + waited),
+        (WRITE, of(WRITE)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twice_the_machines_take_half_of_the_processors_time_and_the_first_sends_more() {
+        let cpu = BTreeMap::from([(READ, 100.0), (FIND, 60.0), (WRITE, 8.0)]);
+        let of = |count| {
+            let machines = Machines { count, workers: 2, network: 1e6, disk: 1e6, latency: 0.01 };
+            let volume = Volume::new((8_000_000, 1_000_000, 1_000_000), 100, &machines);
+            seconds(4_000_000, &volume, 2_000_000, &cpu, &machines)
+        };
+        let (one, two) = (of(1), of(2));
+        // Alone nothing is sent and nobody waited for; spilled bytes are written and read.
+        assert_eq!((one[READ], one[FIND], one[WRITE]), (50.0 + 4.0, 30.0 + 4.0, 4.0));
+        // Of 8 MB each of two machines sends 2 MB, and the first 1 MB more.
+        assert_eq!((two[READ], two[FIND], two[WRITE]), (25.0 + 2.0, 15.0 + 2.0 + 3.0 + 2.0, 2.0));
+    }
+}

@@ -1,0 +1,204 @@
+//! Rounds of a run, and the bytes that its workers send each other.
+//!
+//! Most rows go to one owner, wherever they come from: of these all but one in as many as there are workers go to another
+//! worker. Some things go from one to all, so that their bytes grow with the number of processes: what every process knows of every
+//! page (its doc id, host, trivial cluster, counts of chunks), and here and there a list that is short as long as the web is.
+
+use super::Machines;
+use super::sample::Counts;
+use crate::dataflow::clusters::second_look;
+use crate::dataflow::pairs::minhash_pairs;
+use crate::engine::AT_ONCE_BYTES;
+use crate::job::{Job, JobKind, Measure};
+use crate::overlap::rows::{Row32, Row64};
+
+/// Bytes of a capture, with its URL and title, and of the answer with its number.
+const A_CAPTURE: u64 = 280;
+
+/// Bytes of a page in all that is found and written of it: lists by host, the avoid list, rows of tables that share a file.
+/// Measured.
+const A_PAGE_FOUND: u64 = 900;
+
+/// The same of what the second look finds. Measured.
+const A_PAGE_FOUND_AGAIN: u64 = 120;
+
+/// The same of a document of a study.
+const A_DOCUMENT: u64 = 230;
+
+/// Bytes of a link between two pages while links are resolved.
+const A_LINK: u64 = 8;
+
+/// Bytes of it in LinkSummary, growth, and hosts. Measured.
+const A_LINK_FOUND: u64 = 40;
+
+/// The same in growth once more, after the second look. Measured.
+const A_LINK_FOUND_AGAIN: u64 = 28;
+
+/// Bytes a chunk where chunks of similar pages are compared: five in eight chunks are of such pages. Measured.
+const A_CHUNK_COMPARED: u64 = 5;
+
+/// Bytes of a pair of pages, once for each chunk they share.
+const A_PAIR: u64 = 8;
+
+/// Bytes of a component of a signature on its way from a child to a worker with its parents.
+const A_CHILD_VALUE: u64 = 24;
+
+/// Bytes of a page's set of shingles that is fetched, for each of its shingles: of pages with candidates, by each who asks.
+/// Measured.
+const A_SHINGLE_FETCHED: u64 = 2;
+
+/// Bytes of a page that go to each other process: its row of the directory, its clusters, counts of its chunks. Measured.
+const A_PAGE_TOLD: u64 = 130;
+
+/// Those of them that come from the first process: labels of clusters, which it makes. Measured.
+const A_PAGE_TOLD_BY_FIRST: u64 = 36;
+
+/// The same where only the directory is told.
+const A_ROW_OF_DIRECTORY: u64 = 16;
+
+/// Rounds more in which counts of pages are added up, and in which forests are merged: half of those of the main job. Measured.
+const SUMS: u64 = 6;
+const MERGES: u64 = 6;
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    /// Bytes of rows that workers send each other.
+    pub exchanged_bytes: u64,
+    /// Those of them between processes.
+    pub sent_bytes: u64,
+    /// The most that one process sends of these.
+    pub most_sent_bytes: u64,
+    /// Times that all workers wait for messages of all others.
+    pub rounds: u64,
+}
+
+impl Volume {
+    /// `to_owners` bytes of rows that are as likely to go to one worker as to another, and that which one process tells each other
+    /// process, of which the first tells `by_first`.
+    pub fn new((to_owners, told, by_first): (u64, u64, u64), rounds: u64, machines: &Machines) -> Volume {
+        let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
+        let processes = machines.count as u64;
+        let between = others(processes)(to_owners);
+        let told_each = told * (processes - 1);
+        let most_sent_bytes =
+            (between + told_each - by_first * (processes - 1)) / processes + by_first * (processes - 1);
+        Volume {
+            exchanged_bytes: others(machines.peers())(to_owners) + told_each,
+            sent_bytes: between + told_each,
+            most_sent_bytes,
+            rounds,
+        }
+    }
+}
+
+/// What a job that reads a crawl sends.
+pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
+    let held = &counts.held;
+    let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
+    // Pages that cannot share T chunks with any other are taken out before pairs are made.
+    let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
+    let overlap = row * held.tuples + A_PAIR * pairs;
+    let settled = A_CAPTURE * held.pages;
+    let (to_owners, told, by_first) = match job.kind {
+        JobKind::Fingerprints => (settled, A_ROW_OF_DIRECTORY * held.pages, 0),
+        JobKind::Study => {
+            let links = A_LINK * counts.links_within;
+            (settled + A_DOCUMENT * held.pages + links + overlap, STUDY_TOLD * held.pages + links, 8 * held.pages)
+        }
+        _ => {
+            let again = match second_look::is_asked_for(job) {
+                true => A_PAGE_FOUND_AGAIN * held.pages + A_LINK_FOUND_AGAIN * counts.links_within,
+                false => 0,
+            };
+            let found = A_PAGE_FOUND * held.pages + (A_LINK + A_LINK_FOUND) * counts.links_within + again;
+            let measure = of_measure(job, counts, overlap, machines);
+            (settled + found + measure, A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
+        }
+    };
+    Volume::new((to_owners, told, by_first), rounds(job, held.pages, machines), machines)
+}
+
+/// Bytes of a document that go to each other process of a study.
+const STUDY_TOLD: u64 = 60;
+
+fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> u64 {
+    let held = &counts.held;
+    // The second look fetches chunks, and so does the comparison of pages that may be skipped with those that stay.
+    let compared = A_CHUNK_COMPARED * held.tuples;
+    match job.similar.by {
+        Measure::Overlap | Measure::Both => overlap + compared,
+        // A simhash and its page; then what is near.
+        Measure::Hamming => 16 * held.pages,
+        Measure::Signatures => {
+            let dims = u64::from(job.signatures.dims);
+            // Bounds of a projection; the two signatures, to the slab of a page and to those that it visits.
+            let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
+            let asked = children_asked(held.pages, counts.links_within, machines.peers());
+            points + A_CHILD_VALUE * dims * u64::from(job.signatures.iterations) * asked
+        }
+        Measure::Minhash => {
+            minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
+        }
+    }
+}
+
+/// Children whose signatures workers ask for, each once a worker, where every page is as likely to be the child of a link.
+fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
+    let by_worker = links as f64 / (pages * workers).max(1) as f64;
+    (pages as f64 * workers as f64 * (1.0 - (-by_worker).exp())) as u64
+}
+
+/// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
+/// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged.
+fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
+    let steps = match (job.kind, job.similar.by) {
+        (JobKind::Fingerprints, _) => return 17,
+        (JobKind::Study, _) => 40,
+        (_, Measure::Hamming) => 98,
+        (_, Measure::Signatures) => 102,
+        (_, Measure::Minhash) => 114,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 137,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 145,
+        (_, Measure::Overlap) => 85,
+        (_, Measure::Both) => 93,
+    };
+    let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
+    let main = if job.kind == JobKind::Study { 1 } else { 2 };
+    let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
+    let merged = match machines.count {
+        1 => 0,
+        processes if is_long => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
+        _ => 4 * main,
+    };
+    steps + added + merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machines(count: usize, workers: usize) -> Machines {
+        Machines { count, workers, network: 1e9, disk: 1e9, latency: 0.0 }
+    }
+
+    #[test]
+    fn alone_nothing_is_sent_and_all_that_is_told_is_told_to_every_other_process() {
+        let alone = Volume::new((1000, 10, 4), 5, &machines(1, 1));
+        assert_eq!((alone.exchanged_bytes, alone.sent_bytes, alone.most_sent_bytes), (0, 0, 0));
+        let threads = Volume::new((1000, 10, 4), 5, &machines(1, 4));
+        assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (750, 0));
+        let four = Volume::new((1000, 10, 4), 5, &machines(4, 2));
+        // Seven of eight workers are others, three of four processes; ten bytes go to three processes, four of them from the first.
+        assert_eq!((four.exchanged_bytes, four.sent_bytes), (875 + 30, 750 + 30));
+        assert_eq!(four.most_sent_bytes, (750 + 30 - 12) / 4 + 12);
+    }
+
+    #[test]
+    fn a_worker_asks_for_a_child_once_however_many_links_lead_to_it() {
+        assert_eq!(children_asked(1000, 1_000_000, 1), 1000);
+        let few = children_asked(1000, 10, 1);
+        assert!((9..=10).contains(&few), "{few}");
+        assert!(children_asked(1000, 10_000, 8) > children_asked(1000, 10_000, 4));
+    }
+}

@@ -1,0 +1,153 @@
+//! What `webtwin plan` predicts, against what a run tells of itself: for each kind of job, in whole numbers and without a clock.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, said, succeed, webtwin};
+
+/// The same input for all jobs, of a size at which a sample is a part of it.
+const CRAWL: &str = "synth://?pages=12000&seed=4";
+
+/// `got` within a quarter of `told`.
+fn assert_near(what: &str, predicted: u64, told: u64) {
+    let (predicted, told) = (predicted as f64, told as f64);
+    assert!((0.75 * told..=1.25 * told).contains(&predicted), "{what}: {predicted} predicted, {told} told");
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+fn plan(settings: &[&str], more: &[&str]) -> Value {
+    serde_json::from_str(&succeed(&[&["plan", "--json"], settings, more].concat())).unwrap()
+}
+
+/// Sum over the processes of a run.
+fn sum(manifest: &Value, what: &str) -> u64 {
+    manifest["processes"].as_array().unwrap().iter().map(|process| process[what].as_u64().unwrap()).sum()
+}
+
+fn hold_against_run(settings: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let output = ["--workers", "2", "--output", out.to_str().unwrap()];
+    let settings = [&["--input", CRAWL], settings].concat();
+    succeed(&[&["run"], &settings[..], &output].concat());
+    let (predicted, manifest) = (plan(&settings, &["--workers", "2"]), json(&out.join("manifest.json")));
+    let of = |what: &str| predicted[what].as_u64().unwrap();
+    assert_eq!(predicted["digest"], manifest["digest"]);
+    assert_near(&format!("{settings:?}: pages"), predicted["expected"]["pages"].as_u64().unwrap(), 12_000);
+    assert_near(&format!("{settings:?}: exchanged"), of("exchanged_bytes"), sum(&manifest, "exchanged_bytes"));
+    assert_near(&format!("{settings:?}: rounds"), of("rounds"), manifest["rounds"].as_u64().unwrap());
+    assert_eq!((of("sent_bytes"), sum(&manifest, "sent_bytes")), (0, 0), "there is no other process");
+    if !cfg!(debug_assertions) {
+        // Without optimization a program holds more.
+        assert_near(&format!("{settings:?}: memory"), of("memory_bytes"), sum(&manifest, "peak_memory_bytes"));
+    }
+}
+
+#[test]
+fn the_main_job_is_predicted_by_each_measure() {
+    for measure in ["overlap", "hamming", "both", "signatures", "minhash"] {
+        hold_against_run(&["--set", &format!("similar.by={measure}")]);
+    }
+}
+
+#[test]
+fn the_papers_conditions_and_studies_are_predicted() {
+    hold_against_run(&["--set", "preset=four-line", "--set", "clusters.merge=exact"]);
+    hold_against_run(&["--set", "preset=study"]);
+}
+
+#[test]
+fn what_goes_to_other_processes_is_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let addresses = [(); 3].map(|()| reserved_address());
+    let cluster = cluster_file(folder.path(), 1, &addresses);
+    let started: Vec<_> = (0..3)
+        .map(|process: usize| {
+            let (number, output) = (process.to_string(), out.to_str().unwrap());
+            let place = ["--cluster", &cluster, "--process", &number];
+            webtwin(&[&["run", "--input", CRAWL, "--output", output][..], &place].concat()).spawn().unwrap()
+        })
+        .collect();
+    for mut process in started {
+        assert!(process.wait().unwrap().success());
+    }
+    let manifest = json(&out.join("manifest.json"));
+    let predicted = plan(&["--input", CRAWL], &["--machines", "3", "--workers", "1"]);
+    assert_eq!(manifest["processes"].as_array().unwrap().len(), 3);
+    // All that goes to another worker goes to another process.
+    assert_eq!(sum(&manifest, "sent_bytes"), sum(&manifest, "exchanged_bytes"));
+    assert_near("sent", predicted["sent_bytes"].as_u64().unwrap(), sum(&manifest, "sent_bytes"));
+    assert_near("rounds", predicted["rounds"].as_u64().unwrap(), manifest["rounds"].as_u64().unwrap());
+}
+
+#[test]
+fn fingerprint_files_and_their_joins_are_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let metrics = |name: &str| {
+        let text = std::fs::read_to_string(at(name)).unwrap();
+        move |what: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("webtwin_{what} ")).map(str::to_string));
+            line.unwrap().parse::<f64>().unwrap() as u64
+        }
+    };
+    let from_crawl = ["--input", CRAWL, "--set", "kind=fingerprints"];
+    let predicted = plan(&from_crawl, &["--workers", "2"]);
+    let (f, told) = (at("f"), at("build.prom"));
+    succeed(&[&["run"], &from_crawl[..], &["--output", &f, "--metrics", &told, "--workers", "2"]].concat());
+    let told = metrics("build.prom");
+    assert_near("exchanged for F", predicted["exchanged_bytes"].as_u64().unwrap(), told("exchanged_bytes_total"));
+    assert_near("rounds for F", predicted["rounds"].as_u64().unwrap(), told("rounds_total"));
+    let fingerprints = json(&folder.path().join("f/fingerprints.json"))["count"].as_u64().unwrap();
+    assert!(fingerprints > 8000, "{fingerprints}");
+
+    let f = format!("batch.fingerprints=\"{f}\"");
+    let queries = format!("batch.queries=[\"{}\"]", at("f"));
+    for queries in [&[][..], &["--set", &queries]] {
+        let join = [&["--set", "kind=hamming", "--set", &f], queries].concat();
+        let predicted = plan(&join, &["--workers", "2"]);
+        assert_eq!(predicted["expected"]["fingerprints"].as_u64(), Some(fingerprints));
+        let asked = if queries.is_empty() { 0 } else { fingerprints };
+        assert_eq!(predicted["expected"]["queries"].as_u64(), Some(asked));
+        let out = at(&format!("near-{}", queries.len()));
+        succeed(&[&["run"], &join[..], &["--output", &out, "--workers", "2"]].concat());
+        let manifest = json(&Path::new(&out).join("manifest.json"));
+        assert_near("rounds of a join", predicted["rounds"].as_u64().unwrap(), manifest["rounds"].as_u64().unwrap());
+    }
+    let ready = ["--set", "kind=fingerprints", "--set", &format!("fingerprints.from=[\"{}\"]", at("f"))];
+    assert_eq!(plan(&ready, &[])["expected"]["fingerprints"].as_u64(), Some(fingerprints));
+}
+
+#[test]
+fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
+    let (one, ten) =
+        (plan(&["--pages", "1e8"], &["--machines", "10"]), plan(&["--pages", "1e9"], &["--machines", "10"]));
+    let of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();
+    assert_eq!(of(&one["expected"], "pages"), 100_000_000);
+    assert_near("bytes read", of(&ten, "read_bytes"), 10 * of(&one, "read_bytes"));
+    assert_near("bytes sent", of(&ten, "sent_bytes"), 10 * of(&one, "sent_bytes"));
+    // More machines hold less each, but never less than what all of them know of every page.
+    let memory = |machines: &str| of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
+    let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
+    assert!(ten > 3 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
+    let sample = plan(&["--input", CRAWL, "--pages", "1200000"], &[]);
+    let whole = plan(&["--input", CRAWL], &[]);
+    assert_near("chunks", of(&sample["expected"], "tuples"), 100 * of(&whole["expected"], "tuples"));
+}
+
+#[test]
+fn a_corpus_is_predicted_and_not_deduplicated() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line = |n: usize| serde_json::json!({ "text": format!("a text of its own, number {n}") }).to_string() + "\n";
+    std::fs::write(at("texts.jsonl"), (0..500).map(line).collect::<String>()).unwrap();
+    let told = webtwin(&["dedup", &at("texts.jsonl"), "--output", &at("clean"), "--plan"]).output().unwrap();
+    assert!(told.status.success() && said(&told).contains("at most "), "{}", said(&told));
+    assert!(!folder.path().join("clean/manifest.json").exists());
+}
