@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::job::Fields;
 use crate::job::Limits;
 use crate::read_at::ReadAt;
-use crate::storage::parquet_file::{Fault, ParquetFile, next_values, rows_of, ticks};
+use crate::storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, next_values, rows_of, ticks};
 
 /// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
 const BATCH: usize = 64;
@@ -84,6 +84,11 @@ impl ParquetRows {
         let mut row: u64 = (0..groups.start).map(|group| rows_of(&self.file, group) as u64).sum();
         for group in groups {
             let end = row + rows_of(&self.file, group) as u64;
+            if has_rows_below_zero(&self.file, group) {
+                let detail = format!("row group {group} has fewer than 0 rows, as its footer says");
+                sink(Found::Refused(Refused::new(row, Reason::BadParquet, detail)))?;
+                continue;
+            }
             match self.read_group(group, &mut row, end, limits, sink) {
                 Ok(()) => {}
                 Err(Fault::Run(error)) => return Err(error),
@@ -366,6 +371,19 @@ mod tests {
     }
 
     /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names them.
+    #[test]
+    fn a_group_of_fewer_than_no_rows_is_refused_and_not_passed_over() {
+        let schema = "required binary url (UTF8); required binary text (UTF8);";
+        let mut bytes = parquet(schema, &[vec![texts("http://a/", 0..70), texts("words ", 0..70)]]);
+        assert_eq!(read(&open(bytes.clone()).unwrap(), 0..1).len(), 70);
+        // The last field of its kind in the footer: type i64, then 70 and -70 as zigzag numbers of variable length.
+        let rows = bytes.windows(3).rposition(|field| field == [0x16, 0x8c, 0x01]).unwrap();
+        bytes[rows + 1] = 0x8b;
+        let found = read(&open(bytes).unwrap(), 0..1);
+        let [Found::Refused(refused)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((refused.offset, refused.reason), (0, Reason::BadParquet));
+    }
+
     #[test]
     fn a_missing_column_or_another_type_is_named_at_open() {
         let url = || texts("http://a/", 0..1);

@@ -190,9 +190,14 @@ impl Fault {
     }
 }
 
-/// Number of rows of a row group; 0 if the footer has a negative one.
+/// Number of rows of a row group; 0 if the footer has a negative one ([`has_rows_below_zero`]).
 pub fn rows_of(file: &ParquetFile, group: usize) -> usize {
     usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
+}
+
+/// Whether the footer gives a row group fewer than no rows: then nobody knows how many there are.
+pub fn has_rows_below_zero(file: &ParquetFile, group: usize) -> bool {
+    file.reader.metadata().row_group(group).num_rows() < 0
 }
 
 /// Ticks per second of a timestamp.
