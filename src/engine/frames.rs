@@ -19,7 +19,7 @@ use snow::StatelessTransportState;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// Most bytes of a payload, so that a Noise message holds it with its tag; nothing larger is believed or allocated.
-pub(super) const LONGEST: usize = 65_535 - TAG;
+pub const LONGEST: usize = 65_535 - TAG;
 
 const HEADER: usize = 8;
 pub(super) const TAG: usize = 16;
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Session {
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame {
+pub enum Frame {
     /// Bytes, one at least.
     Payload,
     /// A sign of life.
@@ -107,7 +107,7 @@ impl Direction {
 }
 
 /// The end of a connection that sends.
-pub(super) struct FrameWriter {
+pub struct FrameWriter {
     direction: Direction,
     packet: Vec<u8>,
 }
@@ -148,7 +148,7 @@ impl FrameWriter {
 }
 
 /// The end of a connection that receives.
-pub(super) struct FrameReader {
+pub struct FrameReader {
     direction: Direction,
     message: Vec<u8>,
 }

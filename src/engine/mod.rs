@@ -32,7 +32,8 @@ mod stop;
 
 // Rows on their way.
 mod block;
-mod frames;
+#[doc(hidden)] // for fuzz/
+pub mod frames;
 mod link;
 mod mail;
 

@@ -14,7 +14,7 @@ pub struct PairCounts {
     pub actual: u64,
     /// Pairs that are both predicted and actual.
     pub hits: u64,
-    /// Predicted pairs that are not hits, but of the same bytes, or as good as that.
+    /// Predicted pairs that are not hits, but of the same bytes, or as good as that (`undecided.rs`).
     pub accidental: u64,
     /// Other predicted pairs of which the truth does not say whether they are hits.
     pub open: u64,

@@ -1,0 +1,117 @@
+//! What the targets share: how an input of the fuzzer is taken apart, damage to whole files, and a small index.
+
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use webtwin_base::error::Result;
+use webtwin_engine::engine::handshake::Identity;
+use webtwin_engine::engine::key::Key;
+use webtwin_pages::pages::record::{Found, RawPage, Sink};
+
+pub mod made;
+
+/// Splits off the first byte, which decides how the rest is used.
+pub fn first(data: &[u8]) -> Option<(usize, &[u8])> {
+    data.split_first().map(|(first, rest)| (usize::from(*first), rest))
+}
+
+/// A file with some of its bytes changed. Each four bytes of `how` are a change: what happens, where (two bytes, little-endian,
+/// counted around the file), and a value.
+pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    for &[what, low, high, value] in how.as_chunks::<4>().0 {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = usize::from(u16::from_le_bytes([low, high])) % bytes.len();
+        match what % 5 {
+            0 => bytes[at] ^= value.max(1),
+            1 => bytes[at] = value,
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at, value),
+            _ => {
+                let end = bytes.len().min(at + usize::from(value));
+                bytes.drain(at..end);
+            }
+        }
+    }
+    bytes
+}
+
+/// All that a reader finds.
+pub fn found<T>(read: impl FnOnce(&mut Sink<'_>) -> Result<T>) -> (T, Vec<Found>) {
+    let mut found = Vec::new();
+    let end = read(&mut |one| {
+        found.push(one);
+        Ok(())
+    });
+    (end.expect("bytes in memory can be read, whatever they are"), found)
+}
+
+/// Where a record starts.
+pub fn offset(found: &Found) -> u64 {
+    match found {
+        Found::Page(RawPage { offset, .. }) => *offset,
+        Found::Refused(refused) => refused.offset,
+    }
+}
+
+/// The ends of ranges that a file of so many bytes is cut in, from 0 on: about as long as `how` says, and not too many.
+pub fn cuts(length: u64, how: usize) -> Vec<u64> {
+    let step = (1 + how as u64 * how as u64 / 16).max(length.div_ceil(24)).max(1);
+    (0..length).step_by(step as usize).chain([length]).collect()
+}
+
+/// Panics that are caught where they happen, as those of the Parquet library, end no process; those that get through do.
+pub fn only_panics_that_get_through() {
+    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
+}
+
+/// The files of a folder and of those below it, by name.
+pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(inner) = folders.pop() {
+        for entry in std::fs::read_dir(inner).expect("a folder of our own") {
+            let path = entry.expect("a folder of our own").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("below it").to_str().expect("a name of ours").to_string();
+                found.push((name, std::fs::read(path).expect("a file of our own")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Both ends of a connection within this process, which `std::net` takes for TCP.
+pub fn connection() -> [TcpStream; 2] {
+    let (here, there) = UnixStream::pair().expect("a process may have a few sockets");
+    [here, there].map(|end| TcpStream::from(OwnedFd::from(end)))
+}
+
+/// The identity of a process of two.
+pub fn identity(process: u32) -> Identity {
+    let [job, addresses, build, incarnation] = [[1; 32], [2; 32], [3; 32], [4; 32]];
+    Identity {
+        process,
+        processes: 2,
+        workers: 1,
+        deadline: 1000,
+        job,
+        addresses,
+        build: [build, build].concat().try_into().expect("64 bytes"),
+        incarnation: incarnation[..16].try_into().expect("16 bytes"),
+    }
+}
+
+/// A key of a cluster.
+pub fn key() -> Key {
+    let file = tempfile::NamedTempFile::new().expect("room for a key");
+    std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");
+    Key::read(file.path(), false).expect("a key of enough bytes")
+}

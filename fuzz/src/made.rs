@@ -1,0 +1,39 @@
+//! A finished run of a small made-up crawl and its index, for the targets that read them.
+
+use std::path::PathBuf;
+
+use webtwin_base::job::{Digest, Job};
+use webtwin_dataflow::dataflow::reading::ingest::Queue;
+use webtwin_dataflow::dataflow::replicas;
+use webtwin_engine::engine::{self, Cluster};
+use webtwin_pages::pages::work_items::Work;
+use webtwin_serve::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_storage::storage::location::Location;
+
+/// Folder with `run` and `index`. It is left to the system's temporary folder: a fuzzer ends without saying so.
+pub fn folder() -> PathBuf {
+    let folder = tempfile::tempdir().expect("room for a few files").keep();
+    let at = |name: &str| folder.join(name).to_str().expect("a name of ours").to_string();
+    let mut job = Job::default();
+    job.input.urls = vec!["synth://?pages=100&seed=1".into()];
+    job.output.url = at("run");
+    job.output.partitions = 1;
+    let result = Location::parse(&job.output.url).expect("a path").into_folder();
+    let work = Work::plan(&job.input, job.effort.shard_bytes).expect("a made-up crawl can be read");
+    let (queue, digest) = (Queue::new(work), Digest::of(&job).0);
+    engine::run(&Cluster::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
+        .expect("a made-up crawl has a result");
+    build(&Settings {
+        run: at("run"),
+        output: at("index"),
+        chunks: true,
+        simhashes: Some(None),
+        text: false,
+        workers: 1,
+        memory_bytes: 1 << 28,
+        spill: folder.clone(),
+        range_rows: RANGE_ROWS,
+    })
+    .expect("a result has an index");
+    folder
+}

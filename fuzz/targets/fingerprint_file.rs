@@ -1,0 +1,95 @@
+//! Fingerprint files: what was written is read, by blocks and by parts as all at once; damage is an error or changes nothing;
+//! what a file says of itself is not believed.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_base::ids::DocId;
+use webtwin_base::job::Coder;
+use webtwin_base::read_at::Bytes;
+use webtwin_fuzz::{damaged, first};
+use webtwin_stages::hamming::fingerprint_file::{About, FORMAT, FingerprintFile, chunk};
+use webtwin_stages::hamming::sections::{FileKind, head};
+
+const CODERS: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = first(data) else { return };
+    let Some((f, rest)) = first(rest) else { return };
+    let (coder, f) = (CODERS[how % 3], 1 + f as u32 % 64);
+    match how / 3 % 3 {
+        0 => drop(FingerprintFile::open("fuzzed", Arc::new(Bytes(rest.to_vec())))),
+        1 => forged(coder, f, rest),
+        _ => written(coder, f, rest, how >= 128),
+    }
+});
+
+/// A file with sections that nobody has written, and checksums that fit.
+fn forged(coder: Coder, f: u32, rest: &[u8]) {
+    let Some((&[count, code, blocks], rest)) = rest.split_first_chunk::<3>() else { return };
+    let mut rest = rest;
+    let mut take = |bytes: usize| {
+        let taken;
+        (taken, rest) = rest.split_at(bytes.min(rest.len()));
+        taken
+    };
+    let (code, directory) = (take(usize::from(code)), take(20 * usize::from(blocks % 8)));
+    let count = u64::from(count);
+    let about = About { f, coder, recipe: "fuzzed".into(), count, first: 0, last: 0, doc_ids: false };
+    let sections = [code, directory, &[], rest, &[]];
+    let kind = FileKind { magic: b"wt-fprnt", format: FORMAT, what: "a fingerprint file", remedy: "" };
+    let bytes = [&head(kind, &about, &sections)[..], &sections.concat()].concat();
+    let Ok(file) = FingerprintFile::open("fuzzed", Arc::new(Bytes(bytes))) else { return };
+    look(&file);
+    drop(file.verify());
+}
+
+/// A file of our own, then the same with damage.
+fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
+    let (values, changes) = rest.split_at(rest.len() / 8 * 7);
+    let mask = u64::MAX >> (64 - f);
+    let mut fingerprints: Vec<u64> =
+        values.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes) & mask).collect();
+    fingerprints.sort_unstable();
+    let doc_ids: Vec<DocId> = (0..fingerprints.len() as u64).map(|n| n ^ 0xabcd).collect();
+    let whole = chunk(f, coder, "fuzzed", &fingerprints, with_doc_ids.then_some(&doc_ids)).expect("rows in order");
+    let file = FingerprintFile::open("whole", Arc::new(Bytes(whole.clone()))).expect("a file of our own");
+    assert_eq!(look(&file), Some((fingerprints.clone(), if with_doc_ids { doc_ids } else { Vec::new() })));
+    file.verify().expect("a file of our own");
+    let bytes = damaged(&whole, changes);
+    if let Ok(other) = FingerprintFile::open("damaged", Arc::new(Bytes(bytes.clone()))) {
+        let mut rows = Vec::new();
+        let all = other.decode_all(&mut rows);
+        assert!(all.is_err() || rows == fingerprints, "damage changes what is read");
+        let doc_ids = file.doc_ids(0..rows.len().min(fingerprints.len()));
+        let others = other.doc_ids(0..fingerprints.len().min(other.about().count as usize));
+        assert!(all.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids");
+        assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not noticed");
+    }
+}
+
+/// Fingerprints and doc ids, if they read; by blocks and by parts they are the same.
+fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
+    let mut all = Vec::new();
+    file.decode_all(&mut all).ok()?;
+    assert_eq!(all.len() as u64, file.about().count);
+    let (mut by_block, mut rows) = (Vec::new(), Vec::new());
+    for block in 0..file.blocks() {
+        file.decode_block(block, &mut rows).expect("what is read with others is read alone");
+        by_block.extend_from_slice(&rows);
+    }
+    assert_eq!(by_block, all);
+    if all.is_sorted() {
+        for parts in [1, 2, 5] {
+            let mut by_part = Vec::new();
+            for part in 0..parts {
+                let place = file.decode_part(part, parts, &mut rows).expect("what is read with others is read alone");
+                assert!(rows.is_empty() || place == by_part.len());
+                by_part.extend_from_slice(&rows);
+            }
+            assert_eq!(by_part, all);
+        }
+    }
+    file.doc_ids(0..all.len()).ok().map(|doc_ids| (all, doc_ids))
+}

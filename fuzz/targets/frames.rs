@@ -1,0 +1,67 @@
+//! Frames: what arrives is what was sent, in order and once, up to the first change on the way, which is an error; nothing is
+//! made of bytes that nobody sent.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_engine::engine::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use webtwin_engine::engine::handshake::{Arrival, Purpose, accept, dial};
+use webtwin_engine::engine::key::Key;
+use webtwin_fuzz::{connection, damaged, first, identity, key};
+
+/// Both ends of a session, in the clear and encrypted.
+fn sessions() -> &'static [[Session; 2]; 2] {
+    static SESSIONS: OnceLock<[[Session; 2]; 2]> = OnceLock::new();
+    SESSIONS.get_or_init(|| {
+        [Key::none(), key()].map(|key| {
+            let [here, there] = connection();
+            let dialed = std::thread::scope(|scope| {
+                let dialing = scope.spawn(|| dial(&there, &identity(1), &key, Purpose::Data, 0, "there"));
+                let arrival = accept(&here, &identity(0), &key, |_, _| true);
+                (arrival, dialing.join().expect("it returns"))
+            });
+            match dialed {
+                (Arrival::Joined(_, _, here), Ok(there)) => [here, there],
+                other => panic!("two processes of one cluster do not meet: {other:?}"),
+            }
+        })
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = first(data) else { return };
+    let [here, there] = &sessions()[how % 2];
+    if how & 2 == 0 {
+        let mut reader = FrameReader::new(there, 0);
+        assert!(reader.next(&mut &rest[..], &mut Vec::new()).is_err());
+        return;
+    }
+    // Frames as the first half says: lengths, signs of life, the end.
+    let (frames, changes) = rest.split_at(rest.len() / 2);
+    let (mut writer, mut sent, mut bytes) = (FrameWriter::new(here, 0), Vec::new(), Vec::new());
+    for &byte in frames.iter().take(40) {
+        let (what, length) = match byte {
+            0 => (Frame::End, 0),
+            1 => (Frame::Alive, 0),
+            2 => (Frame::Payload, LONGEST),
+            byte => (Frame::Payload, usize::from(byte) - 2),
+        };
+        let payload = vec![byte; length];
+        writer.send(&mut bytes, what, &payload).expect("memory takes it");
+        sent.push((bytes.len(), what, payload));
+    }
+    let arrived = damaged(&bytes, changes);
+    let same = bytes.iter().zip(&arrived).take_while(|(x, y)| x == y).count();
+    let (mut reader, mut from, mut payload) = (FrameReader::new(there, 0), &arrived[..], Vec::new());
+    for (end, what, was) in sent {
+        match reader.next(&mut from, &mut payload) {
+            Ok(frame) => assert!(end <= same && frame == what && payload == was, "{end} of {same}: {frame:?}"),
+            Err(_) => {
+                assert!(end > same, "{end} of {same}");
+                return;
+            }
+        }
+    }
+    assert!(reader.next(&mut from, &mut payload).is_err());
+});

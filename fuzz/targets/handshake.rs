@@ -1,0 +1,90 @@
+//! The handshake: nobody without the key joins, nor does anybody whose messages were altered on their way; who joins, joins on
+//! both sides.
+#![no_main]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_engine::engine::handshake::{Arrival, Purpose, accept, dial};
+use webtwin_engine::engine::key::Key;
+use webtwin_fuzz::{connection, first, identity, key};
+
+fuzz_target!(|data: &[u8]| {
+    static KEY: OnceLock<Key> = OnceLock::new();
+    let Some((how, rest)) = first(data) else { return };
+    let key = if how & 4 == 0 { &Key::none() } else { KEY.get_or_init(key) };
+    match how % 3 {
+        0 => {
+            let [here, mut there] = connection();
+            there
+                .write_all(&rest[..rest.len().min(4096)])
+                .and_then(|()| there.shutdown(Shutdown::Write))
+                .expect("room");
+            let arrival = accept(&here, &identity(0), key, |_, _| true);
+            assert!(matches!(arrival, Arrival::Stranger { .. }), "{arrival:?}");
+        }
+        1 => {
+            let [here, mut there] = connection();
+            there
+                .write_all(&rest[..rest.len().min(4096)])
+                .and_then(|()| there.shutdown(Shutdown::Write))
+                .expect("room");
+            assert!(dial(&here, &identity(1), key, Purpose::Data, 0, "there").is_err());
+        }
+        _ => relayed(key, rest),
+    }
+});
+
+/// Two processes, and what lies between them: each three bytes of `how` alter a byte of one of the three messages.
+fn relayed(key: &Key, how: &[u8]) {
+    let ([acceptor, at_acceptor], [dialer, at_dialer]) = (connection(), connection());
+    let (arrival, dialed, altered) = std::thread::scope(|scope| {
+        let accepting = scope.spawn(move || {
+            let arrival = accept(&acceptor, &identity(0), key, |_, _| true);
+            acceptor.shutdown(Shutdown::Both).ok();
+            arrival
+        });
+        let dialing = scope.spawn(move || {
+            let dialed = dial(&dialer, &identity(1), key, Purpose::Heartbeat, 0, "there");
+            dialer.shutdown(Shutdown::Both).ok();
+            dialed
+        });
+        let ways = [(&at_acceptor, &at_dialer), (&at_dialer, &at_acceptor), (&at_acceptor, &at_dialer)];
+        let altered = (0..).zip(ways).map(|(number, (from, to))| pass(from, to, number, how));
+        let altered: Vec<bool> = altered.collect();
+        for end in [&at_acceptor, &at_dialer] {
+            end.shutdown(Shutdown::Both).ok();
+        }
+        let arrival = accepting.join().expect("it returns");
+        (arrival, dialing.join().expect("it returns"), altered)
+    });
+    let joined = matches!(arrival, Arrival::Joined(..));
+    assert_eq!(joined, !altered[0] && !altered[1], "{arrival:?}");
+    assert_eq!(dialed.is_ok(), joined && !altered[2], "{dialed:?}");
+    if let Arrival::Joined(who, purpose, _) = arrival {
+        assert_eq!((who, purpose), (identity(1), Purpose::Heartbeat));
+    }
+}
+
+/// Passes a message on; whether it was altered.
+fn pass(mut from: &TcpStream, mut to: &TcpStream, number: u8, how: &[u8]) -> bool {
+    let mut message = [0; 4096];
+    let length = from.read(&mut message).unwrap_or(0);
+    if length == 0 {
+        // That side has given up: the other need not wait for it.
+        to.shutdown(Shutdown::Both).ok();
+        return false;
+    }
+    let message = &mut message[..length];
+    let before = message.to_vec();
+    for &[which, at, value] in how.as_chunks::<3>().0 {
+        if which % 3 == number {
+            message[usize::from(at) % length] ^= value;
+        }
+    }
+    // The other side may have gone.
+    to.write_all(message).ok();
+    message != before
+}

@@ -1,0 +1,93 @@
+//! The index: damage to any of its columns is an error or changes no answer; damage to its manifest ends nobody.
+#![no_main]
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_fuzz::{damaged, files, first, made};
+use webtwin_serve::lookup::Index;
+use webtwin_serve::lookup::answer::Asker;
+use webtwin_serve::lookup::sets;
+
+struct Whole {
+    folder: PathBuf,
+    files: Vec<(String, Vec<u8>)>,
+    urls: Vec<String>,
+    answers: Vec<String>,
+}
+
+fn whole() -> &'static Whole {
+    static WHOLE: OnceLock<Whole> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let made = made::folder();
+        let files = files(&made.join("index"));
+        let index = Index::open(made.join("index").to_str().expect("a name of ours")).expect("an index of our own");
+        let mut urls: Vec<String> =
+            (0..index.pages() as u32).map(|rank| index.url(rank).expect("a page of ours")).collect();
+        urls.push("http://nobody.example/".into());
+        urls.extend(index.prefix(0).ok().map(|prefix| prefix + "never-crawled"));
+        let answers = answers(&index, &urls).into_iter().map(|answer| answer.expect("a whole index answers")).collect();
+        Whole { folder: made.join("damaged"), files, urls, answers }
+    })
+}
+
+/// Everything that an index is asked, in text.
+fn answers(index: &Index, urls: &[String]) -> Vec<Result<String, ()>> {
+    fn told(answer: Result<impl Debug, impl Debug>) -> Result<String, ()> {
+        answer.map(|answer| format!("{answer:?}")).map_err(drop)
+    }
+    let mut asker = Asker::new(index, None);
+    let mut all: Vec<Result<String, ()>> = urls.iter().map(|url| told(asker.answer(url))).collect();
+    all.extend((0..index.pages() as u32).map(|rank| told(index.url(rank))));
+    all.extend((0..index.pages() as u32).map(|rank| told(index.content(rank))));
+    for rank in 0..index.pages() as u32 {
+        let exact = index.content(rank).map(|content| content.exact);
+        all.push(told(exact.and_then(|exact| index.with_text(exact, 100))));
+        let id = index.page(rank).map(|page| page.doc_id);
+        all.push(match id.and_then(|id| sets::set(index, id, 0, 100)) {
+            Ok(set) => Ok(serde_json::to_string(&set).expect("an answer is plain values")),
+            Err(_) => Err(()),
+        });
+    }
+    all.extend((0..index.prefixes()).map(|number| told(index.prefix(number))));
+    if let Some(tables) = index.simhashes() {
+        all.extend((0..4u64).map(|n| {
+            told(tables.near(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2).map(|mut near| {
+                near.sort_unstable_by_key(|one| one.fingerprint);
+                near.iter().map(|one| (one.fingerprint, one.distance)).collect::<Vec<_>>()
+            }))
+        }));
+    }
+    all
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Whole { folder, files, urls, answers: right } = whole();
+    let Some((which, how)) = first(data) else { return };
+    let which = which % files.len();
+    std::fs::create_dir_all(folder).expect("room");
+    for (number, (name, bytes)) in files.iter().enumerate() {
+        let path = folder.join(name);
+        match number == which {
+            true => std::fs::write(path, damaged(bytes, how)).expect("room"),
+            // Left there by the input before, if it damaged another file.
+            false if std::fs::read(&path).is_ok_and(|found| found == *bytes) => {}
+            false => std::fs::write(path, bytes).expect("room"),
+        }
+    }
+    let Ok(index) = Index::open(folder.to_str().expect("a name of ours")) else { return };
+    drop(index.verify());
+    let found = answers(&index, urls);
+    if files[which].0 != "manifest.json" {
+        assert_eq!(found.len(), right.len());
+        for (found, right) in found.iter().zip(right) {
+            assert!(
+                found.as_ref().is_err() || found.as_ref() == Ok(right),
+                "{}: {found:?}, not {right}",
+                files[which].0
+            );
+        }
+    }
+});

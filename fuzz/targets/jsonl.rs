@@ -1,0 +1,31 @@
+//! JSONL: each line that is not blank is told of once, in ranges of any length and compressed as well.
+#![no_main]
+
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+use libfuzzer_sys::fuzz_target;
+use webtwin_base::job::{Fields, Limits};
+use webtwin_base::read_at::Bytes;
+use webtwin_fuzz::{cuts, first, found};
+use webtwin_pages::pages::decoded::Compression;
+use webtwin_pages::pages::jsonl::{read_range, read_whole};
+use webtwin_pages::pages::record::Found;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = first(data) else { return };
+    let (limits, fields) = (Limits::default(), Fields::default());
+    let file = Bytes(rest.to_vec());
+    let ((), whole) = found(|sink| read_whole(&file, Compression::None, &limits, &fields, sink));
+    let is_blank = |line: &&[u8]| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii().is_empty();
+    assert_eq!(whole.len(), rest.split(|&byte| byte == b'\n').filter(|line| !is_blank(line)).count());
+    let ranges = cuts(rest.len() as u64, how);
+    let ranges = ranges
+        .windows(2)
+        .flat_map(|range| found(|sink| read_range(&file, range[0]..range[1], &limits, &fields, sink)).1);
+    assert_eq!(ranges.collect::<Vec<Found>>(), whole);
+    let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::none());
+    let packed = packed.write_all(rest).and_then(|()| packed.finish()).expect("memory takes it");
+    let ((), unpacked) = found(|sink| read_whole(&Bytes(packed), Compression::Gzip, &limits, &fields, sink));
+    assert_eq!(unpacked, whole);
+});

@@ -1,0 +1,48 @@
+//! Parquet: a file that opens tells of each of its rows once, group by group as all at once; one that is whole has the rows it was
+//! made of.
+#![no_main]
+
+use std::sync::{Arc, OnceLock};
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_base::job::{Fields, Limits};
+use webtwin_base::read_at::Bytes;
+use webtwin_fuzz::{damaged, first, found, offset, only_panics_that_get_through};
+use webtwin_pages::pages::parquet_rows::ParquetRows;
+use webtwin_pages::pages::record::{Found, Reason};
+use webtwin_storage::storage::table::{Column, Table, encode};
+
+const ROWS: usize = 70;
+
+fuzz_target!(|data: &[u8]| {
+    static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
+    let Some((how, rest)) = first(data) else { return };
+    let whole = WHOLE.get_or_init(|| {
+        only_panics_that_get_through();
+        let text = |of: &str| Column::Text((0..ROWS).map(|row| format!("{of}{row}")).collect());
+        let time = Column::Time((0..ROWS as i64).collect());
+        let columns = [("url", text("http://a.example/")), ("text", text("words ")), ("fetch_time", time)];
+        encode(&Table::new(columns)).expect("a table can be written")
+    });
+    let bytes = if how % 2 == 0 { damaged(whole, rest) } else { rest.to_vec() };
+    let is_whole = bytes == *whole;
+    let (limits, fields) = (Limits::default(), Fields::default());
+    let Ok(file) = ParquetRows::open(Arc::new(Bytes(bytes)), "fuzzed", &fields) else {
+        assert!(!is_whole);
+        return;
+    };
+    let groups = file.groups() as u64;
+    let rows: u64 = (0..groups).map(|group| file.rows(group)).sum();
+    if rows > 1 << 16 {
+        return;
+    }
+    let ((), all) = found(|sink| file.read_groups(0..groups, &limits, sink));
+    assert!(all.is_sorted_by(|x, y| offset(x) < offset(y)) && all.iter().all(|one| offset(one) < rows));
+    let by_group = (0..groups).flat_map(|group| found(|sink| file.read_groups(group..group + 1, &limits, sink)).1);
+    assert_eq!(by_group.collect::<Vec<Found>>(), all);
+    let is_rest = |one: &&Found| matches!(one, Found::Refused(refused) if refused.reason == Reason::BadParquet);
+    // One refusal stands for the rest of its group.
+    assert!(all.iter().filter(is_rest).count() as u64 <= groups);
+    assert!(all.iter().any(|one| is_rest(&one)) || all.len() as u64 == rows);
+    assert!(!is_whole || all.len() == ROWS && all.iter().all(|one| matches!(one, Found::Page(_))));
+});

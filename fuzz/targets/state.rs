@@ -1,0 +1,98 @@
+//! The state of a scheduled job: a generation that was written is read as it was, a damaged one never as another; records of a state
+//! and of a run that is to be resumed come back whole or not at all.
+#![no_main]
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use webtwin_dataflow::dataflow::reading::item_record::PageRecord;
+use webtwin_fuzz::{damaged, files, first};
+use webtwin_storage::storage::location::Location;
+use webtwin_storage::storage::records::{RecordStore, Records};
+use webtwin_storage::storage::state::{Generation, State, StateRecords};
+
+const KEYS: [u128; 3] = [7, 1 << 100, 5];
+const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read of another, which is longer"];
+
+/// A folder for records; the fuzzer ends without saying so.
+fn folder() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| tempfile::tempdir().expect("room").keep())
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = first(data) else { return };
+    match how % 5 {
+        0 => {
+            if let Ok(generation) = Generation::decode(rest) {
+                assert_eq!(generation.encode(), rest);
+            }
+        }
+        1 => generation(rest),
+        2 => drop(PageRecord::decode(rest)),
+        3 => of_a_run(rest),
+        _ => of_a_state(rest),
+    }
+});
+
+/// Any generation, then the same with damage.
+fn generation(rest: &[u8]) {
+    let (fields, changes) = rest.split_at(rest.len() / 2);
+    let Ok(generation) = serde_json::from_slice::<Generation>(fields) else { return };
+    let bytes = generation.encode();
+    assert_eq!(Generation::decode(&bytes).as_ref(), Ok(&generation));
+    if let Ok(other) = Generation::decode(&damaged(&bytes, changes)) {
+        assert_eq!(other, generation);
+    }
+}
+
+/// Records of a run that is to be resumed, with damage to their file.
+fn of_a_run(changes: &[u8]) {
+    let folder = folder().join("run");
+    let open = || Records::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("a folder of our own");
+    open().remove();
+    let records = open();
+    let encode = |number: usize, record: &mut Vec<u8>| {
+        record.extend_from_slice(RECORDS[number]);
+        Ok(())
+    };
+    records.write(&[2, 0], encode).expect("room");
+    damage(&folder, changes);
+    held(&open());
+}
+
+/// Records of a state, likewise.
+fn of_a_state(changes: &[u8]) {
+    let folder = folder().join("state");
+    drop(std::fs::remove_dir_all(&folder));
+    let at = Location::parse(folder.to_str().expect("a name of ours")).expect("a path").into_folder();
+    let state = State::at(at);
+    let records = StateRecords::new(&state, None, &KEYS);
+    let mut encode = |number: usize, record: &mut Vec<u8>| {
+        record.extend_from_slice(RECORDS[number]);
+        Ok(())
+    };
+    RecordStore::write(&records, &[0, 1, 2], &mut encode).expect("room");
+    let generation = Generation { number: 1, files: records.written(), ..Generation::default() };
+    state.commit(&generation).expect("room");
+    damage(&folder, changes);
+    drop(state.check());
+    if let Ok(Some(generation)) = state.newest() {
+        held(&StateRecords::new(&state, Some(&generation), &KEYS));
+    }
+}
+
+/// Damages one file of a folder.
+fn damage(folder: &std::path::Path, changes: &[u8]) {
+    let Some((which, changes)) = first(changes) else { return };
+    let files = files(folder);
+    let (name, bytes) = &files[which % files.len()];
+    std::fs::write(folder.join(name), damaged(bytes, changes)).expect("room");
+}
+
+fn held(records: &dyn RecordStore) {
+    for (number, record) in RECORDS.iter().enumerate() {
+        assert!(records.read(number).is_none_or(|found| found == *record));
+    }
+}

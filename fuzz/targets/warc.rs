@@ -1,0 +1,58 @@
+//! WARC and ARC: what ranges of a file find is what one range finds, every record is told of once, and none lies outside of
+//! the file.
+#![no_main]
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use libfuzzer_sys::fuzz_target;
+use webtwin_base::job::{Digests, Input, Limits};
+use webtwin_base::read_at::Bytes;
+use webtwin_fuzz::{cuts, first, found, offset};
+use webtwin_pages::pages::record::Found;
+use webtwin_pages::pages::warc::{read_range, read_stream, settle};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = first(data) else { return };
+    let limits = Limits { record_bytes: 1 << 16, head_bytes: 1 << 11, links: 100, ..Limits::default() };
+    let input = Input { limits, digests: Digests::Check, ..Input::default() };
+    // As it is; or in gzip members, cut where records begin and anywhere.
+    let bytes = match how % 4 {
+        0 | 1 => rest.to_vec(),
+        2 => members(rest.split_inclusive(|&byte| byte == 0xff)),
+        _ => members(rest.chunks(1 + how)),
+    };
+    let length = bytes.len() as u64;
+    let file = Bytes(bytes);
+    let (end, whole) = found(|sink| read_range(&file, 0..length, &input, sink));
+    assert_eq!(end.records, whole.len() as u64);
+    assert!(whole.is_sorted_by_key(offset));
+    for one in &whole {
+        assert!(offset(one) < length.max(1));
+        if let Found::Page(page) = one {
+            assert!(page.offset + page.length <= length, "{} + {} > {length}", page.offset, page.length);
+            assert!(page.body.len() as u64 <= limits.record_bytes);
+        }
+    }
+    let (mut ends, mut parts) = (Vec::new(), Vec::new());
+    for range in cuts(length, how).windows(2) {
+        let (end, part) = found(|sink| read_range(&file, range[0]..range[1], &input, sink));
+        ends.push(end);
+        parts.push(part);
+    }
+    let parts = parts.into_iter().zip(settle(&ends));
+    let parts: Vec<Found> =
+        parts.flat_map(|(part, from)| part.into_iter().filter(move |one| offset(one) >= from)).collect();
+    assert_eq!(parts, whole);
+    let (end, stream) = found(|sink| read_stream(rest, &input, sink));
+    assert_eq!(end.records, stream.len() as u64);
+});
+
+fn members<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let member = |part: &[u8]| {
+        let mut member = GzEncoder::new(Vec::new(), Compression::none());
+        member.write_all(part).and_then(|()| member.finish()).expect("memory takes it")
+    };
+    parts.flat_map(member).collect()
+}
