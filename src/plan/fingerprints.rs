@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use super::memory::A_PROCESS;
 use super::{Costs, Machines};
 use crate::dataflow::hamming::{HammingWork, build};
 use crate::dataflow::shuffle::memory_estimate::AT_REST;
 use crate::error::Result;
-use crate::hamming::design::batch::{Batch, bytes_on_disk};
+use crate::hamming::close_pairs::Joiner;
+use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
+use crate::hamming::design::width_mask;
+use crate::hamming::kernels::Level;
 use crate::hamming::rows::FingerprintRow;
 use crate::job::Job;
 use crate::results::fingerprints::Sources;
@@ -26,14 +30,20 @@ pub struct Rows {
 /// Bytes of a row of F on its way: fingerprint and document.
 const A_ROW: u64 = size_of::<FingerprintRow>() as u64;
 
-/// Rounds of a job: inputs compared, the join, tables told, the end. Measured.
-const ROUNDS: u64 = 16;
+/// Rounds of a build: counts of rows, rows to their writers, chunks told, the end. Measured.
+const BUILD_ROUNDS: u64 = 7;
+
+/// Rounds of a join: inputs compared, the join, tables told, the end. Measured.
+const JOIN_ROUNDS: u64 = 11;
 
 /// Nanoseconds of a fingerprint that is read, laid down, sorted and encoded, with the kernel's time.
-const BUILD_NS: f64 = 70.0;
+const BUILD_NS: f64 = 110.0;
 
 /// Nanoseconds of a fingerprint that is joined with all others.
-const SELF_JOIN_NS: f64 = 90.0;
+const SELF_JOIN_NS: f64 = 300.0;
+
+/// Nanoseconds of a query in each process, most of them to build the tables.
+const QUERY_NS: f64 = 500.0;
 
 /// Nanoseconds of a fingerprint of F where there are no tables for k.
 const PARTITIONED_NS: f64 = 300.0;
@@ -54,7 +64,7 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
     let build::Held { buckets, writing } = build::held(count, processes, workers);
     let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
-    let memory_bytes = AT_REST + buckets.min(allowed) + writing;
+    let memory_bytes = A_PROCESS + buckets.min(allowed) + writing;
     let between = (u128::from(A_ROW * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
     let spilled_bytes = buckets.saturating_sub(allowed) * processes;
     let costs = Costs {
@@ -63,7 +73,7 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
         sent_bytes: between,
         most_sent_bytes: between / processes,
         spilled_bytes,
-        rounds: ROUNDS,
+        rounds: BUILD_ROUNDS,
         memory_bytes,
         memory_bytes_least: AT_REST + writing,
         disk_bytes: file_bytes(count, f),
@@ -82,31 +92,38 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let fingerprints = work.set.manifest.count;
     let queries = work.queries.as_ref().map(Sources::rows).transpose()?;
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
-    let file: u64 = work.set.manifest.chunks.iter().map(|chunk| chunk.bytes).sum();
-    let (held, sent, stage, ns) = match queries {
+    let set = &work.set.manifest;
+    let own = fingerprints.div_ceil(processes);
+    let (held, checked, sent, stage, cpu_ns) = match queries {
         // Each process has the tables of all queries, which are told to every other.
         Some(queries) => {
             let batch = Batch::of(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
-            (tables + A_QUERY * queries + workers * A_PIECE, A_ROW * queries * (processes - 1), "2 scan", ns)
+            let held = tables + A_QUERY * queries + workers * A_PIECE;
+            let cpu_ns = fingerprints as f64 * ns + (queries * processes) as f64 * QUERY_NS;
+            (held, held, A_ROW * queries * (processes - 1), "2 scan", cpu_ns)
         }
         None => {
             let others = fingerprints / processes * (processes - 1);
-            (A_JOINED * fingerprints.div_ceil(processes), A_RUN * others * PASSES, "2 join", SELF_JOIN_NS)
+            let joiner = Joiner::new(job.hamming.k, Level::best());
+            let passes = joiner.groups(fingerprints as usize, width_mask(set.f)).len().max(1) as u64;
+            let cpu_ns = fingerprints as f64 * SELF_JOIN_NS;
+            // What the run checks against its bound is more than it holds where workers have equal shares.
+            (A_JOINED * own, A_JOINED_AT_MOST * own, A_RUN * others * passes, "2 join", cpu_ns)
         }
     };
     let costs = Costs {
-        read_bytes: if queries.is_some() { 5 * fingerprints } else { file },
+        read_bytes: (bits_on_disk(fingerprints, set.f) / 8.0 * fingerprints as f64) as u64,
         exchanged_bytes: 0,
         sent_bytes: sent,
         most_sent_bytes: sent / processes,
         spilled_bytes: 0,
-        rounds: ROUNDS,
-        memory_bytes: AT_REST + held,
-        memory_bytes_least: AT_REST + held,
+        rounds: JOIN_ROUNDS,
+        memory_bytes: A_PROCESS + held,
+        memory_bytes_least: AT_REST + checked,
         disk_bytes: 0,
-        cpu_seconds: BTreeMap::from([(stage, fingerprints as f64 * ns / 1e9)]),
+        cpu_seconds: BTreeMap::from([(stage, cpu_ns / 1e9)]),
         seconds: BTreeMap::new(),
     };
     Ok((Rows { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
@@ -119,13 +136,13 @@ const A_QUERY: u64 = 64;
 const A_PIECE: u64 = 16 << 20;
 
 /// Bytes of a fingerprint while all are joined with each other.
-const A_JOINED: u64 = 72;
+const A_JOINED: u64 = 56;
 
-/// Bytes of a fingerprint in a pass of that, on its way.
+/// The same where they all come to one worker.
+const A_JOINED_AT_MOST: u64 = 72;
+
+/// Bytes of a fingerprint on its way in a pass of that.
 const A_RUN: u64 = 24;
-
-/// Passes for k = 3, of which each sends all.
-const PASSES: u64 = 4;
 
 fn timed(mut costs: Costs, machines: &Machines) -> Costs {
     let moved = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;

@@ -32,7 +32,7 @@ const A_PAGE_IN_FILE: u64 = 1200;
 const PAGES_OF_FILE: u64 = 600_000;
 
 /// Bytes of a process of its own, with nothing to do yet.
-const A_PROCESS: u64 = 25 << 20;
+pub const A_PROCESS: u64 = 25 << 20;
 
 /// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
 const A_PAGE_FOUND: u64 = 900;
