@@ -271,7 +271,7 @@ impl Work {
     }
 
     /// A part of the same inputs, evenly spread, about a quarter more than `items` of their items hold. Where inputs can be entered
-    /// anywhere it is the beginnings of up to [`PLACES`] times as many items, for pages that follow each other have their copies
+    /// anywhere it is the beginnings of up to `PLACES` times as many items, for pages that follow each other have their copies
     /// in one place, too: the more places, the better a sample tells how many copies there are. But they link to each other, so
     /// some items are whole.
     pub fn sample(mut self, items: usize) -> Sample {

@@ -154,7 +154,7 @@ fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> f64 {
 ///
 /// Of a chunk that is on many pages of a host, or of the crawl, a sample has few: so many fewer are too many here.
 fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> SamplePairs {
-    let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap.clone() };
+    let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap };
     // One more than is to be expected of a chunk that just counts, for it may be the sample's luck.
     let of_sample = |most: u32, least: u32| match most {
         0 => 0,
