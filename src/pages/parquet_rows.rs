@@ -370,7 +370,6 @@ mod tests {
         assert!(open(huge).err().unwrap().to_string().contains("more than"));
     }
 
-    /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names them.
     #[test]
     fn a_group_of_fewer_than_no_rows_is_refused_and_not_passed_over() {
         let schema = "required binary url (UTF8); required binary text (UTF8);";
@@ -384,6 +383,7 @@ mod tests {
         assert_eq!((refused.offset, refused.reason), (0, Reason::BadParquet));
     }
 
+    /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names them.
     #[test]
     fn a_missing_column_or_another_type_is_named_at_open() {
         let url = || texts("http://a/", 0..1);
