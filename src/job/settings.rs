@@ -705,7 +705,7 @@ impl Default for Job {
             overlap: Overlap {
                 min_shared: 1,
                 min_resemblance: 0.35,
-                min_resemblance_alone: 0.7,
+                min_resemblance_alone: 0.5,
                 doubt: 2,
                 template_pages: 6,
                 max_documents: 1000,
