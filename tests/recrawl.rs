@@ -197,6 +197,26 @@ impl Schedule {
     }
 }
 
+#[test]
+fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
+    let mut schedule = Schedule::new();
+    let add: Vec<String> =
+        (0..14).flat_map(|segment| schedule.apply(&Change::Write { segment, seed: 40 + segment as u64 })).collect();
+    let told = schedule.run(&add, 2);
+    assert!(!told.contains("similar pairs are"), "{told}");
+    for workers in [3, 4] {
+        schedule.apply(&Change::Write { segment: 5, seed: 100 + workers as u64 });
+        let told = schedule.run(&[], workers);
+        assert!(told.contains("similar pairs are taken over, but for those of"), "{told}");
+    }
+    // Nearly all of it.
+    for segment in 0..13 {
+        schedule.apply(&Change::Write { segment, seed: 200 + segment as u64 });
+    }
+    let told = schedule.run(&[], 1);
+    assert!(told.contains("similar pairs are found from scratch: too many pages have changed"), "{told}");
+}
+
 /// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
 fn sequences() -> u32 {
     std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)

@@ -80,8 +80,9 @@ pub fn name(url: &str) -> String {
     format!("{stem}?{query}").to_lowercase()
 }
 
-/// A link of a page of a collection to or from a page of it, by the trivial cluster of that page.
-type Link = (ClusterId, bool);
+/// A link of a page of a collection to or from a page of it: twice the number of that page's trivial cluster, and one more if it
+/// leads from there. Numbers are those of the trivial clusters of a similar cluster, ascending.
+type Link = u32;
 
 /// What a link weighs that `pages` pages have: 2^16 by the square of the digits of their number.
 fn weight(pages: u32) -> u64 {
@@ -94,28 +95,32 @@ fn weight(pages: u32) -> u64 {
 /// `pages` ascend; `links` are those within collections, ascending.
 ///
 /// # Cost
-/// A search in its collection for each link. For each two collections that mirror each other, a sort of the links of the pages without a
+/// A search in its collection for each link. For each two collections that mirror each other, a sort of the links of each page without a
 /// copy, and for each such page at most 64 others a link, each of which costs the links of both.
 pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
-    let collections: Vec<Collection<'_>> = pages
-        .chunk_by(|x, y| x.collection == y.collection)
-        .scan(0, |first, pages| {
-            let mut clusters: Vec<ClusterId> = pages.iter().map(|seen| seen.cluster).collect();
-            clusters.sort_unstable();
-            clusters.dedup();
-            let first = std::mem::replace(first, *first + pages.len());
-            Some(Collection { first, pages, clusters })
-        })
-        .collect();
-    let links_of = LinksOf::new(pages, links, &collections);
+    let (numbers, clusters) = numbers_of_clusters(pages);
+    let mut collections: Vec<Collection<'_>> = Vec::new();
+    let mut first = 0;
+    for pages in pages.chunk_by(|x, y| x.collection == y.collection) {
+        let numbers = &numbers[first..first + pages.len()];
+        let mut clusters = numbers.to_vec();
+        clusters.sort_unstable();
+        clusters.dedup();
+        collections.push(Collection { first, pages, numbers, clusters });
+        first += pages.len();
+    }
+    let links_of = LinksOf::new(pages, links, &collections, clusters);
     let mut found = Vec::new();
+    let (mut is_common, mut having) = (vec![false; clusters], vec![0; 2 * clusters]);
     for (at, left) in collections.iter().enumerate() {
         for right in &collections[at + 1..] {
-            let is_right = |cluster: &&ClusterId| right.clusters.binary_search(cluster).is_ok();
-            let common: Vec<ClusterId> = left.clusters.iter().filter(is_right).copied().collect();
+            let common = in_both(&left.clusters, &right.clusters);
             let least = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
             if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= least {
-                found.extend(agreeing(left.alone(&common, &links_of), right.alone(&common, &links_of)));
+                common.iter().for_each(|&cluster| is_common[cluster as usize] = true);
+                let alone = [left, right].map(|of| of.alone(&is_common, &links_of));
+                found.extend(agreeing(alone, &mut having));
+                common.iter().for_each(|&cluster| is_common[cluster as usize] = false);
             }
         }
     }
@@ -123,13 +128,38 @@ pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
     found
 }
 
+/// Numbers of the trivial clusters of pages, by page, and how many there are.
+fn numbers_of_clusters(pages: &[Seen]) -> (Vec<u32>, usize) {
+    let mut by_cluster: Vec<(ClusterId, u32)> = pages.iter().map(|seen| seen.cluster).zip(0..).collect();
+    by_cluster.sort_unstable();
+    let mut numbers = vec![0; pages.len()];
+    let mut clusters = 0;
+    for of_cluster in by_cluster.chunk_by(|x, y| x.0 == y.0) {
+        of_cluster.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
+        clusters += 1;
+    }
+    (numbers, clusters as usize)
+}
+
+/// What two ascending lists have in common.
+fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
+    let mut y = y.iter().peekable();
+    let is_in = |one: &&u32| {
+        while y.next_if(|other| other < one).is_some() {}
+        y.peek() == Some(one)
+    };
+    x.iter().filter(is_in).copied().collect()
+}
+
 /// The pages of a collection.
 struct Collection<'a> {
     /// Place of the first among the pages of all collections.
     first: usize,
     pages: &'a [Seen],
-    /// Their trivial clusters, ascending.
-    clusters: Vec<ClusterId>,
+    /// Numbers of their trivial clusters.
+    numbers: &'a [u32],
+    /// The same, each once, ascending.
+    clusters: Vec<u32>,
 }
 
 /// Links of the pages that have no copy in one of the collections, those of one page behind those of another.
@@ -140,18 +170,17 @@ struct LinksOf {
 }
 
 impl LinksOf {
-    fn new(pages: &[Seen], links: &[(Page, Page)], collections: &[Collection<'_>]) -> LinksOf {
-        let mut in_collections: Vec<ClusterId> =
-            collections.iter().flat_map(|of| of.clusters.iter().copied()).collect();
-        in_collections.sort_unstable();
-        let is_everywhere = |cluster: ClusterId| {
-            let from = in_collections.partition_point(|one| *one < cluster);
-            in_collections.get(from + collections.len() - 1) == Some(&cluster)
-        };
+    fn new(pages: &[Seen], links: &[(Page, Page)], collections: &[Collection<'_>], clusters: usize) -> LinksOf {
+        let mut collections_with = vec![0; clusters];
+        for &cluster in collections.iter().flat_map(|of| &of.clusters) {
+            collections_with[cluster as usize] += 1;
+        }
         let mut asked: Vec<bool> = Vec::with_capacity(pages.len());
+        let mut numbers: Vec<u32> = Vec::with_capacity(pages.len());
         let mut by_page: Vec<(Page, usize, usize)> = Vec::with_capacity(pages.len());
         for (collection, of) in collections.iter().enumerate() {
-            asked.extend(of.pages.iter().map(|seen| !is_everywhere(seen.cluster)));
+            asked.extend(of.numbers.iter().map(|&cluster| collections_with[cluster as usize] < collections.len()));
+            numbers.extend(of.numbers);
             by_page.extend(of.pages.iter().enumerate().map(|(at, seen)| (seen.page, of.first + at, collection)));
         }
         by_page.sort_unstable();
@@ -175,7 +204,7 @@ impl LinksOf {
         for end in &mut ends {
             all += std::mem::replace(end, all);
         }
-        let mut links = vec![(ClusterId(0), false); all];
+        let mut links = vec![0; all];
         let mut put = |at: u32, link| {
             if asked[at as usize] {
                 links[ends[at as usize]] = link;
@@ -183,8 +212,8 @@ impl LinksOf {
             }
         };
         for &[from, to] in &between {
-            put(from, (pages[to as usize].cluster, false));
-            put(to, (pages[from as usize].cluster, true));
+            put(from, 2 * numbers[to as usize]);
+            put(to, 2 * numbers[from as usize] + 1);
         }
         LinksOf { ends, links }
     }
@@ -205,54 +234,54 @@ struct Alone<'a> {
 }
 
 impl<'a> Collection<'a> {
-    /// All such pages; `common` are the trivial clusters that both have. Their links are not weighed yet.
-    fn alone(&self, common: &[ClusterId], links_of: &LinksOf) -> Vec<Alone<'a>> {
-        let is_common = |cluster: ClusterId| common.binary_search(&cluster).is_ok();
-        let alone = self.pages.iter().enumerate().filter(|(_, seen)| !is_common(seen.cluster));
-        let with_links = alone.map(|(at, seen)| {
-            let mut links: Vec<Link> =
-                links_of.of(self.first + at).iter().copied().filter(|link| is_common(link.0)).collect();
+    /// All such pages; `is_common` tells the trivial clusters that both have. Their links are not weighed yet.
+    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Alone<'a>> {
+        let alone = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
+        let with_links = alone.map(|(at, _)| {
+            let links = links_of.of(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
+            let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
-            Alone { seen, links, weights: Vec::new(), weight: 0 }
+            Alone { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
         with_links.filter(|page| !page.links.is_empty()).collect()
     }
 }
 
-/// Weighs the links of pages by how many of them have each.
-fn weigh(pages: &mut [Alone<'_>]) {
-    let mut all: Vec<Link> = pages.iter().flat_map(|page| page.links.iter().copied()).collect();
-    all.sort_unstable();
-    let weights: Vec<(Link, u64)> = all.chunk_by(|x, y| x == y).map(|of| (of[0], weight(of.len() as u32))).collect();
-    for page in pages {
-        let of = |link| weights[weights.binary_search_by_key(&link, |one| one.0).expect("it was counted")].1;
-        page.weights = page.links.iter().map(|&link| of(link)).collect();
+/// Weighs the links of pages by how many of them have each; `having` is nothing for each link, before and after.
+fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] += 1);
+    for page in &mut *pages {
+        page.weights = page.links.iter().map(|&link| weight(having[link as usize])).collect();
         page.weight = page.weights.iter().sum();
     }
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] = 0);
 }
 
 /// The pairs of pages of two collections whose links agree.
-fn agreeing(left: Vec<Alone<'_>>, right: Vec<Alone<'_>>) -> Vec<Candidate> {
+fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candidate> {
     let lefts = left.len();
     let mut pages: Vec<Alone<'_>> = left.into_iter().chain(right).collect();
-    weigh(&mut pages);
+    weigh(&mut pages, having);
     let (left, right) = pages.split_at(lefts);
-    let mut with: Vec<(u64, Link, usize)> = Vec::new();
-    for (at, page) in right.iter().enumerate() {
+    let mut with: Vec<(u64, Link, u32)> = Vec::new();
+    for (page, at) in right.iter().zip(0..) {
         with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
     }
     with.sort_unstable();
     let mut looked_at = vec![usize::MAX; right.len()];
     let mut found = Vec::new();
     for (at, page) in left.iter().enumerate() {
+        let from = with.partition_point(|one| one.0 < page.seen.name);
+        let mut named = &with[from..];
         for &link in &page.links {
-            let from = with.partition_point(|one| (one.0, one.1) < (page.seen.name, link));
-            let same = with[from..].iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            named = &named[named.partition_point(|one| (one.0, one.1) < (page.seen.name, link))..];
+            let same = named.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
             if same.clone().nth(MOST).is_some() {
                 continue;
             }
             for &(_, _, other) in same {
+                let other = other as usize;
                 if std::mem::replace(&mut looked_at[other], at) == at {
                     continue;
                 }
@@ -263,6 +292,9 @@ fn agreeing(left: Vec<Alone<'_>>, right: Vec<Alone<'_>>) -> Vec<Candidate> {
                     found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
                 }
             }
+            if named.first().is_none_or(|one| one.0 != page.seen.name) {
+                break;
+            }
         }
     }
     found
@@ -270,8 +302,12 @@ fn agreeing(left: Vec<Alone<'_>>, right: Vec<Alone<'_>>) -> Vec<Candidate> {
 
 /// Weight of the links that two pages have in common, in that of all of both: in millionths.
 fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
-    let of_both = x.links.iter().zip(&x.weights).filter(|(link, _)| y.links.binary_search(link).is_ok());
-    let common: u64 = of_both.map(|(_, weight)| weight).sum();
+    let mut others = y.links.iter().peekable();
+    let is_in_both = |(link, _): &(&Link, &u64)| {
+        while others.next_if(|other| other < link).is_some() {}
+        others.peek() == Some(link)
+    };
+    let common: u64 = x.links.iter().zip(&x.weights).filter(is_in_both).map(|(_, weight)| weight).sum();
     share(common, x.weight + y.weight - common)
 }
 
@@ -313,6 +349,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// A link by the trivial cluster at its other end, and whether it leads from there.
+    type Link = (ClusterId, bool);
 
     /// Pairs of the definition, every pair of pages looked at.
     fn by_definition(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {

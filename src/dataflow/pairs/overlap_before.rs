@@ -1,4 +1,4 @@
-//! What one run has found on the way to similar pairs, for the next run of a schedule to change ([`super::overlap_merge`]).
+//! What one run has found on the way to similar pairs, for the next run of a schedule to change (`overlap_merge`).
 //!
 //! A share is what one worker owns: its pages, each with a digest of its rows, and its similar pairs, before the guard. It
 //! serves any number of workers, as long as the settings are the same.
