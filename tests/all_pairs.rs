@@ -4,7 +4,7 @@ use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::{HostId, Page};
-use webtwin::job::{Guard, Overlap};
+use webtwin::job::Overlap;
 use webtwin::overlap::coarse_count::Layout;
 use webtwin::overlap::planner::Method;
 use webtwin::overlap::prune::PageSet;
@@ -13,18 +13,6 @@ use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
-
-fn paper(min_shared: u32) -> Overlap {
-    Overlap {
-        min_shared,
-        min_resemblance: 0.0,
-        min_resemblance_alone: 0.0,
-        doubt: 0,
-        template_pages: 0,
-        max_documents: 0,
-        guard: Guard::None,
-    }
-}
 
 fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
     MemoryBudget { memory_bytes, spill: std::env::temp_dir(), disk_bytes: 0, method, bounds: Bounds::default() }
@@ -71,7 +59,13 @@ fn small() -> impl Strategy<Value = Small> {
             rows: rows.into_iter().collect(),
             hosts,
             copies: copies.into_iter().collect(),
-            settings: Overlap { min_resemblance, doubt: 1, template_pages, max_documents, ..paper(min_shared) },
+            settings: Overlap {
+                min_resemblance,
+                doubt: 1,
+                template_pages,
+                max_documents,
+                ..Overlap::of_papers(min_shared)
+            },
         },
     )
 }
@@ -122,7 +116,8 @@ fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<Si
     let copies = PageSet::new(table.pages() as usize, |_| false);
     let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
     let mut found = Vec::new();
-    let all = similar_pairs::<Row32>(net, rows, source, &pages, &paper(25), room, |pair| found.push(pair))?;
+    let all =
+        similar_pairs::<Row32>(net, rows, source, &pages, &Overlap::of_papers(25), room, |pair| found.push(pair))?;
     Ok((found, all.work))
 }
 
@@ -172,7 +167,7 @@ fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<
     let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
     let copies = PageSet::new(PAGES, |_| false);
     let pages = Pages { count: PAGES, hosts: &[], copies: &copies };
-    let settings = Overlap { max_documents, ..paper(1) };
+    let settings = Overlap { max_documents, ..Overlap::of_papers(1) };
     let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
     let room = MemoryBudget { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
     let rows = (PAGES / net.peers()) as u64;

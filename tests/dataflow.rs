@@ -583,15 +583,7 @@ fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
     MadePage::at(format!("http://h{host}.example/{path}")).chunks(fprints)
 }
 
-const PAPER: Overlap = Overlap {
-    min_shared: 15,
-    min_resemblance: 0.0,
-    min_resemblance_alone: 0.0,
-    doubt: 0,
-    template_pages: 0,
-    max_documents: 0,
-    guard: Guard::None,
-};
+const PAPER: Overlap = Overlap::of_papers(15);
 
 /// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
 #[test]

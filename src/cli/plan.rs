@@ -101,14 +101,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
     let warnings = warnings(&job, &plan.counts, &machines);
     if args.json {
-        let mut object = serde_json::to_value(&costs).expect("costs are plain values");
         let more = serde_json::json!({
-            "digest": Digest::of(&job).hex(), "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share,
-            "expected": plan.counts, "counting": counting, "machines": machines.count, "workers": machines.workers,
-            "warnings": warnings,
+            "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share, "expected": plan.counts,
+            "counting": counting, "warnings": warnings,
         });
-        object.as_object_mut().expect("costs are an object").extend(more.as_object().expect("an object").clone());
-        return print(|out| writeln!(out, "{object}"));
+        return print_json(&job, &machines, &costs, more);
     }
     warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
     let Counts { held, links_within, .. } = plan.counts;
@@ -219,17 +216,9 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
         JobKind::Hamming => fingerprints::of_join(job, machines)?,
         _ => fingerprints::of_build(job, machines)?,
     };
-    let (needed_bytes, allowed_bytes) = (costs.memory_bytes_least, job.effort.memory_bytes);
-    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
-        return Err(too_little("the run, by the number of its fingerprints".into(), needed_bytes, allowed_bytes));
-    }
+    hold_least_against_bound(costs.memory_bytes_least, "the number of its fingerprints", job)?;
     if json {
-        let mut object = serde_json::to_value(&costs).expect("costs are plain values");
-        let more = serde_json::json!({
-            "digest": Digest::of(job).hex(), "expected": rows, "machines": machines.count, "workers": machines.workers,
-        });
-        object.as_object_mut().expect("costs are an object").extend(more.as_object().expect("an object").clone());
-        return print(|out| writeln!(out, "{object}"));
+        return print_json(job, machines, &costs, serde_json::json!({ "expected": rows }));
     }
     print(|out| {
         writeln!(out, "fingerprints      {}", rows.fingerprints)?;
@@ -242,6 +231,18 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
         }
         print_costs(out, &costs, machines)
     })
+}
+
+/// Prints one object: costs, and more that is known.
+fn print_json(job: &Job, machines: &Machines, costs: &Costs, mut more: serde_json::Value) -> Result<()> {
+    more["digest"] = Digest::of(job).hex().into();
+    more["machines"] = machines.count.into();
+    more["workers"] = machines.workers.into();
+    let serde_json::Value::Object(costs) = serde_json::to_value(costs).expect("costs are plain values") else {
+        unreachable!("costs are an object");
+    };
+    more.as_object_mut().expect("it is an object").extend(costs);
+    print(|out| writeln!(out, "{more}"))
 }
 
 fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::io::Result<()> {
@@ -345,12 +346,15 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
 }
 
 fn hold_against_bound(counts: &Counts, job: &Job, machines: &Machines) -> Result<()> {
-    let (needed_bytes, _) = memory::least_bytes(job, counts, machines);
+    hold_least_against_bound(memory::least_bytes(job, counts, machines).0, "a sample of its input", job)
+}
+
+fn hold_least_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
     }
-    Err(too_little("the run, by a sample of its input".into(), needed_bytes, allowed_bytes))
+    Err(too_little(format!("the run, by {by}"), needed_bytes, allowed_bytes))
 }
 
 #[cfg(test)]

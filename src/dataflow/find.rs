@@ -13,6 +13,7 @@ use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, kept, kept_before, paper_tables, report, summary, tables};
 use super::steps::{self, Seen, Step, Steps};
 
+use super::clusters::places::Places;
 use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
 use super::pairs::guards::Context;
@@ -150,12 +151,12 @@ pub fn find(
     let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, job)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
+        let places = Places::new(net, &grown.similar_clusters, crawl.directory.len())?;
         let context = Context { crawl: &crawl, joined: &joined, links: &links };
-        (context_pairs, second_look) = steps.step(net, steps::SECOND_LOOK, |net| {
-            second_look::look(net, shelf, &labels, &grown.similar_clusters, &context, &room)
-        })?;
+        (context_pairs, second_look) = steps
+            .step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context, &room))?;
         let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links };
-        second_look.alone = alone::take_back(net, &mut similar_pairs, &weak, &grown.similar_clusters, &context)?;
+        second_look.alone = alone::take_back(net, &mut similar_pairs, &weak, &places, &context)?;
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];

@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::languages::{NONE, stemmer, stop_words};
 use super::quantity::quantity;
-use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Unit};
+use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Overlap, Unit};
 use crate::error::{Error, Result};
 
 /// How settings end whose values are bytes, and may have a unit.
@@ -77,9 +77,9 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     };
     let mut table: Table = text.parse().expect("presets are TOML");
     if let Some(overlap) = table.get_mut("overlap").and_then(Value::as_table_mut) {
-        let paper = "min_resemblance = 0.0\nmin_resemblance_alone = 0.0\ndoubt = 0\ntemplate_pages = 0\nmax_documents = 0\nguard = \"none\"";
-        let paper: Table = paper.parse().expect("presets are TOML");
-        overlap.extend(paper);
+        let mut paper = Table::try_from(Overlap::of_papers(1)).expect("settings are plain values");
+        paper.extend(std::mem::take(overlap));
+        *overlap = paper;
     }
     Ok(table)
 }

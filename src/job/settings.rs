@@ -622,6 +622,21 @@ pub struct Overlap {
     pub guard: Guard,
 }
 
+impl Overlap {
+    /// What the papers count as similar: T shared chunks of any kind, however long the pages are.
+    pub const fn of_papers(min_shared: u32) -> Overlap {
+        Overlap {
+            min_shared,
+            min_resemblance: 0.0,
+            min_resemblance_alone: 0.0,
+            doubt: 0,
+            template_pages: 0,
+            max_documents: 0,
+            guard: Guard::None,
+        }
+    }
+}
+
 /// When two trivial clusters may be joined (\[CSG00\] sections 3.1 and 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

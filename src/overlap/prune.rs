@@ -145,7 +145,7 @@ mod tests {
             rows in prop::collection::btree_set((0u64..30, (0u32..20).prop_map(Page)), 0..200), min_shared in 1u32..6,
             min_resemblance in prop::sample::select(vec![0.0, 0.35, 0.8]), doubt in 0u32..3, rounds in 1usize..5
         ) {
-            let settings = Overlap { min_shared, min_resemblance, doubt, ..sort_based::tests::paper(1) };
+            let settings = Overlap { min_shared, min_resemblance, doubt, ..Overlap::of_papers(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
             let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
@@ -185,7 +185,7 @@ mod tests {
         let mut shared = SharedChunks::new(1);
         (0..300).for_each(|_| shared.count(&[Page(0)]));
         assert_eq!(shared.finish(), [255]);
-        let settings = Overlap { min_shared: 1000, ..sort_based::tests::paper(1) };
+        let settings = Overlap { min_shared: 1000, ..Overlap::of_papers(1) };
         assert!(core(shared.finish(), |_| 2000, &settings).contains(Page(0)));
         assert!(!core(&[254], |_| 2000, &settings).contains(Page(0)));
     }

@@ -69,7 +69,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::sort_based::similar_pairs;
-    use super::super::sort_based::tests::paper;
     use super::*;
 
     fn page() -> impl Strategy<Value = Page> {
@@ -85,7 +84,7 @@ mod tests {
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
             let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let any = Overlap { template_pages, max_documents, ..paper(1) };
+            let any = Overlap { template_pages, max_documents, ..Overlap::of_papers(1) };
             let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
             let item = |doc: Page| doc.0 / 5;
             let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
@@ -108,7 +107,7 @@ mod tests {
             // A page per item, and one chunk on all of them.
             let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &paper(1))
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &Overlap::of_papers(1))
         };
         assert_eq!((across(2).across, across(4).across), (1, 6));
         assert_eq!(across(2).across_all(2, 4), 6);

@@ -89,20 +89,8 @@ pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings:
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    pub(in crate::overlap) fn paper(min_shared: u32) -> Overlap {
-        Overlap {
-            min_shared,
-            min_resemblance: 0.0,
-            min_resemblance_alone: 0.0,
-            doubt: 0,
-            template_pages: 0,
-            max_documents: 0,
-            guard: Guard::None,
-        }
-    }
 
     fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
         let rows = |(doc, fprints): (Page, &&[u64])| -> Vec<_> {
@@ -119,7 +107,7 @@ pub(super) mod tests {
     #[test]
     fn resemblance_is_held_against_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
-        let settings = Overlap { min_resemblance: 0.5, ..paper(1) };
+        let settings = Overlap { min_resemblance: 0.5, ..Overlap::of_papers(1) };
         assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
     }
 
@@ -127,7 +115,7 @@ pub(super) mod tests {
     fn the_guard_keeps_the_best_match_on_each_host_only() {
         // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
-        let settings = Overlap { guard: Guard::MutualBest, ..paper(1) };
+        let settings = Overlap { guard: Guard::MutualBest, ..Overlap::of_papers(1) };
         assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
     }
 
@@ -135,14 +123,14 @@ pub(super) mod tests {
     fn a_chain_joins_its_centres_only() {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
-        let settings = Overlap { guard: Guard::Centre, ..paper(3) };
+        let settings = Overlap { guard: Guard::Centre, ..Overlap::of_papers(3) };
         assert_eq!(found(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
     }
 
     #[test]
     fn furniture_joins_nothing() {
         let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
-        let settings = Overlap { template_pages: 2, ..paper(1) };
+        let settings = Overlap { template_pages: 2, ..Overlap::of_papers(1) };
         assert_eq!(similar_pairs(&pages, &[0, 0, 0].map(HostId), &[], &settings), []);
         assert_eq!(similar_pairs(&pages, &[0, 0, 1].map(HostId), &[], &settings).len(), 3);
     }

@@ -18,7 +18,7 @@ use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run};
 use crate::error::{Error, Result};
 use crate::ids::{FPrint, Page};
-use crate::job::{Guard, Overlap};
+use crate::job::Overlap;
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::{Row, Row32, Row64, Shares};
@@ -81,7 +81,7 @@ pub struct Measured {
 /// As [`Table::new`] and [`similar_pairs`].
 pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> {
     let table = Arc::new(Table::new(params)?);
-    let settings = paper(params.chunking.threshold());
+    let settings = Overlap::of_papers(params.chunking.threshold());
     let rows_a_page = params.chunking.rows_per_thousand().div_ceil(1000);
     measure(params.pages, params.bits, settings, means, move |net| {
         let mine = table.part(net.index(), net.peers());
@@ -126,7 +126,7 @@ pub fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Me
     let file = Arc::new(File::open(path).map_err(failed)?);
     let rows = file.metadata().map_err(failed)?.len() / 8;
     let path = path.display().to_string();
-    measure(docs, 32, paper(min_shared), means, move |net| {
+    measure(docs, 32, Overlap::of_papers(min_shared), means, move |net| {
         let start = |part: usize| rows * part as u64 / net.peers() as u64;
         let (mut next, end) = (start(net.index()), start(net.index() + 1));
         let (file, path, mine) = (Arc::clone(&file), path.clone(), end - next);
@@ -144,18 +144,6 @@ pub fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Me
         };
         Ok(Part { copies: PageSet::new(docs as usize, |_| false), rows: mine, source: Box::new(source) })
     })
-}
-
-fn paper(min_shared: u32) -> Overlap {
-    Overlap {
-        min_shared,
-        min_resemblance: 0.0,
-        min_resemblance_alone: 0.0,
-        doubt: 0,
-        template_pages: 0,
-        max_documents: 0,
-        guard: Guard::None,
-    }
 }
 
 /// Gives rows as [`similar_pairs`] asks for them.

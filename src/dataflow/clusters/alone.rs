@@ -2,16 +2,15 @@
 //!
 //! A page that is in no collection has those of its host around it: growth reaches no page without links, however near it lies
 //! ([`crate::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
-//! pairs. Two exchanges beside those of [`Places`].
+//! pairs.
 //!
 //! # Memory
-//! That of [`Places`], 8 bytes a page of collections, a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
+//! 8 bytes a page of collections, a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
 //! each process.
 
 use std::sync::Arc;
 
 use super::places::Places;
-use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::pairs::guards::{Context, hosts_with_links};
 use crate::engine::Net;
 use crate::error::Result;
@@ -22,8 +21,8 @@ use crate::overlap::prune::PageSet;
 
 /// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
 ///
-/// Both ascend; a weak pair may be gone already. `found` is this worker's share of what the pairs grew to, and
-/// `context.joined` its exact copies.
+/// Both ascend; a weak pair may be gone already. `places` are those of what the pairs grew to, and
+/// `context.joined` this worker's exact copies.
 ///
 /// # Errors
 /// Only when the run has ended.
@@ -31,11 +30,10 @@ pub(crate) fn take_back(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
     weak: &[SimilarPair],
-    found: &[SimilarCluster],
+    places: &Places,
     context: &Context<'_>,
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
-    let places = Places::new(net, found, hosts.len())?;
     let linking = hosts_with_links(net, context.links, hosts)?;
     let copies = copies(net, weak, context)?;
     let on_hosts = net.once(|| {

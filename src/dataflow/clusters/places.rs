@@ -28,14 +28,14 @@ use crate::ids::{ClusterId, Page};
 
 /// Where every page is, known to each process.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// For each page, the first page of its collection and the smallest of its similar cluster; none of both if it has none.
     of: Vec<[Page; 2]>,
 }
 
 impl Places {
     /// Tells all processes which of `pages` pages is where.
-    pub(super) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
+    pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
         let mut rows: Vec<[Page; 3]> = Vec::new();
         for cluster in found.iter().filter(|cluster| !cluster.double) {
             let similar_cluster = cluster.id().smallest();

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::places::{Places, for_each_place};
-use crate::clusters::collection::SimilarCluster;
 use crate::clusters::places::{TEXT, alike};
 use crate::clusters::second_look::{Candidate, Seen, WHOLE, candidates, name, one_to_one, share};
 use crate::clusters::union_find::sizes;
@@ -80,7 +79,7 @@ struct Chunk {
 /// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
 /// value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters that `context.joined` joins pages into, `found` what they grew to.
+/// `labels` are the trivial clusters that `context.joined` joins pages into, `places` those of what they grew to.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
@@ -89,13 +88,12 @@ pub(crate) fn look(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     labels: &[ClusterId],
-    found: &[SimilarCluster],
+    places: &Places,
     context: &Context<'_>,
     room: &MemoryBudget,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
-    let places = Places::new(net, found, labels.len())?;
-    let by_links = proposed_by_links(net, labels, &places, context, room)?;
-    let by_place = proposed_by_place(net, labels, &places, context, room)?;
+    let by_links = proposed_by_links(net, labels, places, context, room)?;
+    let by_place = proposed_by_place(net, labels, places, context, room)?;
     let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
     let texts = compared(net, shelf, &proposed, room)?;
     let matched = net.once(|| {

@@ -10,7 +10,7 @@ use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
-use crate::job::{Guard, Overlap};
+use crate::job::Overlap;
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
 use crate::overlap::rows::Row64;
@@ -18,15 +18,7 @@ use crate::study::report::{NEAR, Near, near as row, nearness};
 
 /// How pairs of documents are counted: all that share half of their marks or more.
 pub fn overlap_settings() -> Overlap {
-    Overlap {
-        min_shared: 1,
-        min_resemblance: f64::from(NEAR[2]) / 100.0,
-        min_resemblance_alone: 0.0,
-        doubt: 0,
-        template_pages: 0,
-        max_documents: 0,
-        guard: Guard::None,
-    }
+    Overlap { min_resemblance: f64::from(NEAR[2]) / 100.0, ..Overlap::of_papers(1) }
 }
 
 /// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages,
