@@ -108,3 +108,32 @@ pub fn none() -> Table {
     let texts = || Column::Text(Texts::new());
     Table::new([("doc_id", ids()), ("url", texts()), ("keep_doc_id", ids()), ("keep_url", texts()), ("why", texts())])
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pages_in_ascending_order_are_found_as_a_search_finds_them(
+            list in prop::collection::btree_set(0u64..40, 0..30), pages in prop::collection::vec(0u64..40, 0..30)
+        ) {
+            let (list, mut pages): (Vec<u64>, Vec<u64>) = (list.into_iter().collect(), pages);
+            pages.sort_unstable();
+            let texts = || (0..list.len()).map(|_| "").collect();
+            let table = Table::new([
+                ("doc_id", Column::Id(list.clone())),
+                ("url", Column::Text(texts())),
+                ("keep_doc_id", Column::Id(list.clone())),
+                ("keep_url", Column::Text(texts())),
+                ("why", Column::Text(texts())),
+            ]);
+            let mut has = AvoidColumns::of(&table).unwrap().has();
+            for page in pages {
+                prop_assert_eq!(has(page), list.contains(&page), "{}", page);
+            }
+        }
+    }
+}

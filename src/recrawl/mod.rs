@@ -15,9 +15,9 @@
 //! `moved_from` and `moved_to`, `added` and `removed` do, and nothing else.
 //!
 //! # Memory
-//! A range of both results a thread; 200 bytes for each site; `memory_bytes` for pages that one crawl has and hashes, whose rest
-//! goes to the local disk; a file of each table as it is written. Nothing grows with the crawl but the sites, and the lists of
-//! `exports.rs` and `servers.rs`.
+//! A range of both results a thread; 200 bytes for each site, and 100 for it in each thread; `memory_bytes` for pages that one
+//! crawl has and hashes, whose rest goes to the local disk; a file of each table as it is written, and a row group of one a thread.
+//! Nothing grows with the crawl but the sites, and the lists of `exports.rs` and `servers.rs`.
 
 mod avoid;
 mod changes;

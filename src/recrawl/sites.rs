@@ -297,6 +297,8 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
@@ -352,6 +354,40 @@ mod tests {
     fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
         let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
         assert_eq!(told(&of, &[("http://a", "http://b", 5, 5)]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn a_url_is_split_at_the_first_slash_or_question_mark_behind_the_first_scheme(url in "[a:/?é]{0,12}") {
+            let host = url.find("://").map_or(0, |at| at + 3);
+            let end = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
+            prop_assert_eq!(split(&url), (&url[..end], &url[end..]));
+        }
+
+        #[test]
+        fn sites_have_the_pages_that_all_threads_have_counted(
+            pages in prop::collection::vec((0usize..6, 0usize..3, 0usize..3), 0..60)
+        ) {
+            let mut of_threads: [Counted; 3] = Default::default();
+            let mut plain: HashMap<String, Site> = HashMap::new();
+            for (site, of, thread) in pages {
+                let name = format!("http://{site}");
+                let (old, new) = (of != 1, of != 0);
+                of_threads[thread].add(&name, old, new);
+                let site = plain.entry(name.clone()).or_insert_with(|| Site { name, ..Site::default() });
+                site.pages = [site.pages[0] + u64::from(old), site.pages[1] + u64::from(new)];
+                site.both += u64::from(old && new);
+            }
+            let mut sites = Sites::of(of_threads);
+            prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));
+            let by_name = |sites: &Sites| sites.0.values().map(|site| (site.name.clone(), site.clone())).collect::<HashMap<_, _>>();
+            prop_assert_eq!(by_name(&sites), plain.clone());
+            // What became of as many pages as the number of a site says.
+            let numbers = sites.numbers();
+            let judged: Vec<OfSite> = (0..sites.0.len() as u32).map(|number| [number; What::ALL.len()]).collect();
+            sites.add(&numbers, &judged);
+            prop_assert!(sites.0.iter().all(|(id, site)| site.what == [u64::from(numbers[id]); What::ALL.len()]));
+        }
     }
 
     #[test]

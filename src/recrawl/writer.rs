@@ -314,6 +314,41 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_encoded_in_any_order_are_the_same_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let pieces = || (0..5).map(|at| ids(at * 140_000, (at + 1) * 140_000));
+        let files = |name: &str, fill: &dyn Fn(&mut Writer)| {
+            let folder = Location::parse(dir.path().join(name).to_str().unwrap()).unwrap();
+            let mut writer = Writer::new(&folder).unwrap();
+            fill(&mut writer);
+            let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
+            writer.commit(&"all", manifest).unwrap();
+            Run::open(folder.name()).unwrap().manifest.files
+        };
+        let one_by_one = files("a", &|writer| pieces().for_each(|rows| writer.add("many", rows).unwrap()));
+        let last_first = files("b", &|writer| {
+            let mut work: Vec<Work> = pieces().filter_map(|rows| writer.begin("many", rows).unwrap()).collect();
+            assert_eq!(work.len(), 5);
+            while let Some(some) = work.pop() {
+                work.extend(writer.end(some.work().unwrap()).unwrap());
+            }
+        });
+        assert_eq!(one_by_one, last_first);
+        assert!(one_by_one.iter().any(|file| file.rows == Some(700_000)));
+    }
+
+    #[test]
+    fn rows_that_never_come_back_are_no_result() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
+        let mut writer = Writer::new(&folder).unwrap();
+        assert!(writer.begin("many", ids(0, GROUP_ROWS as u64)).unwrap().is_some());
+        let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
+        assert!(matches!(writer.commit(&"all", manifest), Err(Error::Invariant(_))));
+        assert!(Run::open(folder.name()).is_err());
+    }
+
+    #[test]
     fn nothing_is_left_of_a_writer_that_does_not_commit() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
