@@ -182,7 +182,7 @@ proptest! {
             let exact_pairs = exact::fold(net, &shelf)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl)?;
-            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
+            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
             let rows: Vec<FPrintDocId> = shelf
                 .kept()
                 .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)))

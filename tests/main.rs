@@ -65,6 +65,7 @@ mod outputs;
 mod lookup;
 
 // What the five papers say, in their order, and that it holds.
+mod overlap_merge;
 mod papers;
 
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.

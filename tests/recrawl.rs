@@ -521,18 +521,44 @@ fn pages_of_all_sorts() -> Vec<u8> {
     .concat()
 }
 
-#[test]
-fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
+/// Names of the files that a state has after its first run, of which those of records come first.
+fn files_of_state(crawl: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    std::fs::write(at("crawl.warc.gz"), pages_of_all_sorts()).unwrap();
+    std::fs::write(at("crawl.warc.gz"), crawl).unwrap();
     let run =
         ["run", "--state", &at("state"), "--output", &at("out"), "--input", &at("crawl.warc.gz"), "--workers", "1"];
     succeed(&[&run[..], &["--max-bad", "1"]].concat());
-    let names: Vec<String> = files(&at("state/runs")).into_keys().collect();
+    let generation: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(at("state/gen-000001.json")).unwrap()).unwrap();
+    let names = |of: &str| generation["generation"][of].as_array().unwrap().iter();
+    names("files").chain(names("found")).map(|file| file["name"].as_str().unwrap().to_string()).collect()
+}
+
+#[test]
+fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
     assert_eq!(
-        (webtwin::job::READING, &names[..]),
-        ("reading-3", &["43/43bb7c84042554fd7106adc6d21e2136.run".to_string()][..]),
+        (webtwin::job::READING, &files_of_state(&pages_of_all_sorts())[..1]),
+        ("reading-3", &["43bb7c84042554fd7106adc6d21e2136".to_string()][..]),
         "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
+    );
+}
+
+#[test]
+fn the_pairs_that_are_found_and_how_they_are_kept_change_only_with_their_name() {
+    let page = |name: &str, lines: std::ops::Range<u32>| {
+        let body: String =
+            lines.map(|n| format!("<p>Sentence number {n} of a page that says {n} things.</p>")).collect();
+        gzip(&Record::with(name, html("", body.as_bytes())).bytes())
+    };
+    // Neighbours in a row, an exact copy, a page that is like none.
+    let pages: Vec<Vec<u8>> = (0..9)
+        .map(|n| page(&format!("page{n}"), n * 3..n * 3 + 40))
+        .chain([page("copy", 3..43), page("other", 900..950)])
+        .collect();
+    assert_eq!(
+        (webtwin::job::PAIRING, &files_of_state(&pages.concat())[1..]),
+        ("pairing-1", &["1433cbbf735692aec9cc32fb4c2f41e0".to_string()][..]),
+        "what older builds have found would be taken for what this one finds: give job::PAIRING another name, and put both here"
     );
 }

@@ -121,8 +121,12 @@ impl WebPart {
         let pages: Vec<Page> = web.iter().map(|page| page.page).collect();
         let mut entry: Vec<u32> = web.iter().map(|page| page.entry).collect();
         drop(web);
-        // By source, those within the host first.
-        links.sort_unstable_by_key(|&[src, dst]| (src, host(src) != host(dst), dst));
+        // By source, those within the host first. Stable sorts, for links come in ascending stretches.
+        links.sort();
+        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
+            let home = host(of_page[0][0]);
+            of_page.sort_by_key(|link| host(link[1]) != home);
+        }
         let local = |page: Page| pages.binary_search(&page).ok().map(|at| at as Local);
         let mut part = WebPart::default();
         let mut linked = vec![false; pages.len()];

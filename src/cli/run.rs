@@ -174,7 +174,8 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     let work = work(&job, process)?;
     let next = scheduled.next(&job, &work, process)?;
     let (records, state) = (Arc::clone(&next.records), next.state.clone());
-    let queue = Queue::resuming(work, Some(Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>)));
+    let resume = Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>, &work);
+    let queue = Queue::resuming(work, Some(resume));
     let digest = Digest::of(&job).0;
     let number = next.generation.number;
     let shared = (job.clone(), Arc::clone(&queue), folder.clone(), next);
@@ -194,6 +195,9 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
         n => format!("; {n} pages of these have the bytes that they had, and were not parsed again"),
     };
     tell(format_args!("state: {taken_up} work items taken from records, {recorded} recorded{known}{damaged}"));
+    if let Some(pairs) = resume.pairs.get() {
+        tell(format_args!("state: {pairs}"));
+    }
     let summaries = summaries?;
     tell_replicas(&job, process, &summaries, &folder)?;
     if process == 0 {
@@ -265,7 +269,8 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Op
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     tell(format_args!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len()));
     let records = Arc::new(records);
-    Ok((Queue::resuming(work, Some(Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>))), Some(records)))
+    let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
+    Ok((Queue::resuming(work, Some(resume)), Some(records)))
 }
 
 /// Runs a job that reads a crawl, while showing progress; removes its records once it is done.

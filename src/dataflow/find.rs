@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clusters::{alone, giant_clusters, growth, links, second_look, servers, tolerant};
+use super::pairs::overlap_before::{self, Before, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
@@ -109,8 +110,17 @@ pub fn find(
     let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
     let mut weak = Vec::new();
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
-        (similar_pairs, weak, counts.0) = steps
-            .step(net, steps::OVERLAP, |net| overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job))?;
+        let worker = (net.index(), net.peers());
+        let each_page = |hand_on: HandOn<'_>| {
+            resume.into_iter().for_each(|resume| overlap_before::each_left_page(resume, worker, hand_on));
+        };
+        let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
+        let shares = resume.and_then(|resume| resume.store.shares());
+        let before =
+            shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, most: overlap_before::MOST });
+        (similar_pairs, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
+            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
+        })?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         (hamming_pairs, counts.1) = steps

@@ -49,6 +49,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     let (summary, originals) = replicas::run_and_tell_originals(net, job, queue, folder)?;
     let speaks = net.index().is_multiple_of(net.workers_per_process());
     let mine = if speaks { next.records.written() } else { Vec::new() };
+    let found = if speaks { next.records.found_now() } else { Vec::new() };
+    let mut found: Vec<_> = net.all_gather("what was found", found)?.into_iter().flatten().collect();
+    found.sort_unstable_by(|x, y| x.records[0].key.cmp(&y.records[0].key));
     let failed = if speaks { next.records.failed() } else { None };
     let written: Vec<_> = net.all_gather("files of the state", mine)?.into_iter().flatten().collect();
     if let Some(cause) = net.all_gather("state", failed)?.into_iter().flatten().next() {
@@ -64,7 +67,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
         let files = next.records.next(written, |item| serves(work.items[item].input));
         let files_of: BTreeSet<String> = originals.iter().map(|&input| work.file_of(input).to_string()).collect();
         let originals = files_of.into_iter().collect();
-        next.state.commit(&Generation { ghostscript, files, originals, ..next.generation.clone() })?;
+        next.state.commit(&Generation { ghostscript, files, originals, found, ..next.generation.clone() })?;
     }
     Ok(summary)
 }

@@ -7,6 +7,10 @@ use super::settings::{Job, Measure};
 /// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
 pub const READING: &str = "reading-3";
 
+/// Names which similar pairs are found among pages, settings being equal, and how they are kept for the next run: another name for
+/// another answer.
+pub const PAIRING: &str = "pairing-1";
+
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);

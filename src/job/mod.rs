@@ -11,7 +11,7 @@ mod recipes;
 mod settings;
 mod shingling;
 
-pub use digest::{Digest, READING};
+pub use digest::{Digest, PAIRING, READING};
 pub use merge::resolve;
 pub use quantity::quantity;
 pub use settings::*;

@@ -54,11 +54,17 @@ pub struct Linked {
 impl Linked {
     /// Makes a row from a page and all pages of its host that it links to.
     pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> Linked {
-        let mut kept: Vec<Page> = targets.collect();
-        kept.sort_unstable_by_key(|&target| splitmix64(u64::from(target)));
-        kept.dedup();
-        kept.resize(KEPT, Page::NONE);
-        Linked { page, targets: std::array::from_fn(|at| kept[at]) }
+        // One more than is kept, so that there is room for the next before the last one goes.
+        let mut kept = [(u64::MAX, Page::NONE); KEPT + 1];
+        for target in targets {
+            let hash = splitmix64(u64::from(target));
+            let at = kept[..KEPT].partition_point(|one| one.0 < hash);
+            if at < KEPT && kept[at].1 != target {
+                kept[at..].rotate_right(1);
+                kept[at] = (hash, target);
+            }
+        }
+        Linked { page, targets: std::array::from_fn(|at| kept[at].1) }
     }
 
     /// The places of a page, which only its neighbours share: its targets, or its host if it has none and the host has

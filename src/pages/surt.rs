@@ -40,6 +40,46 @@ pub fn surt_key(url: &CanonicalUrl) -> String {
     key
 }
 
+/// [`surt_key`] of a canonical URL that is not parsed yet; most need not be.
+pub fn surt_key_of(url: &str) -> String {
+    let Some((host, path)) = plain(url) else {
+        return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url));
+    };
+    let mut key = String::with_capacity(url.len());
+    push_reversed(&mut key, without_www(host), ",");
+    key.push(')');
+    key += path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
+    key.make_ascii_lowercase();
+    key
+}
+
+/// [`surt_prefix`] of a canonical URL that is not parsed yet; most need not be. What is no URL stays what it is.
+pub fn surt_prefix_of(url: &str) -> String {
+    let Some((host, path)) = plain(url) else {
+        return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
+    };
+    let mut form = String::from("http://(");
+    push_reversed(&mut form, host, ",");
+    form.push_str(",)");
+    form += path;
+    form.make_ascii_lowercase();
+    form
+}
+
+/// Host and path of a canonical URL in which there is nothing to fold but letters: a host with a name and no port, and a path
+/// without query, escapes, and empty segments or those that begin with a dot.
+fn plain(url: &str) -> Option<(&str, &str)> {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    let (host, path) = rest.split_at(rest.find('/')?);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    // The last label of an address begins with a digit.
+    let is_named =
+        host.rsplit('.').next().is_some_and(|label| label.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()));
+    let is_folded = path.as_bytes().windows(2).all(|two| two[0] != b'/' || (two[1] != b'/' && two[1] != b'.'));
+    (is_named && is_folded && host.bytes().all(of_host) && path.bytes().all(is_plain)).then_some((host, path))
+}
+
 /// The form in which Heritrix 3 compares a URL, or the prefix of one: the labels of the host in reverse, each followed by a
 /// comma, then the path, all in lower case, and https as http: `http://(com,example,www,)/docs/`.
 pub fn surt_prefix(url: &CanonicalUrl) -> String {
@@ -225,10 +265,37 @@ fn ordered(query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn key(url: &str) -> String {
         surt_key(&CanonicalUrl::parse(url).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn forms_without_parsing_are_those_of_the_parsed_url(
+            scheme in "https?", host in "(www[0-9]?\\.)?[a-z0-9-]{1,4}(\\.[a-z0-9]{1,4}){0,2}(:80[0-9]?)?",
+            path in prop::collection::vec("/[A-Za-z0-9._~%()!-]{0,4}", 0..4), query in "(\\?[a-z=&]{0,5})?", slash in "/?"
+        ) {
+            let written = format!("{scheme}://{host}{}{slash}{query}", path.concat());
+            let Ok(url) = CanonicalUrl::parse(&written) else { return Ok(()) };
+            prop_assert_eq!(surt_key_of(url.as_str()), surt_key(&url));
+            prop_assert_eq!(surt_prefix_of(url.as_str()), surt_prefix(&url));
+        }
+    }
+
+    #[test]
+    fn most_urls_are_not_parsed_for_it() {
+        for url in ["http://www.example.com/", "https://docs.example.org/A/b_c/d-1.2~3.html"] {
+            assert!(plain(url).is_some(), "{url}");
+        }
+        for url in
+            ["http://example.com:8080/", "http://192.0.2.1/a", "http://example.com/?a", "http://example.com/a%20b"]
+        {
+            assert!(plain(url).is_none(), "{url}");
+        }
     }
 
     #[test]

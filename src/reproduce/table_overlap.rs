@@ -203,7 +203,7 @@ fn measure(
         emitted: sum(|work| work.counts.emitted),
         left_pages: first.core_pages,
         left_rows: sum(|work| work.core_rows),
-        left_pairs: sum(|work| work.counts.left),
+        left_pairs: sum(|work| work.core_pairs),
         sent: sum(|work| work.sent),
         similar: sum(|work| work.counts.similar),
         checksum: parts.iter().fold(0, |sum, part| sum.wrapping_add(part.checksum)),

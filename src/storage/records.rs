@@ -66,9 +66,28 @@ pub trait RecordStore: std::fmt::Debug + Send + Sync {
     /// The steps after reading that a worker, of so many, has finished; `None` where they are not recorded.
     fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords>;
 
+    /// What the workers of the run before have found in steps after reading, and a place for what those of this run find; `None`
+    /// where nothing of the kind is kept.
+    fn shares(&self) -> Option<&dyn Shares>;
+
     /// Whole records that no item takes up: those of other files than this run has, and of the items of which `is_taken_up` is
     /// false. Files that must be read into memory are left out where memory has a bound.
     fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver>;
+}
+
+/// What each worker of a run has found in a step, for the next run to change where its input has changed. Threads share it.
+pub trait Shares {
+    /// How many workers of the run before have left what they found in a step; 0 when it is not there of all of them.
+    fn count(&self, step: &str) -> usize;
+
+    /// The share of one of these workers, or `None` when it is damaged.
+    fn read(&self, step: &str, worker: usize) -> Option<Vec<u8>>;
+
+    /// Leaves the share of a worker, of so many.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] and its like.
+    fn write(&self, step: &str, of: (usize, usize), share: &[u8]) -> Result<()>;
 }
 
 /// Records in a file that no work item takes up.
@@ -103,6 +122,11 @@ impl RecordStore for Records {
 
     fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords> {
         Some(StepRecords::of(&self.folder, self.head, (worker, workers)))
+    }
+
+    /// None: the steps of a run with the same inputs are taken up as they are.
+    fn shares(&self) -> Option<&dyn Shares> {
+        None
     }
 
     /// None: the earlier run had the same inputs.

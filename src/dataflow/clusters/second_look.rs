@@ -8,7 +8,7 @@
 //!
 //! # Memory
 //! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, some 30 for each link of one similar cluster, and 12 for each chunk of a page that
+//! link and 24 a page of collections, 18 more for a link while they are sorted, some 30 for each link of one similar cluster, and 12 for each chunk of a page that
 //! is compared.
 
 use std::sync::Arc;
@@ -195,12 +195,14 @@ fn proposed_by_links(
             })
             .collect();
         here.sort_unstable();
-        some_links.sort_unstable_by_key(|&[src, dst]: &[Page; 2]| (of(src), src, dst));
+        let mut links_of: Vec<(Page, Page, Page)> = some_links.iter().map(|&[src, dst]| (of(src), src, dst)).collect();
+        // Stable, for links come in ascending stretches.
+        links_of.sort();
         for seen in here.chunk_by(|x, y| x.0 == y.0) {
-            let from = some_links.partition_point(|link| of(link[0]) < seen[0].0);
-            let of_this = some_links[from..].iter().take_while(|link| of(link[0]) == seen[0].0);
+            let from = links_of.partition_point(|link| link.0 < seen[0].0);
+            let of_this = links_of[from..].iter().take_while(|link| link.0 == seen[0].0);
             own.clear();
-            own.extend(of_this.map(|&[src, dst]| (src, dst)));
+            own.extend(of_this.map(|&(_, src, dst)| (src, dst)));
             let seen: Vec<Seen> = seen.iter().map(|row| row.1).collect();
             mine.extend(candidates(&seen, &own));
         }

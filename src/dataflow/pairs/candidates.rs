@@ -80,6 +80,12 @@ impl PageStripes {
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
+    /// Where pairs are few and need no buckets.
+    pub(crate) fn even(pages: usize, peers: usize) -> PageStripes {
+        let shift = pages.div_ceil(peers).next_power_of_two().trailing_zeros().saturating_sub(3);
+        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
+    }
+
     #[inline]
     fn stripe(&self, smaller: Page) -> usize {
         smaller.index() >> self.shift

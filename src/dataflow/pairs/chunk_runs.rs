@@ -87,11 +87,10 @@ pub(crate) fn group<R: Row>(
         make_room_for(table, bucket, allowance, settings)?;
         table.take(bucket, &mut rows)?;
         sort_bucket(&mut rows, &mut room, shares);
-        counts.tuples += rows.len() as u64;
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
-            counts.chunks += 1;
             // A chunk on one page is neither furniture nor frequent, and makes no pair. Most are.
             if let [row] = run {
+                (counts.tuples, counts.chunks) = (counts.tuples + 1, counts.chunks + 1);
                 if !into.chunks.is_empty() && !pages.copies.contains(row.doc()) {
                     into.chunks[row.doc()] += 1;
                 }
@@ -99,25 +98,18 @@ pub(crate) fn group<R: Row>(
             }
             docs.clear();
             docs.extend(run.iter().map(Row::doc));
-            match judge(&docs, pages.hosts, settings, &mut scratch) {
-                Verdict::Counts => {}
-                Verdict::Template => {
-                    counts.template_chunks += 1;
-                    counts.template_tuples += docs.len() as u64;
-                    continue;
-                }
-                Verdict::Frequent => {
-                    counts.frequent_chunks += 1;
-                    counts.frequent_tuples += docs.len() as u64;
-                    continue;
-                }
+            let verdict = judge(&docs, pages.hosts, settings, &mut scratch);
+            if verdict == Verdict::Counts {
+                pages.copies.leave_out(&mut docs);
             }
-            pages.copies.leave_out(&mut docs);
+            counts.add_chunk(verdict, run.len(), docs.len());
+            if verdict != Verdict::Counts {
+                continue;
+            }
             if !into.chunks.is_empty() {
                 docs.iter().for_each(|&doc| into.chunks[doc] += 1);
             }
             if docs.len() > 1 {
-                counts.emitted += pairs_of(&docs);
                 into.shared.count(&docs);
                 into.tape.push(record(&docs))?;
             }

@@ -9,6 +9,8 @@ pub(crate) mod guards;
 pub mod hyperlink_map;
 pub mod minhash_pairs;
 pub mod overlap;
+pub mod overlap_before;
 pub mod overlap_join;
+mod overlap_merge;
 pub mod signatures;
 pub mod simhash_pairs;

@@ -4,9 +4,12 @@ use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::exact::copies;
 use crate::dataflow::pairs::guards::{Context, keep};
-use crate::dataflow::pairs::overlap_join::{self, Pages};
+use crate::dataflow::pairs::overlap_before::{self, Before, Digests};
+use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
+use crate::dataflow::pairs::overlap_merge::{self, Given, Outcome};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::engine::Net;
 use crate::error::Result;
@@ -33,7 +36,7 @@ pub fn similar_pairs(
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
     links: &[(Page, Page)],
-    job: &Job,
+    (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
@@ -41,6 +44,57 @@ pub fn similar_pairs(
     let room = room(net, MemoryEstimate { links: held.links + links.len() as u64, ..held }, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
+    let mut pairs = Vec::new();
+    let digests = before.map(|_| Digests::new(net, shelf, crawl)).transpose()?;
+    let mut all = None;
+    if let (Some(before), Some(digests)) = (before, &digests) {
+        let rows = 12 * shelf.fprints.items() as u64 + 64 * hosts.len() as u64;
+        let [fits] = net.sum("memory to merge in", [u64::from(room.memory_bytes == 0 || rows < room.memory_bytes)])?;
+        if fits == net.peers() as u64 {
+            let given = Given { before, job, shelf, crawl, is_copy: &is_copy, digests };
+            match overlap_merge::similar_pairs(net, &given, |pair| pairs.push(pair))? {
+                Outcome::Merged(merged, anew) => {
+                    (before.tell)(format!("similar pairs are taken over, but for those of {anew} pages"));
+                    all = Some(*merged);
+                }
+                Outcome::None(Some(why)) => (before.tell)(format!("similar pairs are found from scratch: {why}")),
+                Outcome::None(None) => {}
+            }
+        }
+    }
+    let all = match all {
+        Some(all) => all,
+        None => from_scratch(net, shelf, &pages, job, &room, |pair| pairs.push(pair))?,
+    };
+    if let (Some(before), Some(digests)) = (before, &digests) {
+        let found = (&pairs[..], &all.work.counts);
+        // The end of the run tells of an error.
+        let _ = overlap_before::leave(net, before.shares, job, (crawl, digests), (&is_copy, &all.chunks), found);
+    }
+    let mut counts = all.work.counts.clone();
+    let chunks = &all.chunks;
+    let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
+    let context = Context { crawl, joined: &[exact_pairs], links };
+    let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
+    if net.index() == 0 {
+        counts.guarded = refused;
+    }
+    let is_weak = |pair: &&SimilarPair| is_weak(pair.value, chunks[pair.a], chunks[pair.b], &job.overlap);
+    // Without a second look nobody asks, and chunks may not have been counted.
+    let asked = second_look::is_asked_for(job);
+    let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
+    Ok((pairs, weak, counts))
+}
+
+/// The pairs of all rows, before the guard.
+fn from_scratch(
+    net: &mut Net<'_>,
+    shelf: &WorkerPages,
+    pages: &Pages<'_>,
+    job: &Job,
+    room: &MemoryBudget,
+    found: impl FnMut(SimilarPair),
+) -> Result<AllPairs> {
     let mut slots = shelf.kept();
     let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
@@ -55,24 +109,9 @@ pub fn similar_pairs(
         Ok(false)
     };
     let rows = shelf.fprints.items() as u64;
-    let mut pairs = Vec::new();
-    let found = |pair| pairs.push(pair);
-    let all = if job.chunks.bits <= 32 {
-        overlap_join::similar_pairs::<Row32>(net, rows, source, &pages, &job.overlap, &room, found)?
+    if job.chunks.bits <= 32 {
+        overlap_join::similar_pairs::<Row32>(net, rows, source, pages, &job.overlap, room, found)
     } else {
-        overlap_join::similar_pairs::<Row64>(net, rows, source, &pages, &job.overlap, &room, found)?
-    };
-    let mut counts = all.work.counts.clone();
-    let chunks = &all.chunks;
-    let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    let context = Context { crawl, joined: &[exact_pairs], links };
-    let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
-    if net.index() == 0 {
-        counts.guarded = refused;
+        overlap_join::similar_pairs::<Row64>(net, rows, source, pages, &job.overlap, room, found)
     }
-    let is_weak = |pair: &&SimilarPair| is_weak(pair.value, chunks[pair.a], chunks[pair.b], &job.overlap);
-    // Without a second look nobody asks, and chunks may not have been counted.
-    let asked = second_look::is_asked_for(job);
-    let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
-    Ok((pairs, weak, counts))
 }

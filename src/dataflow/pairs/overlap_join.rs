@@ -48,6 +48,8 @@ pub struct OverlapWork {
     pub counts: OverlapCounts,
     /// Rows left after pruning, this worker's.
     pub core_rows: u64,
+    /// Pairs that they make, once for each chunk.
+    pub core_pairs: u64,
     /// Pages left after pruning, of all.
     pub core_pages: u64,
     /// Of these, pages of the most frequent chunk, of all.
@@ -73,6 +75,12 @@ pub struct AllPairs {
     /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
     pub chunks: Arc<Vec<u32>>,
     stripes: PageStripes,
+}
+
+impl AllPairs {
+    pub(super) fn new(work: OverlapWork, chunks: Arc<Vec<u32>>, stripes: PageStripes) -> AllPairs {
+        AllPairs { work, chunks, stripes }
+    }
 }
 
 /// A pair is with the owner of its smaller page.
@@ -142,7 +150,7 @@ pub fn similar_pairs<R: Row>(
         let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk)?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
-        (work.core_rows, work.counts.left, work.core_pages) = (rows, pairs, core.count());
+        (work.core_rows, work.core_pairs, work.core_pages) = (rows, pairs, core.count());
         let (all, longest) = net.reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
         work.longest = longest;
         // A round that takes away less than a sixteenth does not pay for the next one.
@@ -158,7 +166,7 @@ pub fn similar_pairs<R: Row>(
     // the others are still there.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
     let allowance = WorkerBudget { buckets: allowance.buckets.saturating_add(spare), ..allowance };
-    let mut load = load(net, work.counts.left, settings, &allowance, room)?;
+    let mut load = load(net, work.core_pairs, settings, &allowance, room)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }

@@ -116,9 +116,7 @@ fn read_items(
         if !taken_up {
             if let Some(resume) = &queue.resume {
                 reader.records = true;
-                let is_taken_up = |item: usize| !queue.work.is_original(items[item].input);
-                let known = || resume.known_pages(is_taken_up, job.effort.memory_bytes > 0);
-                reader.known.get_or_insert_with(known);
+                reader.known.get_or_insert_with(|| resume.known_pages(job.effort.memory_bytes > 0));
             }
             reader.read(net, queue, job)?;
         }

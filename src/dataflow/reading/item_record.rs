@@ -95,6 +95,11 @@ impl PageRecord {
         is_whole.then_some(page)
     }
 
+    /// Its distinct chunks, ascending.
+    pub fn fprints(&self) -> &[FPrint] {
+        &self.fprints
+    }
+
     /// Whether it says what pages on a shelf say.
     pub fn fits(&self, shelf: &WorkerPages) -> bool {
         self.set.is_some() == shelf.sets.is_some()

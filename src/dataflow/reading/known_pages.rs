@@ -60,10 +60,19 @@ impl KnownPages {
     /// The page of this URL that was read from this content, if there is one.
     pub fn find(&self, content: u128, url: &str) -> Option<PageRecord> {
         let place = self.places[self.places.binary_search_by_key(&content, |place| place.content).ok()?];
-        let start = place.offset as usize;
-        let part = &self.files[place.file as usize].as_ref()[start..start + place.bytes as usize];
+        let part = self.part(&place);
         // The URL is part of the content; this is against a collision.
         PageRecord::decode(part).filter(|page| page.capture.url == url)
+    }
+
+    /// The parts of all pages, one of each content.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.part(place))
+    }
+
+    fn part(&self, place: &Place) -> &[u8] {
+        let start = place.offset as usize;
+        &self.files[place.file as usize].as_ref()[start..start + place.bytes as usize]
     }
 }
 

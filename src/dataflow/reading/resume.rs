@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::dataflow::reading::item_record::{decode, encode};
@@ -19,6 +19,7 @@ use crate::dataflow::reading::known_pages::KnownPages;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::error::Result;
 use crate::pages::warc::RangeEnd;
+use crate::pages::work_items::Work;
 use crate::storage::records::RecordStore;
 
 /// Records are written once they have this many bytes,
@@ -40,6 +41,10 @@ pub struct Resume {
     pub known: AtomicU64,
     /// Whether a record could not be written; then no more are.
     pub gave_up: AtomicBool,
+    /// Which similar pairs were taken over from the run before, for people.
+    pub pairs: OnceLock<String>,
+    /// For each item, whether an earlier crawl has it.
+    of_earlier_crawls: Vec<bool>,
     known_pages: Mutex<Weak<KnownPages>>,
     steps: Mutex<StepNames>,
 }
@@ -54,10 +59,12 @@ pub struct StepNames {
 }
 
 impl Resume {
-    /// Takes up these records, and adds to them.
-    pub fn new(store: Arc<dyn RecordStore>) -> Resume {
+    /// Takes up these records of items, and adds to them.
+    pub fn new(store: Arc<dyn RecordStore>, work: &Work) -> Resume {
+        let of_earlier_crawls = work.items.iter().map(|item| work.is_original(item.input)).collect();
         let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
-        Resume { store, taken_up, recorded, known, gave_up, known_pages, steps: Mutex::default() }
+        let (pairs, steps) = Default::default();
+        Resume { store, taken_up, recorded, known, gave_up, pairs, of_earlier_crawls, known_pages, steps }
     }
 
     /// What became of the steps after reading, so far.
@@ -65,11 +72,12 @@ impl Resume {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pages in records of items of which `is_taken_up` is false and of files that this run does not have; they are looked
-    /// for when they are first asked for, and held as long as anybody holds them.
-    pub fn known_pages(&self, is_taken_up: impl Fn(usize) -> bool, memory_is_bounded: bool) -> Arc<KnownPages> {
+    /// The pages in records of items of earlier crawls and of files that this run does not have; they are looked for when they
+    /// are first asked for, and held as long as anybody holds them.
+    pub fn known_pages(&self, memory_is_bounded: bool) -> Arc<KnownPages> {
         let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
         held.upgrade().unwrap_or_else(|| {
+            let is_taken_up = |item: usize| !self.of_earlier_crawls.get(item).is_some_and(|is| *is);
             let known = Arc::new(KnownPages::of(self.store.left_over(&is_taken_up, memory_is_bounded)));
             *held = Arc::downgrade(&known);
             known

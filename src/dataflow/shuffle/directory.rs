@@ -125,6 +125,11 @@ impl Directory {
         (self.before[partition] + page.0 - self.starts[partition].0) as usize
     }
 
+    /// Owner of a doc id, whether it is that of a page or not.
+    pub fn owner_of(&self, doc_id: DocId) -> usize {
+        self.partitions.owner(doc_id)
+    }
+
     /// First page of a partition.
     pub fn start(&self, partition: usize) -> Page {
         self.starts[partition]

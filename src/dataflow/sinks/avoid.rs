@@ -25,7 +25,7 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, HostId, Page};
 use crate::job::Keep;
-use crate::pages::surt::surt_prefix;
+use crate::pages::surt::surt_prefix_of;
 use crate::pages::url::CanonicalUrl;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
@@ -356,7 +356,7 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidL
         let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
         let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
         if !prefixes.is_empty() {
-            let rules = surt_rules(pages, &prefixes, surt);
+            let rules = surt_rules(pages, &prefixes, surt_prefix_of);
             found.push((prefixes, rules));
         }
     }
@@ -366,9 +366,4 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidL
     let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
     prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
     Ok(AvoidLists { prefixes, surt_rules })
-}
-
-/// The form in which Heritrix compares a URL, or a prefix of one.
-fn surt(url: &str) -> String {
-    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url))
 }

@@ -1,7 +1,5 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
-use std::collections::BTreeMap;
-
 use crate::clusters::identical::Content;
 use crate::dataflow::reading::captures::Crawl;
 use crate::engine::{Net, Owners};
@@ -20,38 +18,35 @@ pub struct Told<'a> {
     pub exact_pairs: &'a [SimilarPair],
 }
 
-/// The part of this worker in the content of each collection, by similar cluster and collection. `mine` are its own pages in
-/// collections as [similar cluster, collection, page].
+/// The part of this worker in the content of each collection that it has pages of. `mine` are these as [similar cluster,
+/// collection, page], ascending; contents are in the order of its collections.
 ///
 /// Two exchanges: exact pairs to the owners of copies, and links out of collections to the owners of their targets.
 ///
 /// # Memory
-/// 12 bytes an exact pair of this worker's pages, 12 a page in a collection.
-pub(super) fn contents(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    told: Told<'_>,
-    mine: &[[Page; 3]],
-) -> Result<BTreeMap<[Page; 2], Content>> {
+/// 12 bytes an exact pair of this worker's pages, 4 for each of its pages.
+pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &[[Page; 3]]) -> Result<Vec<Content>> {
     let directory = crawl.directory.clone();
     let copies = told.exact_pairs.iter().map(|pair| [pair.b, pair.a]);
     let mut copies = net.exchange_all("copies of texts", copies, |copy| directory.owner(copy[0]))?;
     copies.sort_unstable();
-    let mut places: Vec<[Page; 3]> =
-        mine.iter().map(|&[similar, collection, page]| [page, similar, collection]).collect();
-    places.sort_unstable();
-    let place = |page: Page| {
-        let at = places.partition_point(|place| place[0] < page);
-        places.get(at).filter(|place| place[0] == page)
-    };
 
-    let mut contents: BTreeMap<[Page; 2], Content> = BTreeMap::new();
-    for &[page, similar, collection] in &places {
-        let at = copies.partition_point(|copy| copy[0] < page);
-        let text = copies.get(at).filter(|copy| copy[0] == page).map_or(page, |copy| copy[1]);
-        contents.entry([similar, collection]).or_default().page(told.labels[page], text);
+    // For each own page, the number of the first of its collections among those here.
+    let mut place = vec![u32::MAX; crawl.pages.len()];
+    let (mut contents, mut collections) = (Vec::new(), Vec::new());
+    for pages in mine.chunk_by(|x, y| x[..2] == y[..2]) {
+        let mut content = Content::default();
+        for &[.., page] in pages {
+            let at = copies.partition_point(|copy| copy[0] < page);
+            let text = copies.get(at).filter(|copy| copy[0] == page).map_or(page, |copy| copy[1]);
+            content.page(told.labels[page], text);
+            let place = &mut place[directory.place(page)];
+            *place = (*place).min(contents.len() as u32);
+        }
+        contents.push(content);
+        collections.push(pages[0][1]);
     }
-    let out_of = places.iter().flat_map(|&[page, _, collection]| {
+    let out_of = mine.iter().flat_map(|&[_, collection, page]| {
         let from = told.links.partition_point(|link| link.0 < page);
         let of_page = told.links[from..].iter().take_while(move |link| link.0 == page);
         of_page.map(move |link| [link.1, collection, told.labels[page].smallest()])
@@ -62,9 +57,9 @@ pub(super) fn contents(
         |row| directory.owner(row[0]),
         |rows: &[[Page; 3]]| {
             for &[target, collection, from] in rows {
-                if let Some(&[_, similar, _]) = place(target).filter(|place| place[2] == collection) {
-                    let content = contents.entry([similar, collection]).or_default();
-                    content.link(ClusterId::of(from), told.labels[target]);
+                let number = place[directory.place(target)] as usize;
+                if collections.get(number) == Some(&collection) {
+                    contents[number].link(ClusterId::of(from), told.labels[target]);
                 }
             }
             Ok(())

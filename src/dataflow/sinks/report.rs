@@ -146,7 +146,7 @@ fn name_prefixes(
     let mut mine = net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))?;
     mine.sort_unstable();
     let contents = contents(net, crawl, told, &mine)?;
-    let parts = mine.chunk_by(|x, y| x[..2] == y[..2]).zip(contents).map(|(pages, (_, content))| {
+    let parts = mine.chunk_by(|x, y| x[..2] == y[..2]).zip(contents).map(|(pages, content)| {
         let urls = pages.iter().map(|row| crawl.page(row[2]).url.as_str());
         let prefix = urls.reduce(in_common).expect("a chunk is not empty").to_string();
         (directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix, content))

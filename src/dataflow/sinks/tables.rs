@@ -8,8 +8,7 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
 use crate::ids::Page;
-use crate::pages::surt::surt_key;
-use crate::pages::url::CanonicalUrl;
+use crate::pages::surt::surt_key_of;
 use crate::storage::table::{Column, Table};
 
 /// A part of a table: its name, the partition, the rows.
@@ -143,7 +142,7 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("url", texts(rows, |(_, page)| page.url.clone())),
-        ("surt", texts(rows, |(_, page)| cdx_key(&page.url))),
+        ("surt", texts(rows, |(_, page)| surt_key_of(&page.url))),
         ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
         ("title", texts(rows, |(_, page)| page.title.to_string())),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
@@ -199,11 +198,6 @@ fn segment_table(crawl: &Crawl, rows: &[(Page, u32, (u32, u64))], sources: &[Str
         ("source", texts(rows, |row| sources[row.2.0 as usize].clone())),
         ("offset", counts(rows, |row| row.2.1)),
     ])
-}
-
-/// Key of a canonical URL in capture indexes.
-fn cdx_key(url: &str) -> String {
-    CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url))
 }
 
 fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {

@@ -31,6 +31,9 @@ pub struct Generation {
     pub working_folder: String,
     /// Files that hold records of the live inputs, with these.
     pub files: Vec<RecordFile>,
+    /// Files of what workers have found in steps after reading, of this run alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<RecordFile>,
 }
 
 /// A file of records.
@@ -47,7 +50,8 @@ pub struct RecordFile {
 /// Place of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordAt {
-    /// Key of the work item, in hexadecimal: its file, the version of this, and the piece of it.
+    /// Key of the work item, in hexadecimal: its file, the version of this, and the piece of it. Of what a worker has found, the
+    /// step, and which worker of how many it was.
     pub key: String,
     /// Where the record starts.
     pub offset: u64,
@@ -104,8 +108,13 @@ impl Generation {
         self.files.iter().map(|file| file.records.len()).sum()
     }
 
-    /// Bytes of these.
+    /// Bytes of these, and of what workers have found.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().flat_map(|file| &file.records).map(|record| record.bytes).sum()
+        self.all_files().flat_map(|file| &file.records).map(|record| record.bytes).sum()
+    }
+
+    /// All files that it names.
+    pub fn all_files(&self) -> impl Iterator<Item = &RecordFile> {
+        self.files.iter().chain(&self.found)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! STATE/gen-000017.json       a generation: the live inputs, and for each of their work items where its record is
-//! STATE/runs/3f/3fa9….run     records one after another, under the hash of the file's bytes
+//! STATE/runs/3f/3fa9….run     records one after another, under the hash of the file's bytes; or what a worker has found
 //! ```
 //!
 //! Files of records never change and are shared by generations. A generation is created under a name that must not exist, after
@@ -12,6 +12,7 @@
 
 mod generation;
 mod records;
+mod shares;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -139,7 +140,7 @@ impl State {
             match self.generation(number) {
                 Ok(generation) => {
                     checked.generations += 1;
-                    for file in &generation.files {
+                    for file in generation.all_files() {
                         let records: Vec<&RecordAt> = file
                             .records
                             .iter()
@@ -170,7 +171,7 @@ impl State {
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
         let mut named = BTreeSet::new();
         for &number in kept {
-            named.extend(self.generation(number)?.files.into_iter().map(|file| file.name));
+            named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
         }
         let mut pruned = Pruned::default();
         for &number in old {

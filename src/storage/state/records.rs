@@ -13,7 +13,7 @@ use crate::read_at::ReadAt;
 use crate::storage::location::Location;
 use crate::storage::mapped::{Residence, file_bytes};
 use crate::storage::open::{OpenFile, open};
-use crate::storage::records::{LeftOver, RecordStore};
+use crate::storage::records::{LeftOver, RecordStore, Shares};
 use crate::storage::step_records::StepRecords;
 
 /// Records of the work items of a run. Threads share them.
@@ -28,6 +28,9 @@ pub struct StateRecords {
     /// Files of which less than half is live: their records move to new files.
     sparse: Vec<bool>,
     written: Mutex<Vec<RecordFile>>,
+    /// What workers of the generation before have found.
+    pub(super) found_before: Vec<RecordFile>,
+    pub(super) found: Mutex<Vec<RecordFile>>,
     failed: Mutex<Option<String>>,
     /// Records that are damaged or missing.
     pub damaged: AtomicU64,
@@ -55,6 +58,8 @@ impl StateRecords {
             places,
             sparse,
             written: Mutex::default(),
+            found_before: before.map_or(Vec::new(), |generation| generation.found.clone()),
+            found: Mutex::default(),
             failed: Mutex::default(),
             damaged: AtomicU64::new(0),
         }
@@ -80,6 +85,11 @@ impl StateRecords {
     /// The files that were written, by this process.
     pub fn written(&self) -> Vec<RecordFile> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The files of what workers of this process have found.
+    pub fn found_now(&self) -> Vec<RecordFile> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Why a file could not be written, if one could not.
@@ -119,6 +129,28 @@ impl StateRecords {
         files
     }
 
+    /// Writes a file with these records, and notes it.
+    pub(super) fn put(&self, bytes: &[u8], records: Vec<RecordAt>, note: &Mutex<Vec<RecordFile>>) -> Result<()> {
+        let name = format!("{:032x}", xxh3_128(bytes));
+        // Written even if it is there: then it is new, and `prune` leaves it alone.
+        if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(bytes)) {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
+            return Err(cause);
+        }
+        let file = RecordFile { name, bytes: bytes.len() as u64, records };
+        note.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+        Ok(())
+    }
+
+    /// A record of a file of this state, if it is as it was written.
+    pub(super) fn whole_record(&self, file: &RecordFile, record: &RecordAt) -> Option<Vec<u8>> {
+        let read = open(&self.state.run_at(&file.name).ok()?).ok().and_then(|open| whole(&open, record));
+        if read.is_none() {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        read
+    }
+
     fn file(&self, number: usize) -> Option<&Arc<OpenFile>> {
         let (file, opened) = &self.files[number];
         opened.get_or_init(|| open(&self.state.run_at(&file.name).ok()?).ok()).as_ref()
@@ -145,15 +177,7 @@ impl RecordStore for StateRecords {
             records.push(RecordAt { key, offset, bytes: record.len() as u64, checksum });
             bytes.extend_from_slice(&record);
         }
-        let name = format!("{:032x}", xxh3_128(&bytes));
-        // Written even if it is there: then it is new, and `prune` leaves it alone.
-        if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(&bytes)) {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
-            return Err(cause);
-        }
-        let file = RecordFile { name, bytes: bytes.len() as u64, records };
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-        Ok(())
+        self.put(&bytes, records, &self.written)
     }
 
     fn moves(&self, number: usize) -> bool {
@@ -167,6 +191,10 @@ impl RecordStore for StateRecords {
     /// None: a scheduled run is short.
     fn steps(&self, _: usize, _: usize) -> Option<StepRecords> {
         None
+    }
+
+    fn shares(&self) -> Option<&dyn Shares> {
+        Some(self)
     }
 
     fn refuse(&self) {

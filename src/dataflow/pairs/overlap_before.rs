@@ -1,0 +1,162 @@
+//! What one run has found on the way to similar pairs, for the next run of a schedule to change ([`super::overlap_merge`]).
+//!
+//! A share is what one worker owns: its pages, each with a digest of its rows, and its similar pairs, before the guard. It
+//! serves any number of workers, as long as the settings are the same.
+
+use bincode::Options;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::reading::captures::{Crawl, host};
+use crate::dataflow::reading::item_record::PageRecord;
+use crate::dataflow::reading::resume::Resume;
+use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use crate::engine::{Net, Owners};
+use crate::error::Result;
+use crate::ids::{DocId, FPrint, Number, Page};
+use crate::job::{Job, PAIRING};
+use crate::overlap::SimilarPair;
+use crate::overlap::prune::PageSet;
+use crate::storage::records::Shares;
+
+/// Takes the rows of one page after another.
+pub type HandOn<'a> = &'a mut dyn FnMut(&[FPrint]);
+
+/// What there is of the run before.
+pub struct Before<'a> {
+    /// What its workers have found, and a place for more.
+    pub shares: &'a dyn Shares,
+    /// Hands on the rows of pages that it had and that are on no shelf of this run, a share of them for each worker.
+    pub each_page: &'a dyn Fn(HandOn<'_>),
+    /// Hears what came of it, for people.
+    pub tell: &'a dyn Fn(String),
+    /// Where more pages, rows or pairs than one in so many have changed, all is found from scratch.
+    pub most: u64,
+}
+
+/// What `most` is for runs: beyond it, looking at what has changed costs as much as what it saves.
+pub(crate) const MOST: u64 = 4;
+
+/// A page of the run before. Rows order by doc id.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, bytemuck::Pod, bytemuck::Zeroable,
+)]
+#[repr(C)]
+pub(super) struct PageBefore {
+    pub doc_id: DocId,
+    /// Digest of its rows.
+    pub rows: u64,
+    /// Hash of its host's name.
+    pub host: u64,
+    /// Its number in that run.
+    pub number: Page,
+    /// Chunks that count, or [`COPY`].
+    pub chunks: u32,
+}
+
+/// In place of the chunks of an exact copy, of which none counts.
+pub(super) const COPY: u32 = u32::MAX;
+
+/// What one worker has found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Share {
+    pub counts: OverlapCounts,
+    pub pages: Vec<PageBefore>,
+    /// Similar pairs, of pages by their numbers in that run.
+    pub pairs: Vec<SimilarPair>,
+}
+
+/// The digests of what pages say, as chunks.
+pub(crate) struct Digests {
+    /// By slot of this worker's shelf.
+    pub(super) of_slots: Vec<u64>,
+    /// Of the pages that this worker owns, ascending by page.
+    pub(super) of_pages: Vec<u64>,
+}
+
+/// Digest of a page's rows.
+pub(super) fn digest(fprints: &[FPrint]) -> u64 {
+    xxh3_64(bytemuck::cast_slice(fprints))
+}
+
+/// Hash of the name of a page's host.
+pub(super) fn host_key(url: &str) -> u64 {
+    xxh3_64(host(url).as_bytes())
+}
+
+/// Name of the step in the records of a state: similar pairs by chunks of such a kind, with such settings.
+pub(super) fn step(job: &Job) -> String {
+    let settings = serde_json::to_vec(&(PAIRING, &job.overlap, job.chunks.bits)).expect("settings are plain values");
+    format!("overlap-{:016x}", xxh3_64(&settings))
+}
+
+impl Digests {
+    /// Those of all pages. One exchange.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub(crate) fn new(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Digests> {
+        let of_slots: Vec<u64> = (0..shelf.fprints.slots()).map(|slot| digest(shelf.fprints.get(slot))).collect();
+        let rows = shelf.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
+        let mut owned = net.exchange_all("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
+        owned.sort_unstable();
+        let of_pages = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
+        Ok(Digests { of_slots, of_pages })
+    }
+}
+
+/// Leaves what this worker has found to the next run; `pairs` before the guard.
+///
+/// # Errors
+/// [`crate::error::Error::Storage`], which the end of the run tells.
+pub(crate) fn leave(
+    net: &Net<'_>,
+    shares: &dyn Shares,
+    job: &Job,
+    (crawl, digests): (&Crawl, &Digests),
+    (is_copy, chunks): (&PageSet, &[u32]),
+    (pairs, counts): (&[SimilarPair], &OverlapCounts),
+) -> Result<()> {
+    let page = |((page, capture), &rows): (&(Page, Capture), &u64)| {
+        let chunks = chunks.get(page.index()).copied().unwrap_or(0);
+        PageBefore {
+            doc_id: capture.doc_id,
+            rows,
+            host: host_key(&capture.url),
+            number: *page,
+            chunks: if is_copy.contains(*page) { COPY } else { chunks },
+        }
+    };
+    let share = Share {
+        counts: counts.clone(),
+        pages: crawl.pages.iter().zip(&digests.of_pages).map(page).collect(),
+        pairs: pairs.to_vec(),
+    };
+    let bytes = codec().serialize(&share).expect("plain values go into memory");
+    shares.write(&step(job), (net.index(), net.peers()), &bytes)
+}
+
+/// The shares of the run before that fall to this worker, as one; `None` when one is damaged.
+pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Share> {
+    let step = step(job);
+    let mut all = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
+    for worker in (net.index()..shares.count(&step)).step_by(net.peers()) {
+        let share: Share = codec().deserialize(&shares.read(&step, worker)?).ok()?;
+        all.counts = all.counts + &share.counts;
+        all.pages.extend(share.pages);
+        all.pairs.extend(share.pairs);
+    }
+    Some(all)
+}
+
+/// Nothing may follow what is read.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new().with_fixint_encoding()
+}
+
+/// Hands on the rows of pages in records that no item of this run takes up; of worker `index` of so many.
+pub(crate) fn each_left_page(resume: &Resume, (index, workers): (usize, usize), hand_on: HandOn<'_>) {
+    let known = resume.known_pages(false);
+    known.parts().skip(index).step_by(workers).filter_map(PageRecord::decode).for_each(|page| hand_on(page.fprints()));
+}

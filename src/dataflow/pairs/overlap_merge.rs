@@ -1,0 +1,507 @@
+//! The Overlap table of a crawl of which most pages are as they were: similar pairs of the run before, changed where pages have.
+//!
+//! A page has *changed* when it is new or gone, says something else, or has become or ceased to be an exact copy. Only chunks on
+//! a changed page, as it was or as it is, can be judged differently than before ([`judge`]). A page is *counted anew* when it
+//! has changed, or a chunk on it is judged differently. Every other page has the chunks that it had, and two of them share
+//! what they shared, so their pairs are taken over. Pairs with a page that is counted anew are counted from all rows of its chunks.
+//!
+//! 1. Owners compare their pages with those of before, by digests of rows.
+//! 2. What changed pages said before is found by these digests: on the shelves, or in records that no item takes up.
+//! 3. Rows of chunks on changed pages, as they were and as they are, go to the owners of their fingerprints, who judge them twice.
+//! 4. So do rows of the other chunks on pages whose chunks are judged differently.
+//! 5. Pairs with a page that is counted anew go to the owners of their smaller page, and those taken over do.
+//!
+//! The answer is that of [`super::overlap_join`], always; where it would not be had for less, there is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::dataflow::pairs::candidates::PageStripes;
+use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest, host_key};
+use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, with_chunks};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::page_counts::sum;
+use crate::engine::{Net, Owners};
+use crate::error::Result;
+use crate::ids::{FPrint, HostId, Number, Page};
+use crate::job::{Job, Overlap};
+use crate::overlap::count_pairs::{self, count, pair_key, smaller};
+use crate::overlap::filter::{Verdict, judge};
+use crate::overlap::prune::PageSet;
+use crate::overlap::rows::{Row, Row64, Shares, sort_bucket};
+use crate::overlap::runs::{Runs, record};
+use crate::overlap::{SimilarPair, is_pairwise_similar};
+
+/// Rows handed on at a time.
+const BATCH: usize = 1 << 15;
+
+/// What pairs are found from.
+pub(crate) struct Given<'a> {
+    pub before: &'a Before<'a>,
+    pub job: &'a Job,
+    pub shelf: &'a WorkerPages,
+    pub crawl: &'a Crawl,
+    /// Exact copies of other pages.
+    pub is_copy: &'a PageSet,
+    pub digests: &'a Digests,
+}
+
+/// What came of it, the same on all workers.
+pub(crate) enum Outcome {
+    /// The pairs, for so many pages that were counted anew.
+    Merged(Box<AllPairs>, u64),
+    /// None, and why; or nothing, for nothing is known of a run before.
+    None(Option<&'static str>),
+}
+
+/// A changed page, as all workers hear of it.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Changed {
+    /// Digest of its rows before, if it was there.
+    rows: u64,
+    /// Hash of its host's name then.
+    host: u64,
+    /// Its number, or [`Page::NONE`] when it is gone.
+    page: Page,
+    /// 0 for a new page, 1 for one that was there, 2 for one that was an exact copy.
+    was: u32,
+}
+
+/// All changed pages, once in each process. Gone ones have the numbers that follow those of this run's pages. A row that a changed
+/// page had before is one of a page whose number is as much larger as there are numbers.
+struct Changes {
+    is_changed: PageSet,
+    /// Exact copies of before.
+    was_copy: PageSet,
+    /// Hosts of all pages, by number.
+    hosts: Vec<HostId>,
+    /// Digests of rows before with the page that had them, ascending; without pages that had none.
+    wanted: Vec<(u64, Page)>,
+}
+
+/// A set of fingerprints, and some more.
+struct Touched {
+    bits: Vec<u64>,
+    shift: u32,
+}
+
+impl Touched {
+    fn new(fprints: &[FPrint]) -> Touched {
+        let bits = (16 * fprints.len() as u64).next_power_of_two().max(64).trailing_zeros();
+        let mut touched = Touched { bits: vec![0; 1 << (bits - 6)], shift: 64 - bits };
+        for &fprint in fprints {
+            let (word, bit) = touched.place(fprint);
+            touched.bits[word] |= 1 << bit;
+        }
+        touched
+    }
+
+    #[inline]
+    fn place(&self, fprint: FPrint) -> (usize, u64) {
+        // Fingerprints of few bits are well mixed in their low ones only.
+        let at = fprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
+        ((at >> 6) as usize, at & 63)
+    }
+
+    #[inline]
+    fn contains(&self, fprint: FPrint) -> bool {
+        let (word, bit) = self.place(fprint);
+        self.bits[word] >> bit & 1 == 1
+    }
+}
+
+/// Finds what [`super::overlap_join::similar_pairs`] finds, or says why it does not. `found` gets the pairs that this worker owns,
+/// ascending, and none before the outcome is certain.
+///
+/// # Errors
+/// Only when the run has ended.
+///
+/// # Memory
+/// 60 bytes a page of the run before in each process, and 24 a row of the chunks that are looked at, of which there are at most
+/// as many as there are rows.
+pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) -> Result<Outcome> {
+    let &Given { before, job, shelf, crawl, is_copy, .. } = given;
+    let settings = &job.overlap;
+    let is_there = before.shares.count(&overlap_before::step(job)) > 0;
+    let mine = if is_there { overlap_before::read(net, before.shares, job) } else { None };
+    let told = (is_there, mine.as_ref().map(|share| share.counts.clone()));
+    let told = net.all_gather("what was found before", told)?;
+    let all: Option<Vec<&OverlapCounts>> = told.iter().map(|worker| worker.1.as_ref()).collect();
+    let (Some(share), Some(all)) = (mine, all) else {
+        let is_damaged = told.iter().all(|worker| worker.0);
+        return Ok(Outcome::None(is_damaged.then_some("what the state has of them is damaged")));
+    };
+    let counts_before = all.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
+
+    let (standing, changed) = compare(net, given, share.pages)?;
+    let pages = crawl.directory.len();
+    let changed = net.share("changed pages", changed)?;
+    if changed.len() as u64 * before.most > pages as u64 || 2 * (pages + changed.len()) > u32::MAX as usize {
+        return Ok(Outcome::None(Some("too many pages have changed")));
+    }
+    let hosts = hosts_of_gone(net, crawl, &changed)?;
+    let changes = net.once(|| Changes::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
+    drop(changed);
+    let Some(rows_before) = rows_before(net, given, &changes.wanted)? else {
+        return Ok(Outcome::None(Some("a page that has changed cannot be found as it was")));
+    };
+
+    let on_changed = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page));
+    let mut touched: Vec<FPrint> = on_changed.flat_map(|(slot, _)| shelf.fprints.get(slot)).copied().collect();
+    touched.extend(rows_before.values().flatten());
+    let touched = net.share("chunks on changed pages", touched)?;
+    if touched.len() as u64 * before.most > counts_before.tuples {
+        return Ok(Outcome::None(Some("too much of what pages say has changed")));
+    }
+    let touched = net.once(|| Touched::new(&touched))?;
+    let first = postings(net, shelf, |fprint| touched.contains(fprint), &changes, &rows_before)?;
+    drop(rows_before);
+    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, settings);
+    anew.sort_unstable();
+    anew.dedup();
+    let anew = net.share("pages that count other chunks", anew)?;
+    let is_anew = net.once(|| {
+        let mut is_anew = PageSet::new(pages, |page| changes.is_changed.contains(page) && !is_copy.contains(page));
+        anew.iter().for_each(|&page| is_anew.insert(page));
+        is_anew
+    })?;
+    if is_anew.count() * before.most > pages as u64 {
+        return Ok(Outcome::None(Some("too many pages count other chunks")));
+    }
+
+    let others = shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page));
+    let more =
+        others.flat_map(|(slot, _)| shelf.fprints.get(slot)).copied().filter(|&fprint| !touched.contains(fprint));
+    let more = net.share("other chunks on these", more.collect())?;
+    let more = net.once(|| Touched::new(&more))?;
+    let is_other = |fprint| more.contains(fprint) && !touched.contains(fprint);
+    let second = postings(net, shelf, is_other, &changes, &BTreeMap::new())?;
+
+    let mut chunks = vec![0; if with_chunks(settings) { pages } else { 0 }];
+    if !chunks.is_empty() {
+        let same = standing.iter().filter(|row| row.chunks != COPY && !is_anew.contains(row.page));
+        same.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
+    }
+    let runs = [first, second].map(|rows| runs_of(&rows, (&changes, is_copy, &is_anew), settings, &mut chunks));
+    let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
+    let [made] = net.sum("pairs to count anew", [made])?;
+    if made * before.most > counts_before.emitted {
+        return Ok(Outcome::None(Some("too many pairs have changed")));
+    }
+    let chunks = sum(net, "chunks a page", &chunks)?;
+    let stripes = PageStripes::even(pages, net.peers());
+    let stay = |page: Page| !changes.is_changed.contains(page) && !is_anew.contains(page);
+    let mut pairs = taken_over(net, standing.iter().filter(|row| stay(row.page)), share.pairs, &stripes)?;
+    let keys = runs.iter().flat_map(|runs| Runs(runs)).flat_map(|docs| pairs_with(docs, &is_anew));
+    let keys = net.exchange_all("pairs counted anew", keys, |&key| stripes.owner(smaller(key)))?;
+    count_anew(&keys, pages, settings, &chunks, &mut pairs);
+    pairs.sort_unstable();
+
+    let sums = net.all_gather("chunks judged twice", (come, gone))?;
+    let mut counts = OverlapCounts::default();
+    if net.index() == 0 {
+        counts = OverlapCounts { similar: 0, guarded: 0, ..counts_before };
+        sums.iter().for_each(|(come, gone)| counts.change(come, gone));
+    }
+    counts.similar = pairs.len() as u64;
+    pairs.into_iter().for_each(found);
+    let why = format!("{} of {pages} pages counted anew", is_anew.count());
+    let work = OverlapWork { counts, why, ..OverlapWork::default() };
+    Ok(Outcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_anew.count()))
+}
+
+/// A page that was there before.
+#[derive(Clone, Copy)]
+struct Standing {
+    page: Page,
+    number_before: Page,
+    /// Chunks that counted, or [`COPY`].
+    chunks: u32,
+}
+
+/// The pages of an owner, held against those of before: which stand, and which have changed.
+fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Result<(Vec<Standing>, Vec<Changed>)> {
+    let &Given { crawl, is_copy, digests, .. } = given;
+    let mut before = net.exchange_all("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
+    before.sort_unstable();
+    let mut before = before.into_iter().peekable();
+    let (mut standing, mut changed) = (Vec::new(), Vec::new());
+    let as_before = |was: PageBefore, page| Changed {
+        rows: was.rows,
+        host: was.host,
+        page,
+        was: 1 + u32::from(was.chunks == COPY),
+    };
+    for ((page, capture), &rows) in crawl.pages.iter().zip(&digests.of_pages) {
+        let page = *page;
+        while let Some(gone) = before.next_if(|was| was.doc_id < capture.doc_id) {
+            changed.push(as_before(gone, Page::NONE));
+        }
+        let new = Changed { rows: 0, host: 0, page, was: 0 };
+        let Some(was) = before.next_if(|was| was.doc_id == capture.doc_id) else {
+            changed.push(new);
+            continue;
+        };
+        if was.host != host_key(&capture.url) {
+            // Of URLs with one doc id another one has won.
+            changed.extend([as_before(was, Page::NONE), new]);
+            continue;
+        }
+        if was.rows != rows || (was.chunks == COPY) != is_copy.contains(page) {
+            changed.push(as_before(was, page));
+        }
+        standing.push(Standing { page, number_before: was.number, chunks: was.chunks });
+    }
+    changed.extend(before.map(|gone| as_before(gone, Page::NONE)));
+    Ok((standing, changed))
+}
+
+/// Hosts of this run by the hashes of their names, as far as pages that have gone were on them.
+fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Result<BTreeMap<u64, HostId>> {
+    let gone = changed.iter().filter(|row| row.page == Page::NONE);
+    let asked: BTreeSet<u64> = gone.map(|row| row.host).collect();
+    if asked.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let hosts = crawl.pages.iter().map(|(page, capture)| (host_key(&capture.url), crawl.directory.hosts[*page]));
+    let mine: BTreeSet<(u64, HostId)> = hosts.filter(|(key, _)| asked.contains(key)).collect();
+    let mine = mine.into_iter().map(|(key, host)| [key, u64::from(host)]).collect();
+    let all = net.share("hosts of pages that have gone", mine)?;
+    Ok(all.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())
+}
+
+impl Changes {
+    fn new(changed: &[Changed], hosts: &[HostId], is_copy: &PageSet, known: &BTreeMap<u64, HostId>) -> Changes {
+        let gone = changed.iter().filter(|row| row.page == Page::NONE).count();
+        let (pages, all) = (hosts.len(), hosts.len() + gone);
+        let mut changes = Changes {
+            is_changed: PageSet::new(all, |page| page.index() >= pages),
+            was_copy: PageSet::new(all, |page| page.index() < pages && is_copy.contains(page)),
+            hosts: hosts.to_vec(),
+            wanted: Vec::new(),
+        };
+        // Hosts that have gone with all of their pages are none of this run's.
+        let mut unknown = BTreeMap::new();
+        for row in changed {
+            let page = if row.page == Page::NONE { Page::from_index(changes.hosts.len()) } else { row.page };
+            if row.page == Page::NONE {
+                let next = HostId(u32::MAX - unknown.len() as u32);
+                let host = known.get(&row.host).copied().unwrap_or_else(|| *unknown.entry(row.host).or_insert(next));
+                changes.hosts.push(host);
+            }
+            changes.is_changed.insert(page);
+            match row.was {
+                2 => changes.was_copy.insert(page),
+                _ => changes.was_copy.remove(page),
+            }
+            if row.was > 0 && row.rows != digest(&[]) {
+                changes.wanted.push((row.rows, page));
+            }
+        }
+        changes.wanted.sort_unstable();
+        changes
+    }
+
+    /// Whether the page of a row has it now.
+    fn is_now(&self, page: Page) -> bool {
+        page.index() < self.hosts.len()
+    }
+
+    /// The page of a row that had it before, if it did.
+    fn page_before(&self, page: Page) -> Option<Page> {
+        match page.index().checked_sub(self.hosts.len()) {
+            Some(number) => Some(Page::from_index(number)),
+            None => (!self.is_changed.contains(page)).then_some(page),
+        }
+    }
+}
+
+/// Rows of changed pages as they were, by digest; each list with one worker. `None` when some are nowhere.
+fn rows_before(
+    net: &mut Net<'_>,
+    given: &Given<'_>,
+    wanted: &[(u64, Page)],
+) -> Result<Option<BTreeMap<u64, Vec<FPrint>>>> {
+    let is_wanted = |rows: u64| wanted.binary_search_by_key(&rows, |row| row.0).is_ok();
+    let mut mine = BTreeMap::new();
+    for (slot, &rows) in given.digests.of_slots.iter().enumerate() {
+        if is_wanted(rows) {
+            mine.entry(rows).or_insert_with(|| given.shelf.fprints.get(slot).to_vec());
+        }
+    }
+    if !wanted.is_empty() {
+        (given.before.each_page)(&mut |fprints| {
+            let rows = digest(fprints);
+            if is_wanted(rows) {
+                mine.entry(rows).or_insert_with(|| fprints.to_vec());
+            }
+        });
+    }
+    let me = net.index() as u64;
+    let all = net.share("rows before that are found", mine.keys().map(|&rows| [rows, me]).collect())?;
+    let giver = net.once(|| {
+        let mut giver = BTreeMap::new();
+        for &[rows, worker] in all.iter() {
+            giver.entry(rows).or_insert(worker);
+        }
+        giver
+    })?;
+    if wanted.iter().any(|(rows, _)| !giver.contains_key(rows)) {
+        return Ok(None);
+    }
+    mine.retain(|rows, _| giver[rows] == me);
+    Ok(Some(mine))
+}
+
+/// All rows, of before and now, of the chunks for which `is_asked` holds, with their owners; sorted by fingerprint.
+fn postings(
+    net: &mut Net<'_>,
+    shelf: &WorkerPages,
+    is_asked: impl Fn(FPrint) -> bool,
+    changes: &Changes,
+    rows_before: &BTreeMap<u64, Vec<FPrint>>,
+) -> Result<Vec<Row64>> {
+    let mut slots = shelf.kept();
+    let with = |rows: u64| {
+        let from = changes.wanted.partition_point(|row| row.0 < rows);
+        changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
+    };
+    let mut before = rows_before.iter().flat_map(|(&rows, fprints)| with(rows).map(move |page| (fprints, page)));
+    let source = |send: &mut dyn FnMut(Row64)| {
+        let mut looked_at = 0;
+        for (slot, page) in slots.by_ref() {
+            let fprints = shelf.fprints.get(slot);
+            fprints.iter().filter(|&&fprint| is_asked(fprint)).for_each(|&fprint| send(Row64::new(fprint, page)));
+            looked_at += fprints.len();
+            if looked_at >= BATCH {
+                return Ok(true);
+            }
+        }
+        for (fprints, page) in before.by_ref() {
+            let page = Page::from_index(changes.hosts.len() + page.index());
+            fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
+            looked_at += fprints.len();
+            if looked_at >= BATCH {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let shares = Shares::new(net.peers(), 0);
+    let mut arrived = Vec::new();
+    net.exchange_from(
+        "rows of chunks on changed pages",
+        source,
+        |row| shares.owner(row.key()),
+        |rows: &[Row64]| {
+            arrived.extend_from_slice(rows);
+            Ok(())
+        },
+    )?;
+    sort_bucket(&mut arrived, &mut Vec::new(), shares);
+    Ok(arrived)
+}
+
+/// What chunks on changed pages come to now, what they came to before, and the unchanged pages that count other chunks for it.
+fn judge_twice(
+    rows: &[Row64],
+    changes: &Changes,
+    is_copy: &PageSet,
+    settings: &Overlap,
+) -> (OverlapCounts, OverlapCounts, Vec<Page>) {
+    let (mut come, mut gone, mut anew) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
+    let (mut docs, mut scratch) = (Vec::new(), Vec::new());
+    let mut verdict = |docs: &mut Vec<Page>, copies: &PageSet, counts: &mut OverlapCounts| {
+        let (pages, verdict) = (docs.len(), judge(docs, &changes.hosts, settings, &mut scratch));
+        copies.leave_out(docs);
+        if pages > 0 {
+            counts.add_chunk(verdict, pages, docs.len());
+        }
+        verdict == Verdict::Counts
+    };
+    for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
+        docs.clear();
+        docs.extend(chunk.iter().filter_map(|row| changes.page_before(row.doc())));
+        let did_count = verdict(&mut docs, &changes.was_copy, &mut gone);
+        docs.clear();
+        docs.extend(chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page)));
+        let counts = verdict(&mut docs, is_copy, &mut come);
+        if did_count != counts {
+            let pages = chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page));
+            anew.extend(pages.filter(|&page| !changes.is_changed.contains(page) && !is_copy.contains(page)));
+        }
+    }
+    (come, gone, anew)
+}
+
+/// Chunks that count and stand on a page that is counted anew, as runs of their pages without exact copies; `chunks` counts them
+/// for these pages.
+fn runs_of(
+    rows: &[Row64],
+    (changes, is_copy, is_anew): (&Changes, &PageSet, &PageSet),
+    settings: &Overlap,
+    chunks: &mut [u32],
+) -> Vec<u32> {
+    let (mut runs, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+    for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
+        docs.clear();
+        docs.extend(chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page)));
+        if judge(&docs, &changes.hosts, settings, &mut scratch) != Verdict::Counts {
+            continue;
+        }
+        is_copy.leave_out(&mut docs);
+        let mut some = false;
+        for &page in docs.iter().filter(|&&page| is_anew.contains(page)) {
+            some = true;
+            if !chunks.is_empty() {
+                chunks[page] += 1;
+            }
+        }
+        if some && docs.len() > 1 {
+            runs.extend(record(&docs));
+        }
+    }
+    runs
+}
+
+/// The pairs of a run that have a page which is counted anew, each once.
+fn pairs_with<'a>(docs: &'a [Page], is_anew: &'a PageSet) -> impl Iterator<Item = u64> + 'a {
+    let anew = docs.iter().filter(|&&page| is_anew.contains(page));
+    anew.flat_map(move |&page| {
+        let others = docs.iter().filter(move |&&other| other > page || other < page && !is_anew.contains(other));
+        others.map(move |&other| pair_key(page.min(other), page.max(other)))
+    })
+}
+
+/// The pairs of before whose pages are both among those that `stay`, with the owners of their smaller pages.
+fn taken_over<'a>(
+    net: &mut Net<'_>,
+    stay: impl Iterator<Item = &'a Standing>,
+    pairs: Vec<SimilarPair>,
+    stripes: &PageStripes,
+) -> Result<Vec<SimilarPair>> {
+    let numbers = net.share("numbers of pages before", stay.map(|row| [row.number_before.0, row.page.0]).collect())?;
+    let now = net.once(|| {
+        let mut now = vec![Page::NONE; numbers.iter().map(|row| row[0] as usize + 1).max().unwrap_or(0)];
+        numbers.iter().for_each(|&[before, page]| now[before as usize] = Page(page));
+        now
+    })?;
+    let number = |before: Page| now.get(before.index()).copied().filter(|&page| page != Page::NONE);
+    let stay = pairs.into_iter().filter_map(|pair| {
+        let (a, b) = (number(pair.a)?, number(pair.b)?);
+        Some(SimilarPair { a: a.min(b), b: a.max(b), ..pair })
+    });
+    net.exchange_all("pairs taken over", stay, |pair| stripes.owner(pair.a))
+}
+
+/// Appends the similar pairs among those that were counted anew.
+fn count_anew(keys: &[u64], pages: usize, settings: &Overlap, chunks: &[u32], pairs: &mut Vec<SimilarPair>) {
+    let mut scratch = count_pairs::Scratch::default();
+    count(keys, Page(0), pages, settings.min_shared, &mut scratch, |a, b, value| {
+        if chunks.is_empty() || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
+            pairs.push(SimilarPair { a, b, value });
+        }
+    });
+}

@@ -1,0 +1,39 @@
+//! What workers have found in steps after reading, as the records of a state: one a worker and step.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{RecordAt, RecordFile, StateRecords};
+use crate::error::Result;
+use crate::storage::records::Shares;
+
+/// Key of a worker's share.
+fn key(step: &str, (worker, workers): (usize, usize)) -> String {
+    format!("{step}-{worker}-of-{workers}")
+}
+
+impl StateRecords {
+    fn share(&self, step: &str, of: (usize, usize)) -> Option<(&RecordFile, &RecordAt)> {
+        let key = key(step, of);
+        let records = |file: &'_ RecordFile| file.records.iter().position(|record| record.key == key);
+        self.found_before.iter().find_map(|file| Some((file, &file.records[records(file)?])))
+    }
+}
+
+impl Shares for StateRecords {
+    fn count(&self, step: &str) -> usize {
+        let of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
+        let workers = self.found_before.iter().flat_map(|file| &file.records).filter(of_step).count();
+        if (0..workers).all(|worker| self.share(step, (worker, workers)).is_some()) { workers } else { 0 }
+    }
+
+    fn read(&self, step: &str, worker: usize) -> Option<Vec<u8>> {
+        let (file, record) = self.share(step, (worker, self.count(step)))?;
+        self.whole_record(file, record)
+    }
+
+    fn write(&self, step: &str, of: (usize, usize), share: &[u8]) -> Result<()> {
+        let checksum = format!("{:032x}", xxh3_128(share));
+        let record = RecordAt { key: key(step, of), offset: 0, bytes: share.len() as u64, checksum };
+        self.put(share, vec![record], &self.found)
+    }
+}
