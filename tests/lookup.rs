@@ -80,12 +80,12 @@ impl Plain {
         let (pages, avoid, clusters) =
             (run.table("pages").unwrap(), run.table("avoid").unwrap(), run.table("clusters").unwrap());
         let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
-        let why = avoid.text("why").unwrap().iter().cloned();
+        let why = avoid.text("why").unwrap().iter().map(String::from);
         let skipped = ids(&avoid, "keep_doc_id").into_iter().zip(why);
         let file = run.manifest.files.iter().find(|file| file.path == "exports/prefixes.txt").unwrap();
         let prefixes = String::from_utf8(run.manifest.read_file(&run.folder, file).unwrap()).unwrap();
         Plain {
-            pages: ids(&pages, "doc_id").into_iter().zip(pages.text("url").unwrap().iter().cloned()).collect(),
+            pages: ids(&pages, "doc_id").into_iter().zip(pages.text("url").unwrap().iter().map(String::from)).collect(),
             avoid: ids(&avoid, "doc_id").into_iter().zip(skipped).collect(),
             prefixes: prefixes.lines().map(String::from).collect(),
             clusters: ids(&clusters, "doc_id").into_iter().zip(ids(&clusters, "cluster")).collect(),
@@ -217,7 +217,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
     for row in 0..table.rows() {
         let (a, b) = (table.u64("a").unwrap()[row], table.u64("b").unwrap()[row]);
         let value = table.u32("value").unwrap()[row];
-        match table.text("measure").unwrap()[row].as_str() {
+        match &table.text("measure").unwrap()[row] {
             "overlap" => {
                 want.entry(a).or_default().insert((b, value));
                 want.entry(b).or_default().insert((a, value));
@@ -243,7 +243,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
                 .map(|one| (doc_ids[one.page as usize], one.shared))
                 .filter(|one| one.0 != doc_ids[row])
                 .collect();
-            assert_eq!(near, want.remove(&doc_ids[row]).unwrap_or_default(), "{}", pages.urls().unwrap()[row]);
+            assert_eq!(near, want.remove(&doc_ids[row]).unwrap_or_default(), "{}", &pages.urls().unwrap()[row]);
             compared += 1;
             Ok(())
         })

@@ -90,8 +90,8 @@ fn plain(run: &Run) -> (BTreeMap<u64, Page>, Vec<String>) {
             let id = doc_ids[row];
             let collection = collection_of.get(&id).copied();
             let page = Page {
-                url: urls[row].clone(),
-                host: hosts[row].clone(),
+                url: urls[row].to_string(),
+                host: hosts[row].to_string(),
                 words: all_words,
                 same_text: exact[row],
                 collection,

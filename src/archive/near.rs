@@ -38,11 +38,11 @@ impl NearCopies {
         let here = working_folder();
         let given: HashMap<String, u32> =
             (0..).zip(files).map(|(number, file)| (seen_from_anywhere(file.location.name(), &here), number)).collect();
-        let read: BTreeSet<&str> = sources.iter().map(String::as_str).collect();
+        let read: BTreeSet<&str> = sources.iter().collect();
         let number = |source| given.get(&seen_from_anywhere(source, &run.manifest.started_in)).copied();
         let numbers: HashMap<&str, u32> =
             read.into_iter().filter_map(|source| Some((source, number(source)?))).collect();
-        if !sources.is_empty() && !sources.iter().any(|source| numbers.contains_key(source.as_str())) {
+        if !sources.is_empty() && !sources.iter().any(|source| numbers.contains_key(source)) {
             let (read, given) = (&sources[0], files.first().map_or("none", |file| file.location.name()));
             let what =
                 format!("it read none of the files given: it read {read}, and {given} is given; name them alike");
@@ -50,11 +50,11 @@ impl NearCopies {
         }
         let place = |page: u64| -> Result<Option<Place>> {
             let row = pages.row(page)?;
-            Ok(row.and_then(|row| Some((*numbers.get(sources[row].as_str())?, offsets[row]))))
+            Ok(row.and_then(|row| Some((*numbers.get(&sources[row])?, offsets[row]))))
         };
         let clusters = run.table("clusters")?;
         let (ids, members, roles) = (clusters.u64("cluster")?, clusters.u64("doc_id")?, clusters.text("role")?);
-        let is_kept = |row: &usize| roles[*row] == "keep";
+        let is_kept = |row: &usize| &roles[*row] == "keep";
         let kept: HashMap<u64, u64> = (0..ids.len()).filter(is_kept).map(|row| (ids[row], members[row])).collect();
         let mut near = BTreeMap::new();
         for row in (0..ids.len()).filter(|row| !is_kept(row)) {

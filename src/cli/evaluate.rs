@@ -125,7 +125,7 @@ fn bands(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands>
 fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
     let table = run.table("pairs")?;
     let (a, b, measures, values) = (table.u64("a")?, table.u64("b")?, table.text("measure")?, table.u32("value")?);
-    let rows = || (0..measures.len()).filter(|&row| measures[row] == "hamming");
+    let rows = || (0..measures.len()).filter(|&row| &measures[row] == "hamming");
     let distances: HashSet<u32> = rows().map(|row| values[row]).collect();
     if distances.is_empty() {
         let reason = "no pairs of the measure hamming to draw from; run with similar.by=hamming";
@@ -161,7 +161,7 @@ fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()>
         let rows = [row(a), row(b)];
         Judged {
             stratum: *stratum,
-            urls: rows.map(|row| urls[row].clone()),
+            urls: rows.map(|row| urls[row].to_string()),
             texts: rows.map(|row| texts[&row].clone()),
         }
     };

@@ -21,7 +21,9 @@ use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::open_pinned;
 use crate::storage::output::{Attempt, random_id};
-use crate::storage::table::{self, Column, Table};
+use crate::storage::table::{Column, Table};
+use crate::storage::table_encoder::{self, Encoding};
+use crate::storage::texts::Texts;
 use crate::threads;
 
 /// Rows of a table that are encoded together.
@@ -213,7 +215,7 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
         let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
         let kept = |row: &(u32, super::verdicts::Removed)| row.1.kept;
         let ids = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> Result<Column> {
-            some.iter().map(|row| corpus.id(of(row))).collect::<Result<Vec<String>>>().map(Column::Text)
+            some.iter().map(|row| corpus.id(of(row))).collect::<Result<Texts>>().map(Column::Text)
         };
         let places = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> (Column, Column) {
             let (files, rows) =
@@ -260,7 +262,7 @@ struct Parts<'a> {
     name: &'static str,
     files: Vec<FileEntry>,
     /// The file at hand, and its rows.
-    open: Option<(table::Encoder, u64)>,
+    open: Option<(table_encoder::Encoder, u64)>,
 }
 
 impl<'a> Parts<'a> {
@@ -275,7 +277,7 @@ impl<'a> Parts<'a> {
     fn write(&mut self, rows: &Table) -> Result<()> {
         let (mut encoder, before) = match self.open.take() {
             Some(open) => open,
-            None => (table::Encoder::new(rows)?, 0),
+            None => (table_encoder::Encoder::new(&Encoding::of(rows)?)?, 0),
         };
         encoder.write(rows)?;
         let is_full = encoder.len() >= FILE_BYTES;

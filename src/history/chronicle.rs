@@ -346,7 +346,7 @@ fn note_probes(last: &Crawl, crawl: &mut Crawl, before: &Run, policy: &Policy) -
     read::each_part(before, "pages", &["doc_id", "url"], |part| {
         for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
             if let Some(&at) = drawn.get(doc_id) {
-                crawl.collections[at].probes.push(url.clone());
+                crawl.collections[at].probes.push(url.to_string());
             }
         }
         Ok(())

@@ -83,9 +83,9 @@ fn collections(run: &Run) -> Result<Vec<Collection>> {
             id: ids[row],
             similar_cluster: clusters[row],
             keep: keeps[row],
-            host: hosts[row].clone(),
-            prefix: prefixes[row].clone(),
-            root_url: roots[row].clone(),
+            host: hosts[row].to_string(),
+            prefix: prefixes[row].to_string(),
+            root_url: roots[row].to_string(),
             ..Collection::default()
         }));
         Ok(())
@@ -96,7 +96,7 @@ fn collections(run: &Run) -> Result<Vec<Collection>> {
     each_part(run, "server_pairs", &["host_a", "host_b", "kind"], |part| {
         let (a, b, words) = (part.text("host_a")?, part.text("host_b")?, part.text("kind")?);
         for (row, word) in words.iter().enumerate() {
-            kinds.insert((a[row].clone(), b[row].clone()), Kind::of(word));
+            kinds.insert((a[row].to_string(), b[row].to_string()), Kind::of(word));
         }
         Ok(())
     })?;

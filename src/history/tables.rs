@@ -201,7 +201,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     each_part(new, "hosts", &["host", "domain", "pages"], |part| {
         let pages = part.u64("pages")?;
         for (row, host) in part.text("host")?.iter().enumerate() {
-            hosts.insert(host.clone(), (part.text("domain")?[row].clone(), pages[row]));
+            hosts.insert(host.to_string(), (part.text("domain")?[row].to_string(), pages[row]));
         }
         Ok(())
     })?;

@@ -38,7 +38,7 @@ pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<B
             if ids.get(at) == Some(id) {
                 let visits = match hosts.get_mut(&names[row]) {
                     Some(visits) => visits,
-                    None => hosts.entry(names[row].clone()).or_insert(Visits { interval, ..Visits::default() }),
+                    None => hosts.entry(names[row].to_string()).or_insert(Visits { interval, ..Visits::default() }),
                 };
                 visits.visits += 1;
                 visits.changed += u64::from(texts[at] != new_texts[row]);

@@ -125,7 +125,7 @@ fn urls(chronicle: &Chronicle, of: &[Version], policy: &Policy, new: &Run) -> Re
     read::each_part(new, "avoid", &["doc_id", "url"], |part| {
         for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
             if let Some(at) = drawn.get(doc_id) {
-                urls[*at].push(url.clone());
+                urls[*at].push(url.to_string());
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::pages::What;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 
 /// Columns of `avoid` that are compared.
 pub const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why"];
@@ -13,10 +14,10 @@ pub const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why
 pub struct AvoidColumns<'t> {
     /// Pages on the list, strictly ascending.
     pub doc_ids: &'t [DocId],
-    urls: &'t [String],
+    urls: &'t Texts,
     keep: &'t [DocId],
-    keep_urls: &'t [String],
-    why: &'t [String],
+    keep_urls: &'t Texts,
+    why: &'t Texts,
 }
 
 impl<'t> AvoidColumns<'t> {
@@ -34,37 +35,45 @@ impl<'t> AvoidColumns<'t> {
         })
     }
 
-    /// Whether a page is on the list.
-    pub fn has(&self, page: DocId) -> bool {
-        self.doc_ids.binary_search(&page).is_ok()
+    /// Tells which pages are on the list, of pages in ascending order.
+    pub fn has(&self) -> impl FnMut(DocId) -> bool + 't {
+        let mut left = self.doc_ids;
+        move |page| {
+            while let [first, rest @ ..] = left
+                && *first < page
+            {
+                left = rest;
+            }
+            left.first() == Some(&page)
+        }
     }
 }
 
 /// A row of `avoid_changed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AvoidChange {
+pub struct AvoidChange<'t> {
     /// The page.
     pub doc_id: DocId,
     /// Its URL.
-    pub url: String,
+    pub url: &'t str,
     /// `added`, `removed`, `keep_changed`, `why_changed`.
     pub what: &'static str,
     /// What became of the page itself.
     pub page: Option<What>,
     /// URL of the page that stays for it, in the old and in the new result; empty where it is not on the list.
-    pub keep: [String; 2],
+    pub keep: [&'t str; 2],
     /// `avoid.why` in the old and in the new result; empty where it is not on the list.
-    pub why: [String; 2],
+    pub why: [&'t str; 2],
 }
 
 /// What became of a range of the list. `page` tells what became of a page.
-pub fn changes(
-    old: &AvoidColumns<'_>,
-    new: &AvoidColumns<'_>,
+pub fn changes<'t>(
+    old: &AvoidColumns<'t>,
+    new: &AvoidColumns<'t>,
     page: impl Fn(DocId) -> Option<What>,
-    into: &mut Vec<AvoidChange>,
+    into: &mut Vec<AvoidChange<'t>>,
 ) {
-    let of = |list: &AvoidColumns<'_>, row: usize| (list.keep_urls[row].clone(), list.why[row].clone());
+    let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
         let (what, list, row, was, is) = match side {
             Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
@@ -73,30 +82,58 @@ pub fn changes(
             Side::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
             Side::Both(..) => continue,
         };
-        let (doc_id, url) = (list.doc_ids[row], list.urls[row].clone());
+        let (doc_id, url) = (list.doc_ids[row], &list.urls[row]);
         into.push(AvoidChange { doc_id, url, what, page: page(doc_id), keep: [was.0, is.0], why: [was.1, is.1] });
     }
 }
 
 /// The rows as a table.
-pub fn table(rows: &[AvoidChange]) -> Table {
-    let texts =
-        |value: &dyn Fn(&AvoidChange) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
+pub fn table(rows: &[AvoidChange<'_>]) -> Table {
+    let texts = |value: for<'a> fn(&'a AvoidChange<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
     Table::new([
         ("doc_id", Column::Id(rows.iter().map(|row| row.doc_id).collect())),
-        ("url", texts(&|row| &row.url)),
-        ("what", texts(&|row| row.what)),
-        ("page", texts(&|row| row.page.map_or("", What::as_str))),
-        ("keep_old_url", texts(&|row| &row.keep[0])),
-        ("keep_new_url", texts(&|row| &row.keep[1])),
-        ("why_old", texts(&|row| &row.why[0])),
-        ("why_new", texts(&|row| &row.why[1])),
+        ("url", texts(|row| row.url)),
+        ("what", texts(|row| row.what)),
+        ("page", texts(|row| row.page.map_or("", What::as_str))),
+        ("keep_old_url", texts(|row| row.keep[0])),
+        ("keep_new_url", texts(|row| row.keep[1])),
+        ("why_old", texts(|row| row.why[0])),
+        ("why_new", texts(|row| row.why[1])),
     ])
 }
 
 /// A list without pages.
 pub fn none() -> Table {
     let ids = || Column::Id(Vec::new());
-    let texts = || Column::Text(Vec::new());
+    let texts = || Column::Text(Texts::new());
     Table::new([("doc_id", ids()), ("url", texts()), ("keep_doc_id", ids()), ("keep_url", texts()), ("why", texts())])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pages_in_ascending_order_are_found_as_a_search_finds_them(
+            list in prop::collection::btree_set(0u64..40, 0..30), pages in prop::collection::vec(0u64..40, 0..30)
+        ) {
+            let (list, mut pages): (Vec<u64>, Vec<u64>) = (list.into_iter().collect(), pages);
+            pages.sort_unstable();
+            let texts = || (0..list.len()).map(|_| "").collect();
+            let table = Table::new([
+                ("doc_id", Column::Id(list.clone())),
+                ("url", Column::Text(texts())),
+                ("keep_doc_id", Column::Id(list.clone())),
+                ("keep_url", Column::Text(texts())),
+                ("why", Column::Text(texts())),
+            ]);
+            let mut has = AvoidColumns::of(&table).unwrap().has();
+            for page in pages {
+                prop_assert_eq!(has(page), list.contains(&page), "{}", page);
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The second pass over the pages of both results: what became of each, and of the avoid list.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -10,8 +11,8 @@ use super::moves::{Moved, Moves};
 use super::pages::{SharedChunks, What, what};
 use super::past_texts::{self, Remembered};
 use super::refused::Seen;
-use super::sites::{Sites, split};
-use super::writer::Writer;
+use super::sites::{ByHash, OfSite, host_of, site_id, split};
+use super::writer::{Work, Writer};
 use super::{Comparison, texts::Texts};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
@@ -21,11 +22,11 @@ use crate::threads;
 
 /// A row of `pages_changed`. Of pairs of values the first is the old crawl's.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Row {
+struct Row<'t> {
     doc_id: DocId,
-    url: String,
+    url: &'t str,
     what: Option<What>,
-    why_gone: String,
+    why_gone: Cow<'static, str>,
     /// Where a page that moved is in the other crawl.
     other: Option<(DocId, String)>,
     same_text: bool,
@@ -60,6 +61,13 @@ impl Counts {
         self.moved_same_text += other.moved_same_text;
     }
 
+    fn add_gone(&mut self, why: &str) {
+        match self.why_gone.get_mut(why) {
+            Some(count) => *count += 1,
+            None => _ = self.why_gone.insert(why.into(), 1),
+        }
+    }
+
     /// Pages by what became of them.
     pub fn of(&self, what: What) -> u64 {
         self.what[what as usize]
@@ -71,7 +79,8 @@ impl Counts {
     }
 }
 
-/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed` and `texts_before`.
+/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed` and `texts_before`. Returns also
+/// the pages by site, whose `numbers` are given.
 ///
 /// # Errors
 /// Those of tables and of the disk; [`Error::Invariant`] when pages are lost or counted twice.
@@ -79,30 +88,30 @@ pub fn changes(
     of: &Comparison,
     moves: &Moves,
     notes: &Notes,
-    seen: &Seen,
+    (seen, numbers): (&Seen, &ByHash<u32>),
     texts: Option<&Texts>,
     writer: &mut Writer,
-) -> Result<(Counts, Sites)> {
-    let judge = Judge { of, moves, notes, seen, texts };
+) -> Result<(Counts, Vec<OfSite>)> {
+    let judge = Judge { of, moves, notes, seen, numbers, texts };
     let ended = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), writer });
-    let each = threads::for_each(of.workers, of.ranges.count(), Default::default, |mine, range| {
-        let (counts, sites): &mut (Counts, Sites) = mine;
+    let in_order = || ended.lock().expect("nothing panics while it holds this");
+    let none = || (Counts::default(), vec![OfSite::default(); numbers.len()]);
+    let each = threads::for_each(of.workers, of.ranges.count(), none, |(counts, sites), range| {
         let judged = judge.range(range, sites)?;
         counts.add(judged.counts);
-        let mut tables = vec![("pages_changed", table(judged.rows, &of.recrawl))];
-        if of.has_avoid() {
-            tables.push(("avoid_changed", avoid::table(&judged.avoid)));
+        let mut work = in_order().add(range, judged.tables)?;
+        while let Some(some) = work.pop() {
+            let done = some.work()?;
+            work.extend(in_order().writer.end(done)?);
         }
-        if of.past.is_some() {
-            tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&judged.remembered.texts)));
-        }
-        drop((judged.avoid, judged.remembered));
-        ended.lock().expect("nothing panics while it holds this").add(range, tables)
+        Ok(())
     })?;
-    let (mut counts, mut sites) = (Counts::default(), Sites::default());
+    let (mut counts, mut sites) = none();
     for (more, others) in each {
         counts.add(more);
-        sites.add(others);
+        for (all, some) in sites.iter_mut().zip(others) {
+            all.iter_mut().zip(some).for_each(|(all, more)| *all += more);
+        }
     }
     for (side, pages) in [counts.pages(What::is_old), counts.pages(What::is_new)].into_iter().enumerate() {
         let there = of.pages[side].rows();
@@ -126,15 +135,17 @@ struct InOrder<'w> {
 }
 
 impl InOrder<'_> {
-    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<()> {
+    /// Takes the tables of a range, and returns what is to be done with those that are next.
+    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<Vec<Work>> {
         self.waiting.insert(range, tables);
+        let mut work = Vec::new();
         while let Some(tables) = self.waiting.remove(&self.next) {
             for (name, table) in tables {
-                self.writer.add(name, table)?;
+                work.extend(self.writer.begin(name, table)?);
             }
             self.next += 1;
         }
-        Ok(())
+        Ok(work)
     }
 }
 
@@ -144,38 +155,40 @@ struct Judge<'j> {
     moves: &'j Moves,
     notes: &'j Notes,
     seen: &'j Seen,
+    /// Of sites, by their ids.
+    numbers: &'j ByHash<u32>,
     texts: Option<&'j Texts>,
 }
 
-/// What became of a range.
+/// What became of a range: rows of tables, by their names.
 struct Judged {
-    rows: Vec<Row>,
-    avoid: Vec<AvoidChange>,
-    remembered: Remembered,
+    tables: Vec<(&'static str, Table)>,
     counts: Counts,
 }
 
 impl Judge<'_> {
-    fn range(&self, range: usize, sites: &mut Sites) -> Result<Judged> {
+    fn range(&self, range: usize, sites: &mut [OfSite]) -> Result<Judged> {
         let (of, settings) = (self.of, &self.of.recrawl);
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
         let avoid = of.avoid(range)?;
         let avoid = [AvoidColumns::of(&avoid[0])?, AvoidColumns::of(&avoid[1])?];
+        let [mut was_avoided, mut is_avoided] = avoid.each_ref().map(AvoidColumns::has);
         let [moved_from, moved_to] = self.moves.take(range)?;
         let refused = self.seen.take(range)?;
         let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
         let past = of.past.as_ref().map(|past| past.of(range, &old, &new, settings.versions)).transpose()?;
-        let remembered = past.unwrap_or_default();
-        let mut judged = Judged { rows: Vec::new(), avoid: Vec::new(), remembered, counts: Counts::default() };
-        let (mut whats, mut room) = (Vec::with_capacity(old.doc_ids.len()), Vec::new());
+        let Remembered { reverted, texts } = past.unwrap_or_default();
+        let (mut counts, mut rows, mut room) = (Counts::default(), Vec::new(), Vec::new());
+        let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
         for side in merge(old.doc_ids, new.doc_ids) {
             let (pages, at) = match side {
                 Side::Old(i) | Side::Both(i, _) => (&old, i),
                 Side::New(j) => (&new, j),
             };
             let (doc_id, url) = (pages.doc_ids[at], &pages.urls[at]);
-            let mut row = Row { doc_id, ..Row::default() };
+            let mut row = Row { doc_id, url, ..Row::default() };
+            let site = split(url).0;
             let told = match side {
                 Side::Both(i, j) => {
                     let contents = [old.content(i), new.content(j)];
@@ -184,7 +197,7 @@ impl Judge<'_> {
                     row.shared = find(&shared, doc_id, |one| one.0).map(|one| one.1);
                     row.put(0, &old.note(i));
                     row.put(1, &new.note(j));
-                    row.reverted = find(&judged.remembered.reverted, doc_id, |one| one.0).map(|one| one.1);
+                    row.reverted = find(&reverted, doc_id, |one| one.0).map(|one| one.1);
                     match row.reverted {
                         Some(_) => What::Reverted,
                         None => what(&contents[0], &contents[1], row.bits, row.shared, settings),
@@ -196,8 +209,8 @@ impl Judge<'_> {
                         Some(moved) => self.moved(&mut row, moved, 1, &mut room)?,
                         None => {
                             let refused = find(&refused, doc_id, |one| one.0).map(|one| one.1);
-                            row.why_gone = self.why_gone(url, refused, avoid[0].has(doc_id));
-                            *judged.counts.why_gone.entry(row.why_gone.clone()).or_default() += 1;
+                            row.why_gone = self.why_gone(site, refused, was_avoided(doc_id));
+                            counts.add_gone(&row.why_gone);
                             What::Gone
                         }
                     }
@@ -210,28 +223,32 @@ impl Judge<'_> {
                     }
                 }
             };
-            judged.counts.what[told as usize] += 1;
-            judged.counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
+            counts.what[told as usize] += 1;
+            counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
             whats.push((doc_id, told));
-            let site = sites.entry(split(url).0);
-            site.what[told as usize] += 1;
+            sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
             if told != What::Same || settings.all_pages {
                 row.what = Some(told);
-                row.url.clone_from(url);
-                row.avoided = [avoid[0].has(doc_id), avoid[1].has(doc_id)];
-                judged.rows.push(row);
+                row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];
+                rows.push(row);
             }
         }
+        let mut tables = vec![("pages_changed", table(&rows, settings))];
         if of.has_avoid() {
             let page = |page: DocId| find(&whats, page, |one| one.0).map(|one| one.1);
-            avoid::changes(&avoid[0], &avoid[1], page, &mut judged.avoid);
-            judged.avoid.iter().for_each(|row| *judged.counts.avoid.entry(row.what).or_default() += 1);
+            let mut changed: Vec<AvoidChange<'_>> = Vec::new();
+            avoid::changes(&avoid[0], &avoid[1], page, &mut changed);
+            changed.iter().for_each(|row| *counts.avoid.entry(row.what).or_default() += 1);
+            tables.push(("avoid_changed", avoid::table(&changed)));
         }
-        Ok(judged)
+        if of.past.is_some() {
+            tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&texts)));
+        }
+        Ok(Judged { tables, counts })
     }
 
     /// Fills in what is known of the other place of a page, which is in the crawl `side`.
-    fn moved(&self, row: &mut Row, moved: &Moved, side: usize, room: &mut Vec<u8>) -> Result<What> {
+    fn moved(&self, row: &mut Row<'_>, moved: &Moved, side: usize, room: &mut Vec<u8>) -> Result<What> {
         let note = self.notes.of(&moved.other, room)?;
         row.put(side, &note);
         row.other = Some((moved.other.doc_id, note.url));
@@ -240,11 +257,11 @@ impl Judge<'_> {
         Ok([What::MovedTo, What::MovedFrom][side])
     }
 
-    fn why_gone(&self, url: &str, refused: Option<&str>, was_avoided: bool) -> String {
+    fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
         match refused {
-            Some(reason) => format!("rejected:{reason}"),
+            Some(reason) => format!("rejected:{reason}").into(),
             None if was_avoided && self.of.recrawl.avoided => "avoided".into(),
-            None if !self.seen.has_host_of(url) => "host_absent".into(),
+            None if !self.seen.has_host_of(site) => "host_absent".into(),
             None => "absent".into(),
         }
     }
@@ -258,7 +275,7 @@ impl PageColumns<'_> {
     }
 }
 
-impl Row {
+impl Row<'_> {
     fn put(&mut self, side: usize, note: &Note) {
         (self.times[side], self.text_bytes[side], self.chunks[side]) = (note.time, note.text_bytes, note.chunks);
     }
@@ -269,42 +286,40 @@ fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
     rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
 }
 
-fn table(mut rows: Vec<Row>, settings: &Recrawl) -> Table {
-    let hosts = rows.iter().map(|row| super::sites::host_of(split(&row.url).0).to_string()).collect();
-    let urls = rows.iter_mut().map(|row| std::mem::take(&mut row.url)).collect();
-    let ids = |value: &dyn Fn(&Row) -> u64| Column::Id(rows.iter().map(value).collect());
-    let texts = |value: &dyn Fn(&Row) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
-    let bools = |value: &dyn Fn(&Row) -> bool| Column::Bool(rows.iter().map(value).collect());
-    let u32s = |value: &dyn Fn(&Row) -> u32| Column::U32(rows.iter().map(value).collect());
-    let counts = |value: &dyn Fn(&Row) -> u64| Column::Count(rows.iter().map(value).collect());
-    let times = |value: &dyn Fn(&Row) -> i64| Column::Time(rows.iter().map(value).collect());
+fn table(rows: &[Row<'_>], settings: &Recrawl) -> Table {
+    let ids = |value: fn(&Row<'_>) -> u64| Column::Id(rows.iter().map(value).collect());
+    let texts = |value: for<'a> fn(&'a Row<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
+    let bools = |value: fn(&Row<'_>) -> bool| Column::Bool(rows.iter().map(value).collect());
+    let u32s = |value: fn(&Row<'_>) -> u32| Column::U32(rows.iter().map(value).collect());
+    let counts = |value: fn(&Row<'_>) -> u64| Column::Count(rows.iter().map(value).collect());
+    let times = |value: fn(&Row<'_>) -> i64| Column::Time(rows.iter().map(value).collect());
     let shares = rows.iter().map(|row| row.shared.map_or(0.0, |shared| shared.millionths() as f64 / 1e6)).collect();
     let mut table = Table::new([
-        ("doc_id", ids(&|row| row.doc_id)),
-        ("url", Column::Text(urls)),
-        ("host", Column::Text(hosts)),
-        ("what", texts(&|row| row.what.map_or("", What::as_str))),
-        ("why_gone", texts(&|row| &row.why_gone)),
-        ("other_doc_id", ids(&|row| row.other.as_ref().map_or(0, |other| other.0))),
-        ("other_url", texts(&|row| row.other.as_ref().map_or("", |other| &other.1))),
-        ("same_text", bools(&|row| row.same_text)),
-        ("bits", u32s(&|row| row.bits.unwrap_or(0))),
-        ("has_bits", bools(&|row| row.bits.is_some())),
-        ("chunks_old", u32s(&|row| row.chunks[0])),
-        ("chunks_new", u32s(&|row| row.chunks[1])),
-        ("text_old", counts(&|row| row.text_bytes[0])),
-        ("text_new", counts(&|row| row.text_bytes[1])),
-        ("time_old", times(&|row| row.times[0])),
-        ("time_new", times(&|row| row.times[1])),
-        ("avoid_old", bools(&|row| row.avoided[0])),
-        ("avoid_new", bools(&|row| row.avoided[1])),
-        ("reverted_crawls", u32s(&|row| row.reverted.unwrap_or(0))),
+        ("doc_id", ids(|row| row.doc_id)),
+        ("url", texts(|row| row.url)),
+        ("host", texts(|row| host_of(split(row.url).0))),
+        ("what", texts(|row| row.what.map_or("", What::as_str))),
+        ("why_gone", texts(|row| &row.why_gone)),
+        ("other_doc_id", ids(|row| row.other.as_ref().map_or(0, |other| other.0))),
+        ("other_url", texts(|row| row.other.as_ref().map_or("", |other| &other.1))),
+        ("same_text", bools(|row| row.same_text)),
+        ("bits", u32s(|row| row.bits.unwrap_or(0))),
+        ("has_bits", bools(|row| row.bits.is_some())),
+        ("chunks_old", u32s(|row| row.chunks[0])),
+        ("chunks_new", u32s(|row| row.chunks[1])),
+        ("text_old", counts(|row| row.text_bytes[0])),
+        ("text_new", counts(|row| row.text_bytes[1])),
+        ("time_old", times(|row| row.times[0])),
+        ("time_new", times(|row| row.times[1])),
+        ("avoid_old", bools(|row| row.avoided[0])),
+        ("avoid_new", bools(|row| row.avoided[1])),
+        ("reverted_crawls", u32s(|row| row.reverted.unwrap_or(0))),
     ]);
     if settings.texts {
         let more = Table::new([
             ("resemblance", Column::F64(shares)),
-            ("has_resemblance", bools(&|row| row.shared.is_some())),
-            ("shared_chunks", u32s(&|row| row.shared.map_or(0, |shared| shared.shared))),
+            ("has_resemblance", bools(|row| row.shared.is_some())),
+            ("shared_chunks", u32s(|row| row.shared.map_or(0, |shared| shared.shared))),
         ]);
         table.columns.extend(more.columns);
     }

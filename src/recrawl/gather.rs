@@ -14,12 +14,13 @@ use super::Comparison;
 use super::merge::{Side, merge};
 use super::moved::Candidate;
 use super::pages::Content;
-use super::sites::{Sites, site_id, split};
+use super::sites::{Counted, Sites, site_id, split};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 use crate::storage::spill::{Buckets, Disk};
 use crate::storage::spill_array::SpillArray;
 use crate::storage::table::Table;
+use crate::storage::texts::Texts;
 use crate::threads;
 
 /// Buckets of candidates and of hashes, each of which is sorted at once.
@@ -127,6 +128,7 @@ struct Share {
     by_path: Buckets<Candidate>,
     notes: SpillArray<u8>,
     hashes: [Buckets<u64>; 4],
+    sites: Counted,
     both: u64,
 }
 
@@ -138,6 +140,7 @@ impl Share {
             by_path: Buckets::new(BUCKETS, 2 * eighth, disk),
             notes: SpillArray::new(2 * eighth, disk),
             hashes: std::array::from_fn(|_| Buckets::new(BUCKETS, eighth, disk)),
+            sites: Counted::default(),
             both: 0,
         }
     }
@@ -172,7 +175,7 @@ pub struct PageColumns<'t> {
     /// Doc ids, strictly ascending.
     pub doc_ids: &'t [DocId],
     /// Canonical URLs.
-    pub urls: &'t [String],
+    pub urls: &'t Texts,
     /// Fetch times, seconds since 1970.
     pub times: &'t [i64],
     /// Bytes of text.
@@ -224,32 +227,32 @@ impl<'t> PageColumns<'t> {
 /// # Errors
 /// Those of [`super::super::results::ranges::RangedTable::read`], and of the disk.
 pub fn gather(of: &Comparison) -> Result<Gathered> {
-    let (sites, next) = (Mutex::new(Sites::default()), AtomicU32::new(0));
+    let next = AtomicU32::new(0);
     let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), of.memory_bytes / of.workers as u64, &of.disk);
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
-        let mut here = Sites::default();
         for side in merge(old.doc_ids, new.doc_ids) {
+            let (url, is_old, is_new) = match side {
+                Side::Old(i) => (&old.urls[i], true, false),
+                Side::New(j) => (&new.urls[j], false, true),
+                Side::Both(i, _) => (&old.urls[i], true, true),
+            };
+            mine.sites.add(split(url).0, is_old, is_new);
             match side {
                 Side::Old(i) => mine.candidate(&old, i, false)?,
                 Side::New(j) => mine.candidate(&new, j, true)?,
-                Side::Both(i, _) => {
-                    mine.both += 1;
-                    here.entry(split(&old.urls[i]).0).both += 1;
-                }
+                Side::Both(..) => mine.both += 1,
             }
         }
         for (number, pages) in [&old, &new].into_iter().enumerate() {
             for row in 0..pages.doc_ids.len() {
-                here.entry(split(&pages.urls[row]).0).pages[number] += 1;
                 let Content { exact, body, .. } = pages.content(row);
                 for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
                     mine.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
                 }
             }
         }
-        sites.lock().expect("nothing panics while it holds this").add(here);
         Ok(())
     })?;
     let both = shares.iter().map(|share| share.both).sum();
@@ -257,13 +260,13 @@ pub fn gather(of: &Comparison) -> Result<Gathered> {
     let mut shares = shares;
     shares.sort_unstable_by_key(|share| share.number);
     let mut hashes: [Vec<Buckets<u64>>; 4] = Default::default();
-    let (mut by_path, mut notes) = (Vec::new(), Vec::new());
+    let (mut by_path, mut notes, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for share in shares {
         by_path.push(share.by_path);
         notes.push(share.notes);
+        counted.push(share.sites);
         hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
     }
-    let sites = sites.into_inner().expect("no thread has panicked");
-    let (by_path, notes) = (Shared::new(by_path), Notes(notes));
+    let (by_path, notes, sites) = (Shared::new(by_path), Notes(notes), Sites::of(counted));
     Ok(Gathered { by_path, buckets: BUCKETS, notes, hashes: hashes.map(Shared::new), sites, both })
 }

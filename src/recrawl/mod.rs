@@ -15,9 +15,9 @@
 //! `moved_from` and `moved_to`, `added` and `removed` do, and nothing else.
 //!
 //! # Memory
-//! A range of both results a thread; 200 bytes for each site; `memory_bytes` for pages that one crawl has and hashes, whose rest
-//! goes to the local disk; a file of each table as it is written. Nothing grows with the crawl but the sites, and the lists of
-//! `exports.rs` and `servers.rs`.
+//! A range of both results a thread; 200 bytes for each site, and 100 for it in each thread; `memory_bytes` for pages that one
+//! crawl has and hashes, whose rest goes to the local disk; a file of each table as it is written, and a row group of one a thread.
+//! Nothing grows with the crawl but the sites, and the lists of `exports.rs` and `servers.rs`.
 
 mod avoid;
 mod changes;
@@ -61,7 +61,7 @@ pub use summary::Summary;
 use writer::Writer;
 
 /// Rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
-pub const RANGE_ROWS: u64 = 1 << 17;
+pub const RANGE_ROWS: u64 = 1 << 18;
 
 /// The most ranges: what each thread holds open grows with them.
 const RANGES: u32 = 512;
@@ -174,10 +174,12 @@ impl Comparison {
         let moves = moves::find(self, &gathered)?;
         let seen = refused::seen(self, &gathered.sites)?;
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
-        let (counts, judged) = changes::changes(self, &moves, &gathered.notes, &seen, texts.as_ref(), writer)?;
         let mut sites = gathered.sites;
+        let numbers = sites.numbers();
+        let (counts, judged) =
+            changes::changes(self, &moves, &gathered.notes, (&seen, &numbers), texts.as_ref(), writer)?;
         // Pages of sites were counted in the first pass, what became of them in the second.
-        sites.add(judged);
+        sites.add(&numbers, &judged);
         let table = sites::table(&sites, &moves.sites, self.recrawl.all_pages);
         writer.add("hosts_changed", table.clone())?;
         let cells: Vec<_> = overlaps.iter().map(|&(unit, overlap)| ([1, 0], unit, overlap)).collect();

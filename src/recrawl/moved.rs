@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::sites::{SiteId, SiteMove, Votes};
+use super::sites::{ByHash, SiteId, SiteMove, Votes};
 use crate::ids::DocId;
 
 /// Pages of one side beyond which a text or path that they have in common says nothing.
@@ -67,7 +67,7 @@ pub type Pair = [Candidate; 2];
 /// site, by whose equality sites are always compared; others only where a path is on at most [`COMMON`] of each side.
 pub fn votes(
     candidates: &mut [Candidate],
-    bare: &HashMap<SiteId, u64>,
+    bare: &ByHash<u64>,
     near_bits: u32,
     votes: &mut HashMap<(SiteId, SiteId), Votes>,
 ) {
@@ -76,13 +76,16 @@ pub fn votes(
         votes.paths += 1;
         votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= near_bits));
     };
-    candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), bare[&one.site], one.doc_id));
-    for of_path in candidates.chunk_by(|x, y| x.path == y.path) {
+    candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.doc_id));
+    for of_path in candidates.chunk_by_mut(|x, y| x.path == y.path) {
         let (old, new) = sides(of_path);
         if old.len() <= COMMON && new.len() <= COMMON {
             old.iter().for_each(|old| new.iter().for_each(|new| vote(old, new)));
             continue;
         }
+        // In the order of names only where that is asked for: to look names up takes longer than to compare paths.
+        of_path.sort_unstable_by_key(|one| (one.is_new(), bare[&one.site], one.doc_id));
+        let (old, new) = sides(of_path);
         for of_name in old.chunk_by(|x, y| bare[&x.site] == bare[&y.site]) {
             let name = bare[&of_name[0].site];
             let from = new.partition_point(|one| bare[&one.site] < name);
@@ -132,12 +135,12 @@ pub fn by_site(
 
 /// Sites between which pages moved, by where they were.
 #[derive(Debug, Default)]
-pub struct SiteMoves(HashMap<SiteId, Vec<(usize, SiteId, bool)>>);
+pub struct SiteMoves(ByHash<Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
     /// Of pairs of which the best attested come first.
     pub fn of(moves: &[SiteMove]) -> SiteMoves {
-        let mut from: HashMap<SiteId, Vec<_>> = HashMap::new();
+        let mut from: ByHash<Vec<_>> = ByHash::default();
         for (rank, one) in moves.iter().enumerate() {
             from.entry(one.from).or_default().push((rank, one.to, one.one_host));
         }

@@ -1,6 +1,6 @@
 //! What the new crawl fetched and did not keep: a page that is gone may only have failed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Comparison;
 use super::gather::Shared;
-use super::sites::{Sites, host_of, split};
+use super::sites::{Hashes, Sites, host_of};
 use crate::error::Result;
 use crate::ids::{DocId, doc_id};
 use crate::pages::url::CanonicalUrl;
@@ -33,7 +33,7 @@ pub struct Seen {
     refused: Shared<Refused>,
     reasons: Vec<String>,
     /// Hashes of host names.
-    hosts: HashSet<u64>,
+    hosts: Hashes,
 }
 
 impl Seen {
@@ -51,9 +51,9 @@ impl Seen {
         Ok(rows)
     }
 
-    /// Whether the new crawl has fetched anything from the host of a URL.
-    pub fn has_host_of(&self, url: &str) -> bool {
-        self.hosts.contains(&xxh3_64(host_of(split(url).0).as_bytes()))
+    /// Whether the new crawl has fetched anything from the host of a site.
+    pub fn has_host_of(&self, site: &str) -> bool {
+        self.hosts.contains(&xxh3_64(host_of(site).as_bytes()))
     }
 }
 
@@ -95,7 +95,7 @@ pub fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
         Ok(())
     })?;
     let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
-    let outcome = || (Buckets::new(of.ranges.count(), share, &of.disk), HashSet::new());
+    let outcome = || (Buckets::new(of.ranges.count(), share, &of.disk), Hashes::default());
     let found = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
         each(number, &mut |reason, detail| {
             let Some(url) = url_in(detail) else { return Ok(()) };
@@ -105,9 +105,9 @@ pub fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
             refused.push(of.ranges.range(doc_id), Refused { doc_id, reason })
         })
     })?;
-    let (refused, others): (Vec<_>, Vec<HashSet<u64>>) = found.into_iter().unzip();
+    let (refused, others): (Vec<_>, Vec<Hashes>) = found.into_iter().unzip();
     let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
-    let mut hosts: HashSet<u64> = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
+    let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
     hosts.extend(others.into_iter().flatten());
     Ok(Seen { refused: Shared::new(refused), reasons, hosts })
 }

@@ -50,10 +50,14 @@ pub fn changes(old: &Run, new: &Run) -> Result<Table> {
     };
     let names = |name: &str| -> Result<Column> {
         let columns = [tables[0].text(name)?, tables[1].text(name)?];
-        Ok(Column::Text(rows.iter().map(|row| either(&row.1)).map(|(side, at)| columns[side][at].clone()).collect()))
+        Ok(Column::Text(
+            rows.iter().map(|row| either(&row.1)).map(|(side, at)| columns[side][at].to_string()).collect(),
+        ))
     };
     let kind = |side: usize| {
-        Column::Text(rows.iter().map(|row| row.1[side].map_or(String::new(), |at| kinds[side][at].clone())).collect())
+        Column::Text(
+            rows.iter().map(|row| row.1[side].map_or(String::new(), |at| kinds[side][at].to_string())).collect(),
+        )
     };
     let count = |side: usize, number: usize| {
         Column::U32(rows.iter().map(|row| row.1[side].map_or(0, |at| numbers[side][number][at])).collect())

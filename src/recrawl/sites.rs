@@ -4,13 +4,16 @@
 //! without `www.`, or under another name finds no page of it at its old URL. So sites that have moved are told before pages are.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::pages::What;
 use crate::job::Recrawl;
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 
 /// Hash of the name of a site.
 pub type SiteId = u64;
@@ -18,7 +21,8 @@ pub type SiteId = u64;
 /// The site of a canonical URL, and its path with the query.
 pub fn split(url: &str) -> (&str, &str) {
     let bytes = url.as_bytes();
-    let host = bytes.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
+    let mut colons = bytes.iter().enumerate().filter(|one| *one.1 == b':').map(|one| one.0);
+    let host = colons.find(|&at| bytes[at + 1..].starts_with(b"//")).map_or(0, |at| at + 3);
     let end = bytes[host..].iter().position(|byte| matches!(byte, b'/' | b'?'));
     url.split_at(end.map_or(url.len(), |at| host + at))
 }
@@ -27,6 +31,30 @@ pub fn split(url: &str) -> (&str, &str) {
 pub fn host_of(site: &str) -> &str {
     site.split_once("://").map_or(site, |(_, host)| host)
 }
+
+/// Hashes, by which a map finds its place as they are.
+#[derive(Default)]
+pub struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are hashes of 64 bits");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// A map from hashes, such as ids of sites.
+pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
+
+/// A set of hashes.
+pub type Hashes = HashSet<u64, BuildHasherDefault<AsItIs>>;
 
 /// The id of a site.
 pub fn site_id(site: &str) -> SiteId {
@@ -74,31 +102,69 @@ impl Site {
 
 /// All sites.
 #[derive(Debug, Default)]
-pub struct Sites(pub HashMap<SiteId, Site>);
+pub struct Sites(pub ByHash<Site>);
 
 impl Sites {
-    /// The site of this name, which is new if there was none.
-    pub fn entry(&mut self, name: &str) -> &mut Site {
-        self.0.entry(site_id(name)).or_insert_with(|| Site { name: name.into(), ..Site::default() })
+    /// All sites with their pages, as several threads have counted them.
+    pub fn of(counted: impl IntoIterator<Item = Counted>) -> Sites {
+        let mut sites = Sites::default();
+        for of_thread in counted {
+            for (id, number) in of_thread.numbers {
+                let [old, new, both] = of_thread.pages[number as usize].map(u64::from);
+                let name = || Site { name: of_thread.names[number as usize].into(), ..Site::default() };
+                let site = sites.0.entry(id).or_insert_with(name);
+                site.pages = [site.pages[0] + old, site.pages[1] + new];
+                site.both += both;
+            }
+        }
+        sites
     }
 
-    /// Adds the counts of others.
-    pub fn add(&mut self, others: Sites) {
-        for (id, other) in others.0 {
-            match self.0.get_mut(&id) {
-                None => _ = self.0.insert(id, other),
-                Some(site) => {
-                    (0..2).for_each(|side| site.pages[side] += other.pages[side]);
-                    site.both += other.both;
-                    site.what.iter_mut().zip(other.what).for_each(|(all, more)| *all += more);
-                }
-            }
+    /// A number for each site, from 0, in no particular order.
+    pub fn numbers(&self) -> ByHash<u32> {
+        self.0.keys().copied().zip(0..).collect()
+    }
+
+    /// Adds what became of pages, counted by the number of their site.
+    pub fn add(&mut self, numbers: &ByHash<u32>, judged: &[OfSite]) {
+        for (id, site) in &mut self.0 {
+            let counts = &judged[numbers[id] as usize];
+            site.what.iter_mut().zip(counts).for_each(|(all, more)| *all += u64::from(*more));
         }
     }
 
     /// Hash of the bare name of each site.
-    pub fn bare_names(&self) -> HashMap<SiteId, u64> {
+    pub fn bare_names(&self) -> ByHash<u64> {
         self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
+    }
+}
+
+/// Pages of a site by what became of them, in the order of [`What::ALL`].
+pub type OfSite = [u32; What::ALL.len()];
+
+/// Pages by site, as one thread counts them: closer together than [`Site`]s, for pages come in no order of sites, and a count
+/// that is not in the cache of a core costs more than all else that is done for the page here.
+#[derive(Debug, Default)]
+pub struct Counted {
+    numbers: ByHash<u32>,
+    names: Texts,
+    /// Those of the old crawl, of the new one, and of both.
+    pages: Vec<[u32; 3]>,
+}
+
+impl Counted {
+    /// Counts a page of a site, which is in one of the crawls or in both.
+    pub fn add(&mut self, site: &str, old: bool, new: bool) {
+        let number = match self.numbers.entry(site_id(site)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                self.names.push(site);
+                self.pages.push([0; 3]);
+                *unknown.insert(self.pages.len() as u32 - 1)
+            }
+        };
+        let pages = &mut self.pages[number as usize];
+        [old, new, old && new].into_iter().zip(pages).for_each(|(is, count)| *count += u32::from(is));
     }
 }
 
@@ -231,12 +297,15 @@ pub fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
         let mut sites = Sites::default();
         for (name, pages, both) in of {
-            *sites.entry(name) = Site { name: name.to_string(), pages: *pages, both: *both, ..Site::default() };
+            let site = Site { name: name.to_string(), pages: *pages, both: *both, ..Site::default() };
+            sites.0.insert(site_id(name), site);
         }
         sites
     }
@@ -285,6 +354,40 @@ mod tests {
     fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
         let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
         assert_eq!(told(&of, &[("http://a", "http://b", 5, 5)]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn a_url_is_split_at_the_first_slash_or_question_mark_behind_the_first_scheme(url in "[a:/?é]{0,12}") {
+            let host = url.find("://").map_or(0, |at| at + 3);
+            let end = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
+            prop_assert_eq!(split(&url), (&url[..end], &url[end..]));
+        }
+
+        #[test]
+        fn sites_have_the_pages_that_all_threads_have_counted(
+            pages in prop::collection::vec((0usize..6, 0usize..3, 0usize..3), 0..60)
+        ) {
+            let mut of_threads: [Counted; 3] = Default::default();
+            let mut plain: HashMap<String, Site> = HashMap::new();
+            for (site, of, thread) in pages {
+                let name = format!("http://{site}");
+                let (old, new) = (of != 1, of != 0);
+                of_threads[thread].add(&name, old, new);
+                let site = plain.entry(name.clone()).or_insert_with(|| Site { name, ..Site::default() });
+                site.pages = [site.pages[0] + u64::from(old), site.pages[1] + u64::from(new)];
+                site.both += u64::from(old && new);
+            }
+            let mut sites = Sites::of(of_threads);
+            prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));
+            let by_name = |sites: &Sites| sites.0.values().map(|site| (site.name.clone(), site.clone())).collect::<HashMap<_, _>>();
+            prop_assert_eq!(by_name(&sites), plain.clone());
+            // What became of as many pages as the number of a site says.
+            let numbers = sites.numbers();
+            let judged: Vec<OfSite> = (0..sites.0.len() as u32).map(|number| [number; What::ALL.len()]).collect();
+            sites.add(&numbers, &judged);
+            prop_assert!(sites.0.iter().all(|(id, site)| site.what == [u64::from(numbers[id]); What::ALL.len()]));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::changes::Counts;
 use super::overlap::Overlap;
 use super::pages::What;
 use super::sites::Sites;
+use crate::storage::texts::Texts;
 
 /// What a comparison found.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -57,13 +58,13 @@ impl Summary {
         of: &Comparison,
         counts: &Counts,
         sites: &Sites,
-        sites_changed: &[String],
+        sites_changed: &Texts,
         overlaps: Vec<(&'static str, Overlap)>,
         exports: Vec<(String, [u64; 2])>,
     ) -> Summary {
         let mut by_what: BTreeMap<String, u64> = BTreeMap::new();
         for what in sites_changed.iter().filter(|what| *what != "same") {
-            *by_what.entry(what.clone()).or_default() += 1;
+            *by_what.entry(what.to_string()).or_default() += 1;
         }
         Summary {
             pages_old: of.pages[0].rows(),

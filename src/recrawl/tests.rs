@@ -7,17 +7,18 @@ use proptest::prelude::*;
 
 use super::moved::COMMON;
 use super::pages::{Content, What, what};
-use super::sites::{SiteId, SiteMove, Sites, Votes, between, site_id, split};
+use super::sites::{Site, SiteId, SiteMove, Sites, Votes, between, site_id, split};
 use super::*;
 use crate::ids::{DocId, doc_id};
 use crate::job::Job;
 use crate::storage::table::Column;
+use crate::storage::texts::Texts;
 
 /// Pages by URL.
 type Crawl = BTreeMap<String, Content>;
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Column {
-    Column::Text(values.map(String::from).collect())
+    Column::Text(values.into_iter().collect())
 }
 
 /// A row of a made-up `avoid`: page, page that stays, why.
@@ -58,7 +59,7 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
     ]);
     writer.add("rejected", rejected).unwrap();
     let none = || Column::U32(Vec::new());
-    let names = || Column::Text(Vec::new());
+    let names = || Column::Text(Texts::new());
     let servers = Table::new([
         ("a", Column::Id(Vec::new())),
         ("b", Column::Id(Vec::new())),
@@ -124,7 +125,8 @@ impl Made {
 /// What a comparison says of pages: what became of each, and where else it is.
 fn told(run: &Run) -> BTreeMap<DocId, (String, DocId)> {
     let table = run.table("pages_changed").unwrap();
-    let others = table.text("what").unwrap().iter().cloned().zip(table.u64("other_doc_id").unwrap().iter().copied());
+    let others =
+        table.text("what").unwrap().iter().map(String::from).zip(table.u64("other_doc_id").unwrap().iter().copied());
     let told: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(others).collect();
     assert_eq!(told.len(), table.rows());
     told
@@ -143,7 +145,8 @@ fn plain(old: &Crawl, new: &Crawl, settings: &Recrawl) -> BTreeMap<DocId, (Strin
     let mut sites = Sites::default();
     for url in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
         let (in_old, in_new) = (u64::from(old.contains_key(url)), u64::from(new.contains_key(url)));
-        let site = sites.entry(split(url).0);
+        let name = split(url).0;
+        let site = sites.0.entry(site_id(name)).or_insert_with(|| Site { name: name.into(), ..Site::default() });
         site.pages = [site.pages[0] + in_old, site.pages[1] + in_new];
         site.both += in_old * in_new;
     }
@@ -254,7 +257,7 @@ proptest! {
         diff(&settings, |_, _, _| Ok(())).unwrap();
         let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
         let names = ["new", "old", "old-1", "old-2"];
-        let crawl = |name: &String| &crawls[crawls.len() - 1 - names.iter().position(|one| one == name).unwrap()];
+        let crawl = |name: &str| &crawls[crawls.len() - 1 - names.iter().position(|one| *one == name).unwrap()];
         let units = |crawl: &Crawl, unit: &str| -> BTreeSet<String> {
             let host = |url: &str| split(url).0.split_once("//").unwrap().1.to_string();
             let number = |number: u64| (number != 0).then(|| number.to_string());
@@ -272,7 +275,7 @@ proptest! {
             let [old, new] = [&a[row], &b[row]].map(|name| units(crawl(name), &unit[row]));
             let both = old.intersection(&new).count();
             let found = ["size_a", "size_b", "both"].map(|column| table.u64(column).unwrap()[row] as usize);
-            prop_assert_eq!(found, [old.len(), new.len(), both], "{} {} {}", a[row], b[row], unit[row]);
+            prop_assert_eq!(found, [old.len(), new.len(), both], "{} {} {}", &a[row], &b[row], &unit[row]);
         }
     }
 
@@ -349,7 +352,7 @@ fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there
             Some(name) => ("moved_from", format!("https://www.{name}")),
             None => ("moved_to", site.replace("https://www.", "http://")),
         };
-        assert_eq!((what.as_str(), other), (expected, &there));
+        assert_eq!((what, other), (expected, there.as_str()));
     }
     let told = told(&run);
     assert!(told.values().all(|(what, _)| what.starts_with("moved")), "{told:?}");
@@ -387,7 +390,7 @@ fn absence_has_a_reason() {
         let run = made.diff(["old", "new", output], Recrawl { avoided, ..Recrawl::default() });
         let table = run.table("pages_changed").unwrap();
         let ids = table.u64("doc_id").unwrap();
-        let at = |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].clone();
+        let at = |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].to_string();
         urls.iter().map(at).collect()
     };
     assert_eq!(why("plain", false), ["absent", "rejected:too_large", "absent", "host_absent", "absent"]);
@@ -411,7 +414,7 @@ fn the_avoid_list_changes_page_by_page_and_line_by_line() {
     result(&made.0.path().join("new"), &crawl, &now, &[], &Job::default());
     let run = made.diff(["old", "new", "diff"], Recrawl::default());
     let table = run.table("avoid_changed").unwrap();
-    let rows = table.text("url").unwrap().iter().cloned().zip(table.text("what").unwrap().iter().map(String::as_str));
+    let rows = table.text("url").unwrap().iter().map(String::from).zip(table.text("what").unwrap());
     let whats: BTreeMap<String, &str> = rows.collect();
     let expected = [(a.clone(), "removed"), (b, "keep_changed"), (c, "why_changed"), (d.clone(), "added")];
     assert_eq!(whats, expected.into());

@@ -55,7 +55,7 @@ impl Captured {
                 fetched: time.and_then(|time| time.as_str().map(String::from)).unwrap_or_default(),
                 text_bytes: one.u64("text_bytes")?[0],
                 chunks: fprints[side].len() as u32,
-                source: one.text("source")?[0].clone(),
+                source: one.text("source")?[0].to_string(),
                 offset: one.u64("offset")?[0],
             });
         }

@@ -66,7 +66,7 @@ impl Names {
         let mut hosts = BTreeMap::new();
         let of_hosts = columns_of(run, "hosts", &["host_id", "host"])?;
         if !of_hosts.columns.is_empty() {
-            hosts.extend(of_hosts.u64("host_id")?.iter().copied().zip(of_hosts.text("host")?.iter().cloned()));
+            hosts.extend(of_hosts.u64("host_id")?.iter().copied().zip(of_hosts.text("host")?.iter().map(String::from)));
         }
         Ok(Names { pages, hosts })
     }
@@ -78,7 +78,7 @@ impl Names {
     pub fn instead_of(&self, ids: &[u64], named: Named) -> Result<Column> {
         let (doc_ids, urls) = (self.pages.u64("doc_id")?, self.pages.text("url")?);
         let name = |id: &u64| match named {
-            Named::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].clone()),
+            Named::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].to_string()),
             Named::Host => self.hosts.get(id).cloned(),
         };
         Ok(Column::Text(ids.iter().map(|id| name(id).unwrap_or_else(|| id.to_string())).collect()))

@@ -39,7 +39,7 @@ pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
         let [a, b, c] = [table.u64(names[0])?, table.u64(names[1])?, table.u64(names[2])?];
         Ok(a.iter().zip(b).zip(c).map(|((a, b), c)| [*a, *b, *c]).collect())
     };
-    let urls = pages.urls()?.iter().cloned();
+    let urls = pages.urls()?.iter().map(String::from);
     let of_page = pages.doc_ids()?.iter().zip(urls).zip(pages.0.u64("body")?);
     let pages = of_page.map(|((&doc_id, url), &body)| PageRow { doc_id, url, body }).collect();
     let clusters = columns(&clusters, ["cluster", "doc_id", "doc_id"])?

@@ -17,6 +17,7 @@ use crate::overlap::FPrintDocId;
 use crate::overlap::alone::is_weak;
 use crate::overlap::filter::Verdict;
 use crate::overlap::guard::Match;
+use crate::storage::texts::Texts;
 
 /// Unchanged lines shown around a change.
 pub(super) const CONTEXT: usize = 2;
@@ -63,7 +64,7 @@ impl Asked {
         let table = run.table("pairs")?;
         let pairs: Vec<(DocId, DocId)> = table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect();
         let measures: Vec<(String, u32)> =
-            table.text("measure")?.iter().cloned().zip(table.u32("value")?.iter().copied()).collect();
+            table.text("measure")?.iter().map(String::from).zip(table.u32("value")?.iter().copied()).collect();
         let exact = pairs.iter().zip(&measures).filter(|(_, (measure, _))| measure == "exact");
         let centres = exact.map(|(&(centre, copy), _)| (copy, centre)).collect();
         let table = run.table("clusters")?;
@@ -101,7 +102,7 @@ impl Asked {
             (cluster, pages)
         });
         let copy_of = match self.centres.get(&page) {
-            Some(&centre) => self.pages.row(centre)?.map(|row| urls[row].clone()),
+            Some(&centre) => self.pages.row(centre)?.map(|row| urls[row].to_string()),
             None => None,
         };
         let (collections, members) = (run.table("collections")?, run.table("members")?);
@@ -109,10 +110,11 @@ impl Asked {
         let mine: HashSet<u64> = of.iter().zip(members).filter(|row| *row.1 == page).map(|row| *row.0).collect();
         let roots = collections.u64("collection")?.iter().zip(collections.text("root_url")?);
         let named = roots.filter(|(collection, _)| mine.contains(collection));
-        let collections =
-            named.map(|(collection, root)| (root.clone(), of.iter().filter(|of| *of == collection).count())).collect();
+        let collections = named
+            .map(|(collection, root)| (root.to_string(), of.iter().filter(|of| *of == collection).count()))
+            .collect();
         let text_bytes = self.pages.0.u64("text_bytes")?[row];
-        Ok(Side { url: urls[row].clone(), doc_id: page, cluster, copy_of, text_bytes, collections })
+        Ok(Side { url: urls[row].to_string(), doc_id: page, cluster, copy_of, text_bytes, collections })
     }
 
     fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
@@ -196,7 +198,8 @@ impl Asked {
         let better = |from, to| {
             let rivals = Page::first(self.hosts.len()).filter(|&row| !self.centres.contains_key(&doc_ids[row]));
             let matches = evidence.better(from, to, rivals, &self.hosts, settings);
-            let rival = |of: &Match| Rival { url: urls[of.to].clone(), shared: of.shared, larger: of.larger };
+            let rival =
+                |of: &Match| Rival { url: urls[of.to.index()].to_string(), shared: of.shared, larger: of.larger };
             matches.iter().map(rival).collect::<Vec<_>>()
         };
         let chunks = [evidence.chunks(a), evidence.chunks(b)];
@@ -233,7 +236,7 @@ impl Asked {
         let nearer = |from: usize, to: usize| {
             let on_host = (0..self.hosts.len()).filter(|&row| self.hosts[row] == self.hosts[to] && row != from);
             let nearest = on_host.filter_map(|row| Some((apart(from, row)?, row))).min()?;
-            distance.filter(|bits| nearest.0 < *bits).map(|_| (urls[nearest.1].clone(), nearest.0))
+            distance.filter(|bits| nearest.0 < *bits).map(|_| (urls[nearest.1].to_string(), nearest.0))
         };
         Ok(HammingSays {
             used: matches!(self.job.similar.by, Measure::Hamming | Measure::Both),
@@ -255,7 +258,7 @@ impl Asked {
         let (urls, mut steps) = (self.pages.urls()?, Vec::new());
         for place in path.into_iter().map(|edge| places[edge]) {
             let (a, b) = self.pairs[place];
-            let url = |page| Ok(self.pages.row(page)?.map_or_else(String::new, |row| urls[row].clone()));
+            let url = |page| Ok(self.pages.row(page)?.map_or_else(String::new, |row| urls[row].to_string()));
             let (measure, value) = self.measures[place].clone();
             steps.push(Step { pages: [url(a)?, url(b)?], measure, value });
         }
@@ -355,13 +358,13 @@ fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
 }
 
 /// Numbers hosts from 0, equal names alike.
-fn numbered(hosts: &[String]) -> Vec<HostId> {
+fn numbered(hosts: &Texts) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
         let next = HostId::from_index(numbers.len());
         *numbers.entry(host).or_insert(next)
     };
-    hosts.iter().map(String::as_str).map(number).collect()
+    hosts.iter().map(number).collect()
 }
 
 /// The error for a URL that is not a page of the run.

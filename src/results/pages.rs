@@ -18,6 +18,7 @@ use crate::pages::url::CanonicalUrl;
 use crate::pages::warc::segments::{Segment, join};
 use crate::storage::location::{seen_from_anywhere, working_folder};
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 
 /// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
 /// and the folder that the run was started in.
@@ -41,7 +42,7 @@ pub type Take<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
 
 /// What rows say of their pages.
 struct Rows<'p> {
-    urls: &'p [String],
+    urls: &'p Texts,
     body_bytes: &'p [u64],
     text_bytes: &'p [u64],
     exact: &'p [FPrint],
@@ -98,7 +99,7 @@ impl Pages {
         let offsets = revisits.u64("original_offset")?;
         for (number, doc_id) in revisits.u64("doc_id")?.iter().enumerate() {
             let Some(row) = self.row(*doc_id)? else { continue };
-            let (source, url) = (sources[number].clone(), urls[number].clone());
+            let (source, url) = (sources[number].to_string(), urls[number].to_string());
             self.1.insert(row, Record { source, offset: offsets[number], url });
         }
         Ok(())
@@ -113,7 +114,7 @@ impl Pages {
         // By page and number, as they are sorted.
         for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
             let Some(row) = self.row(*doc_id)? else { continue };
-            self.2.entry(row).or_default().push((sources[number].clone(), offsets[number]));
+            self.2.entry(row).or_default().push((sources[number].to_string(), offsets[number]));
         }
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Pages {
     ///
     /// # Errors
     /// [`Error::Input`] if the table has no such column.
-    pub fn urls(&self) -> Result<&[String]> {
+    pub fn urls(&self) -> Result<&Texts> {
         self.0.text("url")
     }
 
@@ -160,7 +161,8 @@ impl Pages {
         };
         let (sources, offsets) = (self.0.text("source")?, self.0.u64("offset")?);
         let record = |&row: &usize| {
-            let of_row = || Record { source: sources[row].clone(), offset: offsets[row], url: all.urls[row].clone() };
+            let of_row =
+                || Record { source: sources[row].to_string(), offset: offsets[row], url: all.urls[row].to_string() };
             (self.1.get(&row).cloned().unwrap_or_else(of_row), row)
         };
         let in_segments = |row: &&usize| self.2.contains_key(row);
@@ -242,7 +244,7 @@ impl Rows<'_> {
             };
             if rows.first().is_some_and(|&row| self.is_same(row, &page, text)) {
                 for row in std::mem::take(rows) {
-                    page.url.clone_from(&self.urls[row]);
+                    self.urls[row].clone_into(&mut page.url);
                     take(row, &page, text)?;
                 }
             }
@@ -286,7 +288,7 @@ impl Rows<'_> {
         if !self.is_same(row, &page, extracted.text) {
             return Ok(false);
         }
-        page.url.clone_from(&self.urls[row]);
+        self.urls[row].clone_into(&mut page.url);
         take(row, &page, extracted.text)?;
         Ok(true)
     }

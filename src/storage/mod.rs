@@ -41,4 +41,6 @@ pub mod step_records;
 // The tables that people take home, and what makes a folder of them a result.
 pub mod manifest;
 pub mod table;
+pub mod table_encoder;
 pub mod table_rows;
+pub mod texts;

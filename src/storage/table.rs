@@ -7,28 +7,27 @@
 //! 64-bit numbers and makes decimals of them, which names may be, and sums should not.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use chrono::DateTime;
-use parquet::basic::{Compression, LogicalType, ZstdLevel};
+use parquet::basic::LogicalType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, DataType};
-use parquet::file::properties::WriterProperties;
+use parquet::data_type::{ByteArrayType, DataType};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use super::table_encoder::encode;
+use super::texts::Texts;
 use crate::error::{Error, Result};
-
-/// Rows per row group, which readers must hold at once of a column.
-const ROWS_A_GROUP: usize = 1 << 20;
 
 /// Rows at the beginning of a file by which it is decided whether a column has a dictionary.
 const ROWS_LOOKED_AT: usize = 1 << 16;
+
+/// Texts that are taken from the decoder at a time: what it makes of them stays in the cache of a core.
+const TEXTS_AT_A_TIME: usize = 1 << 10;
+
+/// Most bytes for which room is made before it is known that there are as many.
+const MOST_GUESSED_BYTES: usize = 16 << 20;
 
 /// A column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,18 +43,18 @@ pub enum Column {
     /// Times in UTC, seconds since 1970. (Written without a time zone, because some readers need a zone table for one.)
     Time(Vec<i64>),
     /// UTF-8 strings.
-    Text(Vec<String>),
+    Text(Texts),
     /// Booleans.
     Bool(Vec<bool>),
 }
 
 impl Column {
     /// Whether a dictionary makes a file with these values smaller, as far as the first of them tell.
-    fn repeats_itself(&self) -> bool {
+    pub(super) fn repeats_itself(&self) -> bool {
         let looked_at = self.len().min(ROWS_LOOKED_AT);
         let mut values: Vec<u64> = match self {
             Column::Id(values) | Column::Count(values) => values[..looked_at].to_vec(),
-            Column::Text(values) => values[..looked_at].iter().map(|value| xxh3_64(value.as_bytes())).collect(),
+            Column::Text(values) => values.iter().take(looked_at).map(|value| xxh3_64(value.as_bytes())).collect(),
             Column::U32(_) | Column::F64(_) | Column::Time(_) | Column::Bool(_) => return true,
         };
         values.sort_unstable();
@@ -90,12 +89,12 @@ impl Column {
             Column::U32(values) => values[row].into(),
             Column::F64(values) => values[row].into(),
             Column::Time(values) => iso_8601(values[row]).into(),
-            Column::Text(values) => values[row].as_str().into(),
+            Column::Text(values) => values[row].into(),
             Column::Bool(values) => values[row].into(),
         }
     }
 
-    fn schema(&self, name: &str) -> String {
+    pub(super) fn schema(&self, name: &str) -> String {
         match self {
             Column::Id(_) => format!("required int64 {name} (INTEGER(64,false));"),
             Column::Count(_) => format!("required int64 {name} (INTEGER(64,true));"),
@@ -113,7 +112,7 @@ impl Column {
         match self {
             Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows,
             Column::U32(_) => 4 * rows,
-            Column::Text(values) => values.iter().map(|text| text.len() as u64).sum::<u64>() / 4,
+            Column::Text(values) => values.bytes() as u64 / 4,
             Column::Bool(_) => rows / 8,
         }
     }
@@ -129,7 +128,7 @@ impl Column {
             Column::U32(values) => Column::U32(at(values, rows)),
             Column::F64(values) => Column::F64(at(values, rows)),
             Column::Time(values) => Column::Time(at(values, rows)),
-            Column::Text(values) => Column::Text(at(values, rows)),
+            Column::Text(values) => Column::Text(rows.iter().map(|&row| &values[row]).collect()),
             Column::Bool(values) => Column::Bool(at(values, rows)),
         }
     }
@@ -152,7 +151,7 @@ impl Column {
             (Column::U32(all), Column::U32(more)) => all.extend(more),
             (Column::F64(all), Column::F64(more)) => all.extend(more),
             (Column::Time(all), Column::Time(more)) => all.extend(more),
-            (Column::Text(all), Column::Text(more)) => all.extend(more),
+            (Column::Text(all), Column::Text(more)) => all.append(&more),
             (Column::Bool(all), Column::Bool(more)) => all.extend(more),
             _ => unreachable!("the files of a table have one schema, which the reader has checked"),
         }
@@ -252,7 +251,7 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::Input`] when the table has no such column.
-    pub fn text(&self, name: &str) -> Result<&[String]> {
+    pub fn text(&self, name: &str) -> Result<&Texts> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::Text(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of text; was it written by webtwin?")),
@@ -287,125 +286,6 @@ impl Table {
             all.append(more);
         }
         Ok(())
-    }
-}
-
-/// Encodes rows as a Parquet file.
-///
-/// # Errors
-/// [`Error::Invariant`] if the encoder fails, which it has no reason to.
-pub fn encode(table: &Table) -> Result<Vec<u8>> {
-    let mut encoder = Encoder::new(table)?;
-    encoder.write(table)?;
-    encoder.finish()
-}
-
-/// A Parquet file that is encoded piece by piece.
-pub struct Encoder(SerializedFileWriter<Vec<u8>>);
-
-impl Encoder {
-    /// Begins a file with the columns of a table, by whose rows it is decided which of them have dictionaries.
-    ///
-    /// # Errors
-    /// As [`encode`].
-    pub fn new(columns: &Table) -> Result<Encoder> {
-        let schema: String = columns.columns.iter().map(|(name, column)| column.schema(name)).collect();
-        let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let mut properties = WriterProperties::builder()
-            .set_created_by("webtwin".into())
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
-        for (name, column) in &columns.columns {
-            if !column.repeats_itself() {
-                properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
-            }
-        }
-        SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).map(Encoder).map_err(broken)
-    }
-
-    /// Adds rows, which have the columns that it was begun with.
-    ///
-    /// # Errors
-    /// As [`encode`].
-    pub fn write(&mut self, table: &Table) -> Result<()> {
-        let rows = table.rows();
-        for start in (0..rows.max(1)).step_by(ROWS_A_GROUP) {
-            let end = rows.min(start + ROWS_A_GROUP);
-            let mut group = self.0.next_row_group().map_err(broken)?;
-            for (_, column) in &table.columns {
-                let mut out = group.next_column().map_err(broken)?.expect("the schema has this column");
-                write_values(column, start..end, out.untyped()).map_err(broken)?;
-                out.close().map_err(broken)?;
-            }
-            group.close().map_err(broken)?;
-        }
-        Ok(())
-    }
-
-    /// Bytes encoded so far.
-    pub fn len(&self) -> usize {
-        self.0.bytes_written()
-    }
-
-    /// Whether nothing has been encoded.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The file.
-    ///
-    /// # Errors
-    /// As [`encode`].
-    pub fn finish(self) -> Result<Vec<u8>> {
-        self.0.into_inner().map_err(broken)
-    }
-}
-
-fn broken(cause: parquet::errors::ParquetError) -> Error {
-    Error::Invariant(format!("encoding a table: {cause}"))
-}
-
-fn write_values(
-    column: &Column,
-    rows: std::ops::Range<usize>,
-    out: &mut ColumnWriter<'_>,
-) -> std::result::Result<usize, parquet::errors::ParquetError> {
-    match (column, out) {
-        (Column::Id(values) | Column::Count(values), ColumnWriter::Int64ColumnWriter(out)) => {
-            out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
-        }
-        (Column::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
-            out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
-        }
-        (Column::F64(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[rows], None, None),
-        (Column::Time(values), ColumnWriter::Int64ColumnWriter(out)) => {
-            let millis: Vec<i64> = values[rows].iter().map(|seconds| seconds.saturating_mul(1000)).collect();
-            out.write_batch(&millis, None, None)
-        }
-        (Column::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
-            out.write_batch(&byte_arrays(&values[rows]), None, None)
-        }
-        (Column::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
-        _ => unreachable!("the schema was made from the column"),
-    }
-}
-
-/// Texts as Parquet takes them: parts of one buffer, for one of its own each costs as much as encoding it.
-fn byte_arrays(texts: &[String]) -> Vec<ByteArray> {
-    let all = bytes::Bytes::from(texts.concat());
-    let mut at = 0;
-    let part = |text: &String| {
-        let start = at;
-        at += text.len();
-        ByteArray::from(all.slice(start..at))
-    };
-    texts.iter().map(part).collect()
-}
-
-/// A text as Parquet gives it; what is no UTF-8 in a damaged file is replaced.
-fn text(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_string(),
-        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
@@ -482,10 +362,7 @@ pub(super) fn read_values(
         ColumnReader::Int32ColumnReader(reader) => Column::U32(bytemuck::cast_vec(values_of(reader, skipped, rows)?)),
         ColumnReader::DoubleColumnReader(reader) => Column::F64(values_of(reader, skipped, rows)?),
         ColumnReader::BoolColumnReader(reader) => Column::Bool(values_of(reader, skipped, rows)?),
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            let values = values_of(reader, skipped, rows)?;
-            Column::Text(values.iter().map(|value| text(value.data())).collect())
-        }
+        ColumnReader::ByteArrayColumnReader(reader) => Column::Text(texts_of(reader, skipped, rows)?),
         _ => return Ok(None),
     }))
 }
@@ -499,6 +376,34 @@ fn values_of<T: DataType>(
     let mut values = Vec::with_capacity(rows);
     while values.len() < rows && reader.read_records(rows - values.len(), None, None, &mut values)?.0 > 0 {}
     Ok(values)
+}
+
+/// Texts of a column; what is no UTF-8 in a damaged file is replaced.
+fn texts_of(
+    mut reader: ColumnReaderImpl<ByteArrayType>,
+    skipped: usize,
+    rows: usize,
+) -> parquet::errors::Result<Texts> {
+    reader.skip_records(skipped)?;
+    let (mut texts, mut some) = (Texts::new(), Vec::with_capacity(rows.min(TEXTS_AT_A_TIME)));
+    while texts.len() < rows {
+        let read = reader.read_records((rows - texts.len()).min(TEXTS_AT_A_TIME), None, None, &mut some)?.0;
+        if read == 0 {
+            break;
+        }
+        if texts.is_empty() {
+            // As if the others were as long as these; but no more than a moderate guess may cost.
+            let bytes: usize = some.iter().map(|value| value.len()).sum();
+            texts.reserve(rows, (rows.div_ceil(read) * bytes).min(MOST_GUESSED_BYTES));
+        }
+        for value in some.drain(..) {
+            match std::str::from_utf8(value.data()) {
+                Ok(text) => texts.push(text),
+                Err(_) => texts.push(&String::from_utf8_lossy(value.data())),
+            }
+        }
+    }
+    Ok(texts)
 }
 
 #[cfg(test)]

@@ -121,10 +121,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::storage::table::Encoder;
+    use crate::storage::table_encoder::{Encoder, Encoding};
 
     fn file(groups: &[Table]) -> (tempfile::TempDir, Location, FileEntry) {
-        let mut encoder = Encoder::new(&groups[0]).unwrap();
+        let mut encoder = Encoder::new(&Encoding::of(&groups[0]).unwrap()).unwrap();
         groups.iter().for_each(|group| encoder.write(group).unwrap());
         let bytes = encoder.finish().unwrap();
         let dir = tempfile::tempdir().unwrap();

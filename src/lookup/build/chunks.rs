@@ -137,7 +137,7 @@ impl Writer<'_> {
 
 /// By rank, the number of a page's host; which number it is means nothing.
 fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
-    let mut known = std::collections::HashMap::new();
+    let mut known: std::collections::HashMap<String, HostId> = std::collections::HashMap::new();
     let mut hosts = Vec::with_capacity(making.doc_ids.len());
     for range in 0..making.ranges.count() {
         let rows = making.pages.read(range, &["host"])?;
@@ -146,7 +146,7 @@ fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
             match known.get(host) {
                 Some(&number) => hosts.push(number),
                 None => {
-                    known.insert(host.clone(), next);
+                    known.insert(host.to_string(), next);
                     hosts.push(next);
                 }
             }

@@ -30,7 +30,7 @@ pub(super) fn write(
     // A page without a text is alone.
     let key = |row: u32| {
         let at = row as usize;
-        (exact[at], titles[at].as_str(), if exact[at] == 0 { row } else { 0 })
+        (exact[at], &titles[at], if exact[at] == 0 { row } else { 0 })
     };
     order.sort_unstable_by_key(|&row| (key(row), row));
     let mut same: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();

@@ -34,9 +34,9 @@ pub fn gather(run: &Run) -> Result<Hosts> {
         let (skip_pages, skip_bytes) = (batch.u64("skip_pages")?, batch.u64("skip_bytes")?);
         for row in 0..batch.rows() {
             hosts.all += 1;
-            let key = (Reverse(skip_pages[row]), Reverse(pages[row]), names[row].clone());
+            let key = (Reverse(skip_pages[row]), Reverse(pages[row]), names[row].to_string());
             let host = || Host {
-                host: names[row].clone(),
+                host: names[row].to_string(),
                 crawl: Amount { pages: pages[row], bytes: bytes[row] },
                 skip: Amount { pages: skip_pages[row], bytes: skip_bytes[row] },
             };
@@ -82,13 +82,13 @@ fn each_pair(run: &Run, take: &mut dyn FnMut(HostPair) -> Result<()>) -> Result<
 fn pair(batch: &Table, row: usize) -> Result<HostPair> {
     let number = |name: &str| Ok(u64::from(batch.u32(name)?[row]));
     Ok(HostPair {
-        a: batch.text("host_a")?[row].clone(),
-        b: batch.text("host_b")?[row].clone(),
+        a: batch.text("host_a")?[row].to_string(),
+        b: batch.text("host_b")?[row].to_string(),
         shared: number("shared")?,
         same_path: number("same_path")?,
         pages_a: number("pages_a")?,
         pages_b: number("pages_b")?,
-        kind: batch.text("kind")?[row].clone(),
+        kind: batch.text("kind")?[row].to_string(),
     })
 }
 

@@ -157,9 +157,9 @@ pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
 fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
     Ok(MirrorCopy {
         id: batch.u64("collection")?[row],
-        host: batch.text("host")?[row].clone(),
-        url: batch.text("root_url")?[row].clone(),
-        prefix: batch.text("prefix")?[row].clone(),
+        host: batch.text("host")?[row].to_string(),
+        url: batch.text("root_url")?[row].to_string(),
+        prefix: batch.text("prefix")?[row].to_string(),
         size: u64::from(batch.u32("size")?[row]),
         keep: batch.bool("keep")?[row],
         links_from_elsewhere: batch.u64("links_from_elsewhere").ok().map(|links| links[row]),

@@ -53,9 +53,9 @@ impl PageRows {
             for (row, doc_id) in doc_ids.iter().enumerate().filter(|of| is_named(of.1)) {
                 let member = Member {
                     id: *doc_id,
-                    url: batch.text("url")?[row].clone(),
-                    title: batch.text("title").map_or_else(|_| String::new(), |titles| titles[row].clone()),
-                    host: batch.text("host")?[row].clone(),
+                    url: batch.text("url")?[row].to_string(),
+                    title: batch.text("title").map_or_else(|_| String::new(), |titles| titles[row].to_string()),
+                    host: batch.text("host")?[row].to_string(),
                     role: String::new(),
                     text_bytes: batch.u64("text_bytes")?[row],
                     chunks: u64::from(batch.u32("chunks")?[row]),

@@ -177,7 +177,9 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
     let mut url_of: HashMap<u64, String> = HashMap::new();
     scan(run, "duplicates", &["doc_id", "url"], &mut |batch| {
         let named = batch.u64("doc_id")?.iter().zip(batch.text("url")?);
-        url_of.extend(named.filter(|row| largest.iter().any(|of| of.0 == *row.0)).map(|(id, url)| (*id, url.clone())));
+        url_of.extend(
+            named.filter(|row| largest.iter().any(|of| of.0 == *row.0)).map(|(id, url)| (*id, url.to_string())),
+        );
         Ok(())
     })?;
     let row =
@@ -340,9 +342,9 @@ fn hosts_changed(run: &Run) -> Result<Rows> {
         for row in 0..sites.len() {
             all += 1;
             let of_row: Vec<u64> = changed.iter().map(|column| column[row]).collect();
-            let key = (Reverse(of_row.iter().sum::<u64>()), sites[row].clone());
+            let key = (Reverse(of_row.iter().sum::<u64>()), sites[row].to_string());
             if top.takes(&key) {
-                let mut cells = vec![Cell::Text(sites[row].clone()), Cell::Text(what[row].replace('_', " "))];
+                let mut cells = vec![Cell::Text(sites[row].to_string()), Cell::Text(what[row].replace('_', " "))];
                 cells.extend([old[row], new[row]].into_iter().chain(of_row).map(Cell::Count));
                 top.offer(key, cells);
             }
@@ -367,10 +369,10 @@ fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
         let [old, new] = [batch.u32("size_old")?, batch.u32("size_new")?];
         for row in 0..what.len() {
             all += 1;
-            if what[row] != "lives" && rows.len() < ROWS {
+            if &what[row] != "lives" && rows.len() < ROWS {
                 let words = Cell::Text(what[row].replace('_', " "));
                 let sizes = [old[row], new[row]].map(|size| Cell::Count(u64::from(size)));
-                rows.push([vec![Cell::Url(urls[row].clone()), words], sizes.to_vec()].concat());
+                rows.push([vec![Cell::Url(urls[row].to_string()), words], sizes.to_vec()].concat());
             }
         }
         Ok(())

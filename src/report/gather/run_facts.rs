@@ -80,11 +80,11 @@ fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
         let (sources, reasons) = (batch.text("source")?, batch.text("reason")?);
         for (source, reason) in sources.iter().zip(reasons) {
             if of_input.as_ref().is_none_or(|of| of.source != *source) {
-                let next = Rejected { source: source.clone(), by_reason: BTreeMap::new() };
+                let next = Rejected { source: source.to_string(), by_reason: BTreeMap::new() };
                 of_input.replace(next).into_iter().for_each(&mut put);
             }
             let of = of_input.as_mut().expect("it was begun");
-            *of.by_reason.entry(reason.clone()).or_default() += 1;
+            *of.by_reason.entry(reason.to_string()).or_default() += 1;
         }
         Ok(())
     })?;

@@ -202,7 +202,7 @@ impl Forest {
             for row in 0..batch.rows() {
                 match pairs.get_mut(&measures[row]) {
                     Some(count) => *count += 1,
-                    None => _ = pairs.insert(measures[row].clone(), 1),
+                    None => _ = pairs.insert(measures[row].to_string(), 1),
                 }
                 if let (Some(x), Some(y)) = (self.number(a[row]), self.number(b[row])) {
                     let weakness = Weakness::of(By { measure: measure(&measures[row])?, value: values[row] });
@@ -386,7 +386,7 @@ mod tests {
         let pairs = Table::new([
             ("a", Column::Id(links.iter().map(|link| link.0).collect())),
             ("b", Column::Id(links.iter().map(|link| link.0 + 1).collect())),
-            ("measure", Column::Text(links.iter().map(|_| "overlap".into()).collect())),
+            ("measure", Column::Text(links.iter().map(|_| "overlap").collect())),
             ("value", Column::U32(links.iter().map(|link| link.1).collect())),
         ]);
         let put = |(name, table): (&str, &Table)| {

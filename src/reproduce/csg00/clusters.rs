@@ -46,11 +46,11 @@ fn clusters(run: &Run) -> Result<Vec<Cluster>> {
     for (row, (cluster, collection)) in
         collections.u64("similar_cluster")?.iter().zip(collections.u64("collection")?).enumerate()
     {
-        let cluster = found.entry(*cluster).or_insert(Cluster { cardinality: 0, size: 0, url: urls[row].clone() });
+        let cluster = found.entry(*cluster).or_insert(Cluster { cardinality: 0, size: 0, url: urls[row].to_string() });
         cluster.cardinality += 1;
         cluster.size = cluster.size.max(sizes.get(collection).copied().unwrap_or(0));
         if kept[row] {
-            cluster.url = urls[row].clone();
+            cluster.url = urls[row].to_string();
         }
     }
     Ok(found.into_values().collect())

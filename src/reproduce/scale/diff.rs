@@ -16,6 +16,7 @@ use crate::recrawl::{RANGE_ROWS, Settings, diff};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 
 /// Rows made at a time.
 const ROWS: u64 = 1 << 16;
@@ -104,7 +105,7 @@ fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
         writer.add("avoid", avoid)?;
     }
     let none = || Column::U32(Vec::new());
-    let (ids, names) = (|| Column::Id(Vec::new()), || Column::Text(Vec::new()));
+    let (ids, names) = (|| Column::Id(Vec::new()), || Column::Text(Texts::new()));
     let hosts = [("a", ids()), ("b", ids()), ("host_a", names()), ("host_b", names()), ("kind", names())];
     let counts = [("shared", none()), ("pages_a", none()), ("pages_b", none()), ("same_path", none())];
     let mut servers = Table::new(hosts);

@@ -1,0 +1,225 @@
+//! Output tables as Parquet: row group by row group, by several threads at once where there are some.
+//!
+//! What takes time is to encode columns. So a row group can be encoded apart from its file, and be put into it later: the bytes of a
+//! file depend on the order of its row groups, and not on who encoded them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::data_type::ByteArray;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
+
+use super::table::{Column, Table};
+use super::texts::Texts;
+use crate::error::{Error, Result};
+
+/// Rows per row group, which readers must hold at once of a column.
+const ROWS_A_GROUP: usize = 1 << 20;
+
+/// Encodes rows as a Parquet file.
+///
+/// # Errors
+/// [`Error::Invariant`] if the encoder fails, which it has no reason to.
+pub fn encode(table: &Table) -> Result<Vec<u8>> {
+    let mut encoder = Encoder::new(&Encoding::of(table)?)?;
+    encoder.write(table)?;
+    encoder.finish()
+}
+
+/// How the rows of a table are encoded.
+pub struct Encoding {
+    columns: SchemaDescPtr,
+    properties: WriterPropertiesPtr,
+}
+
+impl Encoding {
+    /// That of a table which begins with these rows, by which it is decided which columns have dictionaries.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn of(first: &Table) -> Result<Encoding> {
+        let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
+        let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
+        let mut properties = WriterProperties::builder()
+            .set_created_by("webtwin".into())
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
+        for (name, column) in &first.columns {
+            if !column.repeats_itself() {
+                properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
+            }
+        }
+        Ok(Encoding { columns: Arc::new(SchemaDescriptor::new(schema)), properties: Arc::new(properties.build()) })
+    }
+
+    /// Encodes rows, which have the columns that it was made of: as many row groups as they fill.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn groups(&self, rows: &Table) -> Result<Vec<Group>> {
+        let starts = (0..rows.rows()).step_by(ROWS_A_GROUP);
+        starts.map(|start| self.group(rows, start..rows.rows().min(start + ROWS_A_GROUP)).map_err(broken)).collect()
+    }
+
+    fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<Group> {
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for ((_, column), described) in table.columns.iter().zip(self.columns.columns()) {
+            let mut encoded = TrackedWrite::new(Vec::new());
+            let pages = Box::new(SerializedPageWriter::new(&mut encoded));
+            let mut out = get_column_writer(Arc::clone(described), Arc::clone(&self.properties), pages);
+            write_values(column, rows.clone(), &mut out)?;
+            let closed = out.close()?;
+            columns.push((Bytes::from(encoded.into_inner()?), closed));
+        }
+        Ok(Group { rows: rows.len() as u64, columns })
+    }
+}
+
+/// Rows of a table, encoded as a row group.
+pub struct Group {
+    rows: u64,
+    columns: Vec<(Bytes, ColumnCloseResult)>,
+}
+
+impl Group {
+    /// Number of its rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+}
+
+/// A Parquet file that is encoded piece by piece.
+pub struct Encoder(SerializedFileWriter<Vec<u8>>);
+
+impl Encoder {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn new(encoding: &Encoding) -> Result<Encoder> {
+        let (schema, properties) = (encoding.columns.root_schema_ptr(), Arc::clone(&encoding.properties));
+        SerializedFileWriter::new(Vec::new(), schema, properties).map(Encoder).map_err(broken)
+    }
+
+    /// Adds rows, which have the columns that it was begun with; no rows are a row group too, which shows the columns.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn write(&mut self, table: &Table) -> Result<()> {
+        let rows = table.rows();
+        for start in (0..rows.max(1)).step_by(ROWS_A_GROUP) {
+            let end = rows.min(start + ROWS_A_GROUP);
+            let mut group = self.0.next_row_group().map_err(broken)?;
+            for (_, column) in &table.columns {
+                let mut out = group.next_column().map_err(broken)?.expect("the schema has this column");
+                write_values(column, start..end, out.untyped()).map_err(broken)?;
+                out.close().map_err(broken)?;
+            }
+            group.close().map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows that were encoded apart, in the same [`Encoding`].
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn append(&mut self, group: Group) -> Result<()> {
+        let mut into = self.0.next_row_group().map_err(broken)?;
+        for (encoded, closed) in group.columns {
+            into.append_column(&encoded, closed).map_err(broken)?;
+        }
+        into.close().map(drop).map_err(broken)
+    }
+
+    /// Bytes encoded so far.
+    pub fn len(&self) -> usize {
+        self.0.bytes_written()
+    }
+
+    /// Whether nothing has been encoded.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// As [`encode`].
+    pub fn finish(self) -> Result<Vec<u8>> {
+        self.0.into_inner().map_err(broken)
+    }
+}
+
+fn broken(cause: parquet::errors::ParquetError) -> Error {
+    Error::Invariant(format!("encoding a table: {cause}"))
+}
+
+fn write_values(
+    column: &Column,
+    rows: Range<usize>,
+    out: &mut ColumnWriter<'_>,
+) -> std::result::Result<usize, parquet::errors::ParquetError> {
+    match (column, out) {
+        (Column::Id(values) | Column::Count(values), ColumnWriter::Int64ColumnWriter(out)) => {
+            out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
+        }
+        (Column::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
+            out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
+        }
+        (Column::F64(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[rows], None, None),
+        (Column::Time(values), ColumnWriter::Int64ColumnWriter(out)) => {
+            let millis: Vec<i64> = values[rows].iter().map(|seconds| seconds.saturating_mul(1000)).collect();
+            out.write_batch(&millis, None, None)
+        }
+        (Column::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
+            out.write_batch(&byte_arrays(values, rows), None, None)
+        }
+        (Column::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
+        _ => unreachable!("the schema was made from the column"),
+    }
+}
+
+/// Texts as Parquet takes them: parts of one buffer, for one of its own each costs as much as encoding it.
+fn byte_arrays(texts: &Texts, rows: Range<usize>) -> Vec<ByteArray> {
+    let all = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
+    let mut at = 0;
+    let part = |row: usize| {
+        let start = at;
+        at += texts[row].len();
+        ByteArray::from(all.slice(start..at))
+    };
+    rows.map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_same_bytes_if_its_groups_were_encoded_apart() {
+        let rows = |range: Range<u64>| {
+            Table::new([
+                ("id", Column::Id(range.clone().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
+                ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
+                ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
+                ("what", Column::Text(range.clone().map(|n| ["", "same"][(n % 2) as usize]).collect())),
+                ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
+            ])
+        };
+        let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
+        let encoding = Encoding::of(&parts[0]).unwrap();
+        let (mut whole, mut apart) = (Encoder::new(&encoding).unwrap(), Encoder::new(&encoding).unwrap());
+        let mut groups: Vec<Group> = parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();
+        parts.iter().for_each(|part| whole.write(part).unwrap());
+        while let Some(group) = groups.pop() {
+            apart.append(group).unwrap();
+        }
+        assert!(whole.finish().unwrap() == apart.finish().unwrap());
+    }
+}
