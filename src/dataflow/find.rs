@@ -22,7 +22,7 @@ use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
-use super::reading::worker_pages::{Lists, WorkerPages};
+use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
@@ -193,7 +193,7 @@ pub fn find(
         kept::keep(net, job, shelf, similar_clusters, &given)
     })?;
     // Also where the step was taken up: nothing asks for chunks any more.
-    shelf.fprints = Lists::default();
+    shelf.fprints.clear();
     let Kept { verdicts, avoid, lists, collections, members, .. } = kept;
     second_look.attached = kept.attached;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);

@@ -41,11 +41,11 @@ pub fn similar_pairs(
     let room = room(net, MemoryEstimate { links: held.links + links.len() as u64, ..held }, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
-    let mut slots = shelf.kept();
+    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
     let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
         for (slot, page) in slots.by_ref() {
-            let fprints = shelf.fprints.get(slot);
+            let fprints = fprints_of.get(slot)?;
             fprints.iter().for_each(|&fprint| send(fprint, page));
             sent += fprints.len();
             if sent >= 1 << 15 {
@@ -54,7 +54,7 @@ pub fn similar_pairs(
         }
         Ok(false)
     };
-    let rows = shelf.fprints.items() as u64;
+    let rows = shelf.fprints.items();
     let mut pairs = Vec::new();
     let found = |pair| pairs.push(pair);
     let all = if job.chunks.bits <= 32 {

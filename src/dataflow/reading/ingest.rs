@@ -334,7 +334,7 @@ impl Reader {
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,
             Simhash { idf: true, .. } => {
-                shelf.features.push(self.simhashes.features(text));
+                shelf.features.push(self.simhashes.features(text))?;
                 None
             }
             _ => self.simhashes.simhash(text),
@@ -370,8 +370,8 @@ impl Reader {
         });
         shelf.exact.push(exact);
         shelf.names.push(page.names);
-        shelf.fprints.push(&self.fprints);
-        shelf.links.push(extracted.links);
+        shelf.fprints.push(&self.fprints)?;
+        shelf.links.push(extracted.links)?;
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())
     }

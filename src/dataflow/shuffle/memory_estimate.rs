@@ -107,13 +107,13 @@ impl MemoryEstimate {
 
     /// What is on a shelf.
     pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
-        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
+        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items());
         MemoryEstimate {
             pages,
             tuples,
-            features: shelf.features.items() as u64,
+            features: shelf.features.items(),
             shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
-            links: shelf.links.items() as u64,
+            links: shelf.links.items(),
             pairs: 0,
         }
     }
