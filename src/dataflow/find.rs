@@ -94,7 +94,7 @@ pub fn find(
 ) -> Result<ReplicaTables> {
     let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
+    memory_estimate::make_room(net, "pages and links, and the steps after", shelf, job)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;

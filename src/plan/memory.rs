@@ -7,7 +7,7 @@ use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
+use crate::dataflow::shuffle::memory_estimate::{A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate};
 use crate::job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
@@ -34,12 +34,6 @@ const PAGES_OF_FILE: u64 = 600_000;
 /// Bytes of a process of its own, with nothing to do yet.
 pub const A_PROCESS: u64 = 25 << 20;
 
-/// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
-const A_PAGE_FOUND: u64 = 900;
-
-/// The same of a link between pages.
-const A_LINK_FOUND: u64 = 45;
-
 /// Bytes of a page that settles, and of a document on its way to tables.
 const A_PAGE_SETTLED: u64 = 400;
 
@@ -55,8 +49,9 @@ const A_DOCUMENT_EVERYWHERE: u64 = 60;
 /// What one of the processes holds of its own.
 fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
     let each = |n: u64| n.div_ceil(machines.count as u64);
-    let MemoryEstimate { pages, tuples, features, shingles, links, pairs } = counts.held;
+    let MemoryEstimate { pages, tuples, features, shingles, links, pairs, on_disk } = counts.held;
     MemoryEstimate {
+        on_disk,
         pages: each(pages),
         tuples: each(tuples),
         features: each(features),

@@ -42,7 +42,7 @@ impl Counts {
     pub fn of_pages(&self, pages: u64) -> Counts {
         let by = pages as f64 / self.held.pages.max(1) as f64;
         let of = |n: u64| (n as f64 * by) as u64;
-        let MemoryEstimate { pages: _, tuples, features, shingles, links, pairs } = self.held;
+        let MemoryEstimate { pages: _, tuples, features, shingles, links, pairs, on_disk: _ } = self.held;
         Counts {
             held: MemoryEstimate {
                 pages,
@@ -51,6 +51,7 @@ impl Counts {
                 shingles: of(shingles),
                 links: of(links),
                 pairs: of(pairs),
+                on_disk: 0,
             },
             heavy_thousandths: self.heavy_thousandths,
             links_within: of(self.links_within),
@@ -69,6 +70,7 @@ impl Counts {
             shingles: 103_163_969,
             links: 3_600_000,
             pairs: 24_478_115,
+            on_disk: 0,
         };
         let read_bytes = 603_824_563;
         Counts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
@@ -123,6 +125,7 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
             shingles: scaled(held.shingles, share),
             links,
             pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
+            on_disk: 0,
         },
         heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,

@@ -194,7 +194,8 @@ impl SpillFile {
 
     /// What is wrong when rows are not those that were written.
     pub(super) fn damaged(&self) -> Error {
-        self.disk.failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
+        self.disk
+            .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
     }
 
     /// Overwrites a byte, as a failing disk might.

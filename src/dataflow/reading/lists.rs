@@ -128,10 +128,7 @@ impl ListReader<'_> {
 }
 
 /// What comes before the first failure, which goes to `failed`: for who takes rows that cannot fail.
-pub fn until_failure<T>(
-    all: impl Iterator<Item = Result<T>>,
-    failed: &mut Option<Error>,
-) -> impl Iterator<Item = T> {
+pub fn until_failure<T>(all: impl Iterator<Item = Result<T>>, failed: &mut Option<Error>) -> impl Iterator<Item = T> {
     all.map_while(|one| one.map_err(|error| *failed = Some(error)).ok())
 }
 

@@ -189,17 +189,15 @@ impl WorkerPages {
         WorkerPages { fprints: lists(), links: lists(), features: FeatureLists::beside(disk), ..WorkerPages::default() }
     }
 
-    /// Holds at most so many bytes of chunks, features and links in memory from now on: half of them, or more where there are no
-    /// features, are for chunks, which are read most.
+    /// Holds at most so many bytes of chunks, features and links in memory from now on: half of them for chunks, which are read most.
     ///
     /// # Errors
     /// [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or [`crate::error::Error::Storage`] when the disk does
     /// not take the rest.
     pub fn hold_lists_at_most(&mut self, bytes: u64) -> Result<()> {
-        let features = if self.features.slots() > 0 { bytes / 4 } else { 0 };
         self.links.hold_at_most(bytes / 4)?;
-        self.features.hold_at_most(features)?;
-        self.fprints.hold_at_most(bytes - bytes / 4 - features)
+        self.features.hold_at_most(bytes / 4)?;
+        self.fprints.hold_at_most(bytes / 2)
     }
 
     /// Bytes of chunks, features and links on disk.
