@@ -15,7 +15,7 @@ fn crawl(file: &Path, pages: usize, lines: usize) {
             (1..21).for_each(|next| write!(crawl, "<a href={}.html>x</a>", (page + next) % pages).unwrap());
             for line in 0..lines {
                 let own = if line % 10 == 0 { host } else { 0 };
-                write!(crawl, "<br>p{page} n{line} {own}").unwrap();
+                write!(crawl, "<br>P{page} n{line} {own}.").unwrap();
             }
             crawl.push_str("\"}\n");
         }
@@ -40,11 +40,11 @@ fn told(output: &str, what: &str) -> u64 {
 fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    crawl(&folder.path().join("crawl.jsonl"), 150, 4000);
+    crawl(&folder.path().join("crawl.jsonl"), 100, 4000);
     let kinds: [(&str, &[&str]); 3] = [
         ("overlap", &["--set", "simhash.idf=true", "--set", "output.fprint_docid=true"]),
         ("minhash", &["--set", "similar.by=minhash"]),
-        ("study", &["--set", "preset=study", "--set", "chunks.unit=lines"]),
+        ("study", &["--set", "preset=study"]),
     ];
     for (kind, settings) in kinds {
         let input = at("crawl.jsonl");
@@ -67,7 +67,7 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
         let spilled = told(&output, "spilled_bytes");
-        assert!(spilled > 8_000_000, "{kind}: {spilled} bytes spilled within {bound}");
+        assert!(spilled > 5_000_000, "{kind}: {spilled} bytes spilled within {bound}");
     }
 }
 
@@ -75,17 +75,17 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
 fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Six million chunks of few pages: 48 MB on the shelves, and twice as much in rows.
+    // Six million chunks of few pages: 48 MB on the shelves, for which 216 MB would be needed if they stayed there.
     crawl(&folder.path().join("crawl.jsonl"), 30, 100_000);
     let (input, output) = (at("crawl.jsonl"), at("out"));
     let run = ["run", "--input", &input, "--output", &output, "--workers", "2", "--set"];
     let with = |set: &str| webtwin(&[&run[..], &[set]].concat()).output().unwrap();
-    let allowed = 125_000_000;
+    let allowed = 175_000_000;
     let end = with(&format!("effort.memory_bytes={allowed}"));
     assert!(end.status.success(), "{}", said(&end));
     let (peak, spilled) = (told(&output, "peak_memory_bytes"), told(&output, "spilled_bytes"));
     assert!(peak <= allowed / 20 * 21, "{peak} bytes at the peak, {allowed} allowed");
-    assert!(spilled > 48_000_000, "{spilled} bytes spilled");
+    assert!(spilled > 40_000_000, "{spilled} bytes spilled");
 }
 
 #[test]

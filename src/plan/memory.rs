@@ -61,7 +61,8 @@ fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
     }
 }
 
-/// Bytes of the largest process, within the bound if there is one; and those without which there is no run.
+/// Bytes of the largest process, within the bound if there is one and tables can be made within it; and those without which there is
+/// no run.
 pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS } else { 0 };
@@ -69,11 +70,12 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
-    let beside_shelf = match job.kind {
-        JobKind::Fingerprints => A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages,
+    // Beside the shelves, of what goes to disk where there is a bound, and of what does not.
+    let (spillable, fixed, always) = match job.kind {
+        JobKind::Fingerprints => (0, 0, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
         JobKind::Study => {
             let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            A_PAGE_SETTLED * own.pages + web.max(own.beside_shelf_bytes(job))
+            (own.beside_shelf_bytes(job), web, A_PAGE_SETTLED * own.pages)
         }
         _ => {
             // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
@@ -89,14 +91,15 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
-            let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links;
-            by_measure.max(found) + told
+            (by_measure, A_PAGE_FOUND * own.pages + A_LINK_FOUND * links, told)
         }
     };
-    let most = A_PROCESS + blocks + others + own.shelf_bytes() + beside_shelf;
+    let base = A_PROCESS + blocks + others + always;
+    let most = base + own.shelf_bytes() + spillable.max(fixed);
     match job.effort.memory_bytes {
         0 => (most, least),
-        allowed => (most.min(allowed), least),
+        // What is found and its tables are not held against the bound.
+        allowed => (most.min(allowed.max(base + own.least_shelf_bytes(workers) + fixed)), least),
     }
 }
 

@@ -148,7 +148,7 @@ impl MemoryEstimate {
 
     /// Bytes on the shelves of so many workers whatever is spilled. Links count, for those between pages stay in memory once they
     /// are resolved.
-    fn least_shelf_bytes(&self, workers: usize) -> u64 {
+    pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
         let lists = 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists);
         self.row_bytes() + 8 * self.links + least + lists / A_CHECKSUM * 8
@@ -242,7 +242,11 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     if most(&|process| process.peak_bytes(workers)) > allowed {
         return Err(too_little(what.into(), most(&|process| process.enough_bytes(all_pages, workers)), allowed));
     }
-    let room = processes[net.process()].room_for_lists(all_pages, workers, allowed);
+    let room = match shelf.sets {
+        None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
+        // Sets take what there is for keys of theirs, and leave chunks to the disk.
+        Some(_) => 0,
+    };
     shelf.hold_lists_at_most(room / workers as u64)
 }
 
