@@ -1,6 +1,6 @@
 //! An array that only grows and is read by position: in blocks, in memory as far as these may be there, else on the local disk.
 //!
-//! What is on disk is read in pieces of [`PIECE_BYTES`], each held against its checksum. [`SpillArray::get`] is for single
+//! What is on disk is read in pieces of 4 KiB, each held against its checksum. [`SpillArray::get`] is for single
 //! places; a [`Reader`] is for many in about the order of the array, and keeps what it has read last.
 
 use std::path::Path;
