@@ -183,10 +183,10 @@ proptest! {
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl)?;
             let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
-            let rows: Vec<FPrintDocId> = shelf
-                .kept()
-                .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)))
-                .collect();
+            let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
+            for (slot, page) in shelf.kept() {
+                rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
+            }
             Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();

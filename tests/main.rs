@@ -95,6 +95,9 @@ mod resume;
 // Runs that are begun again by themselves: which failures, how often, and what a signal or a kill does then.
 mod retries;
 
+// Chunks, features and links that do not fit in memory: the same result from disk, bounds held, and disks that fail.
+mod shelf;
+
 // What moves rows between steps: few and many, at any number of workers and processes.
 mod shuffle;
 

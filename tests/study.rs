@@ -51,7 +51,7 @@ proptest! {
             for (page, text) in Page::first(pages).zip(&given.0).filter(|(page, _)| mine(*page)) {
                 let marks = marks(text);
                 shelf.exact.push(whole(&marks));
-                shelf.fprints.push(&marks);
+                shelf.fprints.push(&marks)?;
                 shelf.pages.push(page);
             }
             let links = given.1.iter().copied().filter(|link| mine(link.0)).collect();

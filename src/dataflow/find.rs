@@ -23,7 +23,7 @@ use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
-use super::reading::worker_pages::{Lists, WorkerPages};
+use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
@@ -95,7 +95,7 @@ pub fn find(
 ) -> Result<ReplicaTables> {
     let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    memory_estimate::hold_run_against_bound(net, MemoryEstimate::on(shelf), job.effort.memory_bytes)?;
+    memory_estimate::make_room(net, "pages and links, and the steps after", shelf, job)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
@@ -203,7 +203,7 @@ pub fn find(
         kept::keep(net, job, shelf, similar_clusters, &given)
     })?;
     // Also where the step was taken up: nothing asks for chunks any more.
-    shelf.fprints = Lists::default();
+    shelf.fprints.clear();
     let Kept { verdicts, avoid, lists, collections, members, .. } = kept;
     second_look.attached = kept.attached;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);

@@ -118,7 +118,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     } else {
         shelf.names = Vec::new();
     }
-    leave_originals(&mut shelf, &queue.work);
+    leave_originals(&mut shelf, &queue.work)?;
     bad_records(net, &shelf, &floors, queue, job)?;
     Ok(ReadCrawl { shelf, floors, ghostscript })
 }
@@ -131,16 +131,16 @@ fn originals(net: &mut Net<'_>, crawl: &Crawl, work: &Work) -> Result<BTreeSet<u
 }
 
 /// Takes the records of earlier crawls from the shelf: what revisits needed of them is on those by now.
-fn leave_originals(shelf: &mut WorkerPages, work: &Work) {
+fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
     if !work.has_originals() {
-        return;
+        return Ok(());
     }
     let is_of_this_crawl = |input: u32| !work.is_original(input);
     shelf.captures.retain(|row| is_of_this_crawl(row.source));
     shelf.redirects.retain(|row| is_of_this_crawl(row.source));
     shelf.rejections.retain(|row| is_of_this_crawl(row.source));
     shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
-    shelf.drop_slots_without_captures();
+    shelf.drop_slots_without_captures()
 }
 
 /// The version of Ghostscript, as workers of these processes have met it.

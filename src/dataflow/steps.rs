@@ -81,7 +81,7 @@ impl<'a> Steps<'a> {
     /// One exchange. Whatever is on record is read once, to see whether it is whole.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Those of the disk that texts' fingerprints may be on; or when the run has ended.
     pub fn begin(net: &mut Net<'_>, resume: Option<&'a Resume>, seen: Seen<'_>) -> Result<Steps<'a>> {
         let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
         let mine: Option<Known> = match &here {
@@ -91,7 +91,7 @@ impl<'a> Steps<'a> {
                     let Stamp { seen, run } = records.stamp(step)?;
                     Some((step.to_string(), seen, run))
                 });
-                Some((seen.digest(), random()?, found.collect()))
+                Some((seen.digest()?, random()?, found.collect()))
             }
         };
         let all: Option<Vec<Known>> = net.all_gather("steps on record", mine)?.into_iter().collect();
@@ -161,9 +161,12 @@ fn random() -> Result<u64> {
 impl Seen<'_> {
     /// Digest of this worker's share; the sum over all workers does not depend on who has what.
     ///
+    /// # Errors
+    /// Those of the disk that texts' fingerprints may be on.
+    ///
     /// # Cost
     /// One pass over texts' fingerprints and links, some gigabytes a second.
-    fn digest(&self) -> u64 {
+    fn digest(&self) -> Result<u64> {
         let &Seen { crawl, shelf, links, earlier } = self;
         let mut sum = 0u64;
         let mut add = |parts: &[&[u8]]| {
@@ -183,11 +186,12 @@ impl Seen<'_> {
             let projected = bytemuck::cast_slice(&capture.projected);
             add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), projected]);
         }
+        let mut fprints = shelf.fprints.reader();
         for (slot, page) in shelf.kept() {
-            add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(shelf.fprints.get(slot))]);
+            add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);
         }
         add(&[earlier.unwrap_or_default().as_bytes()]);
         let of_links = |&(src, dst): &(Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
-        links.iter().map(of_links).fold(sum, u64::wrapping_add)
+        Ok(links.iter().map(of_links).fold(sum, u64::wrapping_add))
     }
 }

@@ -7,7 +7,7 @@ use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
+use crate::dataflow::shuffle::memory_estimate::{A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate};
 use crate::job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
@@ -34,12 +34,6 @@ const PAGES_OF_FILE: u64 = 600_000;
 /// Bytes of a process of its own, with nothing to do yet.
 pub const A_PROCESS: u64 = 25 << 20;
 
-/// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
-const A_PAGE_FOUND: u64 = 900;
-
-/// The same of a link between pages.
-const A_LINK_FOUND: u64 = 45;
-
 /// Bytes of a page that settles, and of a document on its way to tables.
 const A_PAGE_SETTLED: u64 = 400;
 
@@ -55,8 +49,9 @@ const A_DOCUMENT_EVERYWHERE: u64 = 60;
 /// What one of the processes holds of its own.
 fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
     let each = |n: u64| n.div_ceil(machines.count as u64);
-    let MemoryEstimate { pages, tuples, features, shingles, links, pairs } = counts.held;
+    let MemoryEstimate { pages, tuples, features, shingles, links, pairs, on_disk } = counts.held;
     MemoryEstimate {
+        on_disk,
         pages: each(pages),
         tuples: each(tuples),
         features: each(features),
@@ -66,7 +61,8 @@ fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
     }
 }
 
-/// Bytes of the largest process, within the bound if there is one; and those without which there is no run.
+/// Bytes of the largest process, within the bound if there is one and tables can be made within it; and those without which there is
+/// no run.
 pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS } else { 0 };
@@ -74,11 +70,12 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
-    let beside_shelf = match job.kind {
-        JobKind::Fingerprints => A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages,
+    // Beside the shelves, of what goes to disk where there is a bound, and of what does not.
+    let (spillable, fixed, always) = match job.kind {
+        JobKind::Fingerprints => (0, 0, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
         JobKind::Study => {
             let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            A_PAGE_SETTLED * own.pages + web.max(own.beside_shelf_bytes(job))
+            (own.beside_shelf_bytes(job), web, A_PAGE_SETTLED * own.pages)
         }
         _ => {
             // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
@@ -94,14 +91,15 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
-            let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links;
-            by_measure.max(found) + told
+            (by_measure, A_PAGE_FOUND * own.pages + A_LINK_FOUND * links, told)
         }
     };
-    let most = A_PROCESS + blocks + others + own.shelf_bytes() + beside_shelf;
+    let base = A_PROCESS + blocks + others + always;
+    let most = base + own.shelf_bytes() + spillable.max(fixed);
     match job.effort.memory_bytes {
         0 => (most, least),
-        allowed => (most.min(allowed), least),
+        // What is found and its tables are not held against the bound.
+        allowed => (most.min(allowed.max(base + own.least_shelf_bytes(workers) + fixed)), least),
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Costs {
     pub spilled_bytes: u64,
     /// Times that all workers wait for messages of all others.
     pub rounds: u64,
-    /// Bytes of memory of the largest process, within the bound if there is one.
+    /// Bytes of memory of the largest process, within the bound if there is one and tables can be made within it.
     pub memory_bytes: u64,
     /// With a smaller bound than this there is no run.
     pub memory_bytes_least: u64,

@@ -42,7 +42,7 @@ impl Counts {
     pub fn of_pages(&self, pages: u64) -> Counts {
         let by = pages as f64 / self.held.pages.max(1) as f64;
         let of = |n: u64| (n as f64 * by) as u64;
-        let MemoryEstimate { pages: _, tuples, features, shingles, links, pairs } = self.held;
+        let MemoryEstimate { pages: _, tuples, features, shingles, links, pairs, on_disk: _ } = self.held;
         Counts {
             held: MemoryEstimate {
                 pages,
@@ -51,6 +51,7 @@ impl Counts {
                 shingles: of(shingles),
                 links: of(links),
                 pairs: of(pairs),
+                on_disk: 0,
             },
             heavy_thousandths: self.heavy_thousandths,
             links_within: of(self.links_within),
@@ -69,6 +70,7 @@ impl Counts {
             shingles: 103_163_969,
             links: 3_600_000,
             pairs: 24_478_115,
+            on_disk: 0,
         };
         let read_bytes = 603_824_563;
         Counts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
@@ -109,8 +111,8 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
         let before = build::cpu_seconds();
         let shelf = read(net, queue, job)?;
         let cpu_seconds = build::cpu_seconds() - before;
-        let within = share_within(&shelf, kinds, share);
-        Ok((MemoryEstimate::on(&shelf), pairs(&shelf, kinds, job, share_of_places), within, cpu_seconds))
+        let within = share_within(&shelf, kinds, share)?;
+        Ok((MemoryEstimate::on(&shelf), pairs(&shelf, kinds, job, share_of_places)?, within, cpu_seconds))
     })?;
     let (held, pairs, share_within, cpu_seconds) = read_alone.swap_remove(0);
     let scaled = |n: u64, share: f64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
@@ -123,6 +125,7 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
             shingles: scaled(held.shingles, share),
             links,
             pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
+            on_disk: 0,
         },
         heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,
@@ -134,11 +137,12 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
 
 /// Share of the links that lead to another page of the crawl, by those of whole items: to a page of the same item, or of another one
 /// of which the sample has `share`.
-fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> f64 {
+fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> {
     let item_of: HashMap<u64, u32> = shelf.captures.iter().map(|page| (page.doc_id, page.item)).collect();
     let (mut links, mut within, mut elsewhere) = (0u64, 0u64, 0u64);
+    let mut links_of = shelf.links.reader();
     for page in shelf.captures.iter().filter(|page| kinds[page.item as usize] != Kind::Place) {
-        for doc_id in shelf.links.get(page.slot as usize) {
+        for doc_id in links_of.get(page.slot as usize)? {
             links += 1;
             match item_of.get(doc_id) {
                 Some(item) if *item == page.item => within += 1,
@@ -147,13 +151,13 @@ fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> f64 {
             }
         }
     }
-    ((within as f64 + elsewhere as f64 / share.max(f64::MIN_POSITIVE)) / links.max(1) as f64).min(1.0)
+    Ok(((within as f64 + elsewhere as f64 / share.max(f64::MIN_POSITIVE)) / links.max(1) as f64).min(1.0))
 }
 
 /// Pairs of pages made by the chunks on the shelf of a sample, where it has `share` of the crawl in many places.
 ///
 /// Of a chunk that is on many pages of a host, or of the crawl, a sample has few: so many fewer are too many here.
-fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> SamplePairs {
+fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<SamplePairs> {
     let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap };
     // One more than is to be expected of a chunk that just counts, for it may be the sample's luck.
     let of_sample = |most: u32, least: u32| match most {
@@ -180,12 +184,11 @@ fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> SamplePa
     let pages = || Page::first(shelf.exact.len());
     let is_in_place = |page: &Page| kinds[shelf.captures[*page].item as usize] != Kind::Whole;
     pages().filter(is_in_place).filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));
-    let rows = |page: Page| {
-        let fprints = shelf.fprints.get(page.index()).iter();
-        fprints.map(move |&fprint| FPrintDocId::new(fprint, page))
-    };
-    let mut table: Vec<FPrintDocId> = pages().filter(is_in_place).flat_map(rows).collect();
+    let (mut fprints, mut table) = (shelf.fprints.reader(), Vec::new());
+    for page in pages().filter(is_in_place) {
+        table.extend(fprints.get(page.index())?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
+    }
     table.sort_unstable_by_key(FPrintDocId::key);
     let item = |page: Page| shelf.captures[page].item;
-    sample_pairs(&table, &hosts, &copies, item, &settings)
+    Ok(sample_pairs(&table, &hosts, &copies, item, &settings))
 }

@@ -3,7 +3,8 @@
 //! A [`Buckets`] takes rows in any order and returns them bucket by bucket; a [`RunLog`] returns records in the order
 //! they came. Both write sequentially, in pieces of a few hundred kilobytes, and read each piece once.
 //!
-//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends.
+//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends. What is
+//! read back is held against a checksum that stayed in memory: a disk that returns other bytes ends the run.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result, size};
 
@@ -29,11 +31,12 @@ pub fn spilled_bytes() -> u64 {
     WRITTEN.load(Ordering::Relaxed)
 }
 
-/// Place of bytes in a spill file.
+/// Place of bytes in a spill file, and their checksum.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    pub(super) offset: u64,
+    offset: u64,
     pub(super) bytes: usize,
+    check: u64,
 }
 
 /// A folder for spill files, and the bytes they may take together.
@@ -135,6 +138,11 @@ impl SpillFile {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
+        Ok(Extent { offset: self.write(bytes)?, bytes: bytes.len(), check: xxh3_64(bytes) })
+    }
+
+    /// Appends bytes of which the caller keeps checksums; returns where they are.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
             self.file = Some(self.open().map_err(|cause| self.disk.failed(cause))?);
         }
@@ -144,10 +152,9 @@ impl SpillFile {
             let taken = self.disk.taken.load(Ordering::Relaxed);
             Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.setting))
         })?;
-        let extent = Extent { offset: self.end, bytes: bytes.len() };
         self.end += bytes.len() as u64;
         WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        Ok(extent)
+        Ok(self.end - bytes.len() as u64)
     }
 
     fn open(&self) -> std::io::Result<File> {
@@ -159,6 +166,11 @@ impl SpillFile {
         Ok(file)
     }
 
+    /// Where it is.
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
     /// Bytes written so far.
     pub(super) fn written_bytes(&self) -> u64 {
         self.end
@@ -167,10 +179,31 @@ impl SpillFile {
     /// Appends the rows of `extent` to `into`.
     pub(super) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
-        into.resize(start + extent.bytes / size_of::<T>(), T::zeroed());
-        let file = self.file.as_ref().expect("an extent was written");
+        self.read_unchecked(extent.offset, extent.bytes / size_of::<T>(), into)?;
+        if xxh3_64(bytemuck::cast_slice(&into[start..])) == extent.check { Ok(()) } else { Err(self.damaged()) }
+    }
+
+    /// Appends the `count` rows at `offset` to `into`; the caller holds them against checksums.
+    pub(super) fn read_unchecked<T: Pod>(&self, offset: u64, count: usize, into: &mut Vec<T>) -> Result<()> {
+        let start = into.len();
+        into.resize(start + count, T::zeroed());
+        let file = self.file.as_ref().expect("it was written");
         let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
-        file.read_exact_at(bytes, extent.offset).map_err(|cause| self.disk.failed(cause))
+        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.failed(cause))
+    }
+
+    /// What is wrong when rows are not those that were written.
+    pub(super) fn damaged(&self) -> Error {
+        self.disk
+            .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
+    }
+
+    /// Overwrites a byte, as a failing disk might.
+    #[cfg(test)]
+    pub(super) fn damage(&self, offset: u64) {
+        let (file, mut byte) = (self.file.as_ref().expect("it was written"), [0]);
+        file.read_exact_at(&mut byte, offset).unwrap();
+        file.write_all_at(&[!byte[0]], offset).unwrap();
     }
 }
 
@@ -485,6 +518,23 @@ mod tests {
         assert!(buckets.spilled_bytes() > 0);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_disk_that_returns_other_bytes_is_an_error_and_no_row() {
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let mut buckets = Buckets::<u64>::new(1, 0, &disk);
+        (0..100_000).for_each(|row| buckets.push(0, row).unwrap());
+        buckets.file.damage(70_000);
+        let mut tape = RunLog::<u32>::new(0, &disk);
+        tape.push((0..1000).map(|_| 7)).unwrap();
+        tape.finish().unwrap();
+        tape.file.damage(3999);
+        for refused in [buckets.take(0, &mut Vec::new()), tape.read(0, &mut Vec::new())] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.exit_code(), 8);
+            assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        }
     }
 
     #[test]

@@ -1,30 +1,69 @@
-//! An array that only grows and is read by position: its beginning in memory, the rest on the local disk.
+//! An array that only grows and is read by position: in blocks, in memory as far as these may be there, else on the local disk.
+//!
+//! What is on disk is read in pieces of 4 KiB, each held against its checksum. [`SpillArray::get`] is for single
+//! places; a [`Reader`] is for many in about the order of the array, and keeps what it has read last.
+
+use std::path::Path;
 
 use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::spill::{Disk, Extent, SpillFile, TAPE_BLOCK_BYTES};
+use super::spill::{Disk, SpillFile, TAPE_BLOCK_BYTES};
 use crate::error::Result;
 
+/// Bytes that are read and checked at once.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// Pieces that a [`Reader`] reads at once as long as it goes forward.
+const PIECES_AHEAD: u64 = 16;
+
 /// Items in the order they came.
+///
+/// # Memory
+/// What it may hold, a block of 1 MiB that is being filled, and 2 bytes for each KiB on disk.
 #[derive(Debug)]
 pub struct SpillArray<T> {
-    /// Full blocks, all of one length: the beginning.
-    held: Vec<Vec<T>>,
+    /// Full blocks, all of one length.
+    blocks: Vec<Block<T>>,
     /// The end, which is no full block yet.
     open: Vec<T>,
-    /// Items before `open`.
-    put_away: u64,
+    held_bytes: u64,
     allowed_bytes: u64,
     file: SpillFile,
 }
 
+#[derive(Debug)]
+enum Block<T> {
+    Held(Vec<T>),
+    Spilled {
+        /// Place in the file.
+        offset: u64,
+        /// Checksums of its pieces.
+        checks: Box<[u64]>,
+    },
+    Forgotten,
+}
+
+/// An array that stays in memory.
+impl<T: Pod> Default for SpillArray<T> {
+    fn default() -> SpillArray<T> {
+        SpillArray::new(u64::MAX, &Disk::new(Path::new(""), 0))
+    }
+}
+
 impl<T: Pod> SpillArray<T> {
     const BLOCK: usize = TAPE_BLOCK_BYTES / size_of::<T>();
+    const PIECE: u64 = (PIECE_BYTES / size_of::<T>()) as u64;
 
     /// An empty array that holds up to `allowed_bytes` in memory, and a block.
     pub fn new(allowed_bytes: u64, disk: &Disk) -> SpillArray<T> {
         let file = SpillFile::new(disk);
-        SpillArray { held: Vec::new(), open: Vec::new(), put_away: 0, allowed_bytes, file }
+        SpillArray { blocks: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file }
+    }
+
+    /// An empty array that holds as much, and goes to the same disk.
+    pub fn like(&self) -> SpillArray<T> {
+        SpillArray::new(self.allowed_bytes, self.file.disk())
     }
 
     /// Appends items; returns the position of the first.
@@ -32,7 +71,7 @@ impl<T: Pod> SpillArray<T> {
     /// # Errors
     /// [`crate::error::Error::Storage`] and its like when the disk does not take them.
     pub fn push(&mut self, mut items: &[T]) -> Result<u64> {
-        let at = self.put_away + self.open.len() as u64;
+        let at = self.len();
         while !items.is_empty() {
             if self.open.capacity() == 0 {
                 self.open.reserve_exact(Self::BLOCK);
@@ -48,20 +87,56 @@ impl<T: Pod> SpillArray<T> {
     }
 
     fn put_away(&mut self) -> Result<()> {
-        self.put_away += self.open.len() as u64;
-        let is_spilling = self.held.len() < (self.put_away / Self::BLOCK as u64 - 1) as usize;
-        if !is_spilling && self.held_bytes() + TAPE_BLOCK_BYTES as u64 <= self.allowed_bytes {
-            self.held.push(std::mem::take(&mut self.open));
+        if self.held_bytes + TAPE_BLOCK_BYTES as u64 <= self.allowed_bytes {
+            self.held_bytes += TAPE_BLOCK_BYTES as u64;
+            self.blocks.push(Block::Held(std::mem::take(&mut self.open)));
             return Ok(());
         }
-        self.file.append(bytemuck::cast_slice(&self.open))?;
+        let spilled = spill(&mut self.file, &self.open)?;
+        self.blocks.push(spilled);
         self.open.clear();
         Ok(())
     }
 
+    /// From now on holds up to so many bytes in full blocks; writes to disk what is beyond.
+    ///
+    /// # Errors
+    /// As [`SpillArray::push`].
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.allowed_bytes = bytes;
+        let mut held = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
+        while self.held_bytes > bytes {
+            let block = held.next().expect("what is held is in blocks");
+            let Block::Held(items) = block else { unreachable!("others are filtered out") };
+            *block = spill(&mut self.file, items)?;
+            self.held_bytes -= TAPE_BLOCK_BYTES as u64;
+        }
+        Ok(())
+    }
+
+    /// Frees the memory of blocks that end at `position` or before; their items are not read again.
+    pub fn forget_before(&mut self, position: u64) {
+        for block in &mut self.blocks[..(position / Self::BLOCK as u64) as usize] {
+            if let Block::Held(_) = block {
+                self.held_bytes -= TAPE_BLOCK_BYTES as u64;
+                *block = Block::Forgotten;
+            }
+        }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> u64 {
+        (self.blocks.len() * Self::BLOCK + self.open.len()) as u64
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Bytes of full blocks in memory.
     pub fn held_bytes(&self) -> u64 {
-        (self.held.len() * TAPE_BLOCK_BYTES) as u64
+        self.held_bytes
     }
 
     /// Bytes written to disk.
@@ -72,36 +147,126 @@ impl<T: Pod> SpillArray<T> {
     /// The `count` items from `at` on, in place if they are in memory in one piece, else in `room`.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails.
+    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     ///
     /// # Panics
     /// When there are not as many items.
     pub fn get<'a>(&'a self, at: u64, count: usize, room: &'a mut Vec<T>) -> Result<&'a [T]> {
-        if let Some(items) = self.in_memory(at).and_then(|items| items.get(..count)) {
+        if let Some(items) = self.in_place(at, count) {
             return Ok(items);
         }
         room.clear();
-        while room.len() < count {
-            let (at, rest) = (at + room.len() as u64, count - room.len());
-            match self.in_memory(at) {
-                Some(items) => room.extend_from_slice(&items[..rest.min(items.len())]),
-                None => {
-                    let held = (self.held.len() * Self::BLOCK) as u64;
-                    let some = rest.min((self.put_away - at) as usize);
-                    let offset = (at - held) * size_of::<T>() as u64;
-                    self.file.read(Extent { offset, bytes: some * size_of::<T>() }, room)?;
-                }
-            }
-        }
-        Ok(room)
+        let begin = at - at % Self::PIECE;
+        self.append_pieces(begin, at + count as u64, room)?;
+        Ok(&room[(at - begin) as usize..][..count])
+    }
+
+    /// A reader that has read nothing yet.
+    pub fn reader(&self) -> Reader<'_, T> {
+        Reader { array: self, begin: 0, items: Vec::new() }
+    }
+
+    fn in_place(&self, at: u64, count: usize) -> Option<&[T]> {
+        self.in_memory(at)?.get(..count)
     }
 
     /// The items from `at` on to the end of their block, if that is in memory.
     fn in_memory(&self, at: u64) -> Option<&[T]> {
-        match at.checked_sub(self.put_away) {
-            Some(behind) => Some(&self.open[behind as usize..]),
-            None => Some(&self.held.get((at / Self::BLOCK as u64) as usize)?[(at % Self::BLOCK as u64) as usize..]),
+        let (block, at) = ((at / Self::BLOCK as u64) as usize, (at % Self::BLOCK as u64) as usize);
+        match self.blocks.get(block) {
+            Some(Block::Held(items)) => Some(&items[at..]),
+            Some(Block::Spilled { .. }) => None,
+            Some(Block::Forgotten) => unreachable!("nobody reads what is forgotten"),
+            None => Some(&self.open[at..]),
         }
+    }
+
+    /// Appends the items from `begin`, where a piece begins, to `end` or, of what is on disk, the end of the piece that holds it.
+    fn append_pieces(&self, begin: u64, end: u64, room: &mut Vec<T>) -> Result<()> {
+        let mut at = begin;
+        while at < end {
+            let before = room.len();
+            let end_of_block = (at / Self::BLOCK as u64 + 1) * Self::BLOCK as u64;
+            match self.in_memory(at) {
+                Some(items) => room.extend_from_slice(&items[..(end.min(end_of_block) - at) as usize]),
+                None => {
+                    let count = end.next_multiple_of(Self::PIECE).min(end_of_block) - at;
+                    self.read_pieces(at, count as usize, room)?;
+                }
+            }
+            at += (room.len() - before) as u64;
+        }
+        Ok(())
+    }
+
+    /// Appends whole pieces of one block on disk.
+    fn read_pieces(&self, at: u64, count: usize, room: &mut Vec<T>) -> Result<()> {
+        let (block, within) = ((at / Self::BLOCK as u64) as usize, at % Self::BLOCK as u64);
+        let Block::Spilled { offset, checks } = &self.blocks[block] else { unreachable!("the block is on disk") };
+        let start = room.len();
+        self.file.read_unchecked(offset + within * size_of::<T>() as u64, count, room)?;
+        let pieces = room[start..].chunks(Self::PIECE as usize).zip(&checks[(within / Self::PIECE) as usize..]);
+        for (piece, &check) in pieces {
+            if xxh3_64(bytemuck::cast_slice(piece)) != check {
+                return Err(self.file.damaged());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a block.
+fn spill<T: Pod>(file: &mut SpillFile, items: &[T]) -> Result<Block<T>> {
+    let bytes: &[u8] = bytemuck::cast_slice(items);
+    Ok(Block::Spilled { offset: file.write(bytes)?, checks: bytes.chunks(PIECE_BYTES).map(xxh3_64).collect() })
+}
+
+/// Reads an array at places that mostly ascend; each piece on disk is read once then.
+#[derive(Debug)]
+pub struct Reader<'a, T> {
+    array: &'a SpillArray<T>,
+    /// What was read last: from `begin`, where a piece begins.
+    begin: u64,
+    items: Vec<T>,
+}
+
+impl<T: Pod> Reader<'_, T> {
+    /// The `count` items from `at` on.
+    ///
+    /// # Errors
+    /// As [`SpillArray::get`].
+    ///
+    /// # Panics
+    /// When there are not as many items.
+    pub fn get(&mut self, at: u64, count: usize) -> Result<&[T]> {
+        // Twice, for what is returned may be borrowed from either.
+        if self.array.in_place(at, count).is_none() {
+            self.fill(at, at + count as u64)?;
+            return Ok(&self.items[(at - self.begin) as usize..][..count]);
+        }
+        Ok(self.array.in_place(at, count).expect("it has just been there"))
+    }
+
+    /// Sees to it that the items from `at` to `end` have been read.
+    fn fill(&mut self, at: u64, end: u64) -> Result<()> {
+        let piece = SpillArray::<T>::PIECE;
+        let read = self.begin..self.begin + self.items.len() as u64;
+        if read.contains(&at) && end <= read.end {
+            return Ok(());
+        }
+        let begin = at - at % piece;
+        let goes_on = read.start <= begin && begin <= read.end && !self.items.is_empty();
+        // Of what was read, whole pieces stay that are needed again.
+        let whole = if goes_on { read.end - read.end % piece } else { begin };
+        if goes_on {
+            self.items.truncate((whole - read.start) as usize);
+            self.items.drain(..(begin - read.start) as usize);
+        } else {
+            self.items.clear();
+        }
+        self.begin = begin;
+        let ahead = if goes_on { (begin + PIECES_AHEAD * piece).min(self.array.len()) } else { end };
+        self.array.append_pieces(whole, end.max(ahead), &mut self.items)
     }
 }
 
@@ -111,14 +276,18 @@ mod tests {
 
     use super::*;
 
+    fn disk() -> Disk {
+        Disk::new(&std::env::temp_dir(), 0)
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]
 
         #[test]
         fn what_was_pushed_is_read_wherever_it_lies(
-            lengths in prop::collection::vec(0usize..300_000, 1..12), allowed in 0u64..6_000_000
+            lengths in prop::collection::vec(0usize..300_000, 1..12), allowed in 0u64..6_000_000, later in 0u64..6_000_000
         ) {
-            let mut array = SpillArray::<u32>::new(allowed, &Disk::new(&std::env::temp_dir(), 0));
+            let mut array = SpillArray::<u32>::new(allowed, &disk());
             let mut all: Vec<u32> = Vec::new();
             let mut places = Vec::new();
             for length in lengths {
@@ -126,16 +295,67 @@ mod tests {
                 prop_assert_eq!(array.push(&items).unwrap(), all.len() as u64);
                 places.push((all.len(), length));
                 all.extend(items);
+                prop_assert!(array.held_bytes() <= allowed);
             }
-            prop_assert!(array.held_bytes() <= allowed);
-            prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * TAPE_BLOCK_BYTES);
-            let mut room = Vec::new();
-            for (at, length) in places {
-                for (from, count) in [(at, length), (at, length / 2), (at + length / 2, length - length / 2)] {
-                    let got = array.get(from as u64, count, &mut room).unwrap();
-                    prop_assert!(got == &all[from..from + count]);
+            prop_assert_eq!(array.len(), all.len() as u64);
+            for allowed in [allowed, allowed.min(later)] {
+                array.hold_at_most(allowed).unwrap();
+                prop_assert!(array.held_bytes() <= allowed);
+                prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * TAPE_BLOCK_BYTES);
+                let (mut room, mut reader) = (Vec::new(), array.reader());
+                for &(at, length) in &places {
+                    for (from, count) in [(at, length), (at, length / 2), (at + length / 2, length - length / 2)] {
+                        prop_assert!(array.get(from as u64, count, &mut room).unwrap() == &all[from..from + count]);
+                        prop_assert!(reader.get(from as u64, count).unwrap() == &all[from..from + count]);
+                    }
                 }
             }
         }
+
+        #[test]
+        fn a_reader_reads_the_same_forward_and_at_any_places(
+            lengths in prop::collection::vec(0usize..3000, 1..400), allowed in 0u64..3_000_000,
+            places in prop::collection::vec(any::<prop::sample::Index>(), 0..100)
+        ) {
+            let mut array = SpillArray::<u16>::new(allowed, &disk());
+            let lists: Vec<(u64, Vec<u16>)> = lengths.iter().enumerate().map(|(number, &length)| {
+                let list: Vec<u16> = (0..length).map(|at| (number * 7 + at) as u16).collect();
+                (array.push(&list).unwrap(), list)
+            }).collect();
+            let (mut reader, mut room) = (array.reader(), Vec::new());
+            let at_random = places.iter().map(|place| place.get(&lists));
+            for (at, list) in lists.iter().chain(at_random).chain(&lists) {
+                prop_assert_eq!(reader.get(*at, list.len()).unwrap(), &list[..]);
+                prop_assert_eq!(array.get(*at, list.len(), &mut room).unwrap(), &list[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_held_no_longer_and_the_rest_is_read() {
+        let mut array = SpillArray::<u64>::new(u64::MAX, &disk());
+        let all: Vec<u64> = (0..400_000).collect();
+        array.push(&all).unwrap();
+        assert_eq!(array.held_bytes(), 3 << 20);
+        array.forget_before((2 << 17) + 5);
+        assert_eq!(array.held_bytes(), 1 << 20);
+        array.forget_before((2 << 17) + 6);
+        assert_eq!(array.reader().get(2 << 17, 100_000).unwrap(), &all[2 << 17..][..100_000]);
+    }
+
+    #[test]
+    fn a_damaged_piece_is_an_error_and_the_others_are_read() {
+        let mut array = SpillArray::<u64>::new(0, &disk());
+        let all: Vec<u64> = (0..300_000).collect();
+        array.push(&all).unwrap();
+        array.file.damage(5 * PIECE_BYTES as u64 + 9);
+        let piece = SpillArray::<u64>::PIECE;
+        let (mut room, mut reader) = (Vec::new(), array.reader());
+        for read in [array.get(6 * piece - 1, 2, &mut room).map(drop), reader.get(5 * piece, 1).map(drop)] {
+            let refused = read.unwrap_err();
+            assert_eq!(refused.exit_code(), 8);
+            assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        }
+        assert_eq!(array.get(6 * piece, 2, &mut room).unwrap(), &all[6 * piece as usize..][..2]);
     }
 }

@@ -87,10 +87,10 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             segments: Vec::new(),
         });
         shelf.exact.push(exact);
-        shelf.fprints.push(&fprints);
-        shelf.features.push(&page.features());
+        shelf.fprints.push(&fprints).unwrap();
+        shelf.features.push(&page.features()).unwrap();
         sets.push(&page.shingles()).unwrap();
-        shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>());
+        shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>()).unwrap();
     }
     shelf.sets = Some(sets);
     shelf

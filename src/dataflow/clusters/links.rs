@@ -30,11 +30,11 @@ pub(super) struct LinkedPage {
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Page, Page)>> {
     let directory = crawl.directory.clone();
     let redirects = Redirects::gather(net, shelf, &directory)?;
-    let mut slots = shelf.kept();
+    let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
-            let targets = shelf.links.get(slot);
+            let targets = links_of.get(slot)?;
             for &target in targets {
                 redirects.pages(target, &directory, |dst| {
                     if dst != src {

@@ -22,6 +22,7 @@ use crate::clusters::places::{TEXT, alike};
 use crate::clusters::second_look::{Candidate, Seen, WHOLE, candidates, name, one_to_one, share};
 use crate::clusters::union_find::sizes;
 use crate::dataflow::pairs::guards::{self, Context};
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
@@ -229,11 +230,17 @@ fn compared(
         let from = pairs_of.partition_point(|row| row[0] < page.number());
         pairs_of[from..].iter().take_while(move |row| row[0] == page.number()).map(|row| row[1])
     };
-    let chunks = |(slot, page): (usize, Page)| pairs_with(page).map(move |pair| (pair, shelf.fprints.get(slot)));
-    let count = shelf.kept().flat_map(chunks).map(|(_, fprints)| fprints.len() as u64).sum();
+    let mut fprints = shelf.fprints.reader();
+    let paired = || shelf.kept().flat_map(|(slot, page)| pairs_with(page).map(move |pair| (slot, pair)));
+    let count = paired().map(|(slot, _)| shelf.fprints.size(slot) as u64).sum();
     let row = |pair, fprint: FPrint| Chunk { pair, fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32 };
-    let rows = shelf.kept().flat_map(chunks).flat_map(|(pair, fprints)| fprints.iter().map(move |&f| row(pair, f)));
+    let rows = paired().map(|(slot, pair)| -> Result<Vec<Chunk>> {
+        Ok(fprints.get(slot)?.iter().map(|&fprint| row(pair, fprint)).collect())
+    });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let mut shares = HashPartitions::laid_down(net, "chunks of pairs", count, rows, |row| row.pair, room)?;
+    failed.map_or(Ok(()), Err)?;
     let (mut some, mut counted) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;

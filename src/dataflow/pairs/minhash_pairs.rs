@@ -222,7 +222,7 @@ pub fn least_of_process(
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
-    (AT_REST + held.shelf_bytes() + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
+    (AT_REST + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
 }
 
 /// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many

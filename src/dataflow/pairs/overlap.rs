@@ -48,7 +48,7 @@ pub fn similar_pairs(
     let digests = before.map(|_| Digests::new(net, shelf, crawl)).transpose()?;
     let mut all = None;
     if let (Some(before), Some(digests)) = (before, &digests) {
-        let rows = 12 * shelf.fprints.items() as u64 + 64 * hosts.len() as u64;
+        let rows = 12 * shelf.fprints.items() + 64 * hosts.len() as u64;
         let [fits] = net.sum("memory to merge in", [u64::from(room.memory_bytes == 0 || rows < room.memory_bytes)])?;
         if fits == net.peers() as u64 {
             let given = Given { before, job, shelf, crawl, is_copy: &is_copy, digests };
@@ -95,11 +95,11 @@ fn from_scratch(
     room: &MemoryBudget,
     found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
-    let mut slots = shelf.kept();
+    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
     let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
         for (slot, page) in slots.by_ref() {
-            let fprints = shelf.fprints.get(slot);
+            let fprints = fprints_of.get(slot)?;
             fprints.iter().for_each(|&fprint| send(fprint, page));
             sent += fprints.len();
             if sent >= 1 << 15 {
@@ -108,7 +108,7 @@ fn from_scratch(
         }
         Ok(false)
     };
-    let rows = shelf.fprints.items() as u64;
+    let rows = shelf.fprints.items();
     if job.chunks.bits <= 32 {
         overlap_join::similar_pairs::<Row32>(net, rows, source, pages, &job.overlap, room, found)
     } else {

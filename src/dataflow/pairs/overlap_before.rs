@@ -95,9 +95,11 @@ impl Digests {
     /// Those of all pages. One exchange.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Those of the disk that holds chunks; or when the run has ended.
     pub(crate) fn new(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Digests> {
-        let of_slots: Vec<u64> = (0..shelf.fprints.slots()).map(|slot| digest(shelf.fprints.get(slot))).collect();
+        let mut fprints = shelf.fprints.reader();
+        let of_slots =
+            (0..shelf.fprints.slots()).map(|slot| Ok(digest(fprints.get(slot)?))).collect::<Result<Vec<u64>>>()?;
         let rows = shelf.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
         let mut owned = net.exchange_all("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
         owned.sort_unstable();

@@ -116,7 +116,7 @@ impl Touched {
 /// ascending, and none before the outcome is certain.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk that holds chunks; or when the run has ended.
 ///
 /// # Memory
 /// 60 bytes a page of the run before in each process, and 24 a row of the chunks that are looked at, of which there are at most
@@ -148,8 +148,11 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         return Ok(Outcome::None(Some("a page that has changed cannot be found as it was")));
     };
 
-    let on_changed = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page));
-    let mut touched: Vec<FPrint> = on_changed.flat_map(|(slot, _)| shelf.fprints.get(slot)).copied().collect();
+    let mut fprints = shelf.fprints.reader();
+    let mut touched: Vec<FPrint> = Vec::new();
+    for (slot, _) in shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)) {
+        touched.extend(fprints.get(slot)?);
+    }
     touched.extend(rows_before.values().flatten());
     let touched = net.share("chunks on changed pages", touched)?;
     if touched.len() as u64 * before.most > counts_before.tuples {
@@ -171,10 +174,11 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         return Ok(Outcome::None(Some("too many pages count other chunks")));
     }
 
-    let others = shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page));
-    let more =
-        others.flat_map(|(slot, _)| shelf.fprints.get(slot)).copied().filter(|&fprint| !touched.contains(fprint));
-    let more = net.share("other chunks on these", more.collect())?;
+    let (mut fprints, mut more) = (shelf.fprints.reader(), Vec::new());
+    for (slot, _) in shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page)) {
+        more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !touched.contains(fprint)));
+    }
+    let more = net.share("other chunks on these", more)?;
     let more = net.once(|| Touched::new(&more))?;
     let is_other = |fprint| more.contains(fprint) && !touched.contains(fprint);
     let second = postings(net, shelf, is_other, &changes, &BTreeMap::new())?;
@@ -325,10 +329,10 @@ fn rows_before(
     wanted: &[(u64, Page)],
 ) -> Result<Option<BTreeMap<u64, Vec<FPrint>>>> {
     let is_wanted = |rows: u64| wanted.binary_search_by_key(&rows, |row| row.0).is_ok();
-    let mut mine = BTreeMap::new();
+    let (mut fprints, mut mine) = (given.shelf.fprints.reader(), BTreeMap::new());
     for (slot, &rows) in given.digests.of_slots.iter().enumerate() {
-        if is_wanted(rows) {
-            mine.entry(rows).or_insert_with(|| given.shelf.fprints.get(slot).to_vec());
+        if is_wanted(rows) && !mine.contains_key(&rows) {
+            mine.insert(rows, fprints.get(slot)?.to_vec());
         }
     }
     if !wanted.is_empty() {
@@ -363,7 +367,7 @@ fn postings(
     changes: &Changes,
     rows_before: &BTreeMap<u64, Vec<FPrint>>,
 ) -> Result<Vec<Row64>> {
-    let mut slots = shelf.kept();
+    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
     let with = |rows: u64| {
         let from = changes.wanted.partition_point(|row| row.0 < rows);
         changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
@@ -372,7 +376,7 @@ fn postings(
     let source = |send: &mut dyn FnMut(Row64)| {
         let mut looked_at = 0;
         for (slot, page) in slots.by_ref() {
-            let fprints = shelf.fprints.get(slot);
+            let fprints = fprints_of.get(slot)?;
             fprints.iter().filter(|&&fprint| is_asked(fprint)).for_each(|&fprint| send(Row64::new(fprint, page)));
             looked_at += fprints.len();
             if looked_at >= BATCH {

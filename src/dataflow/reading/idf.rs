@@ -4,7 +4,7 @@
 //! more to every process (any other is on one); simhashes to the owners of their pages.
 //!
 //! # Memory
-//! 10 bytes a distinct feature of a page on the shelf, until its simhash is made; 12 bytes a distinct feature of the crawl
+//! 10 bytes a distinct feature of a page on the shelf, until its simhash is made, or what a bound leaves of them in memory; 12 bytes a distinct feature of the crawl
 //! with its owner, and 24 a feature of two pages or more in each process.
 
 use std::collections::HashMap;
@@ -41,14 +41,19 @@ type Frequencies = HashMap<u64, u32, BuildHasherDefault<Hashed>>;
 
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, bits: u32) -> Result<()> {
-    let mine = shelf.kept().filter(|&(slot, _)| !shelf.features.get(slot).0.is_empty()).count() as u64;
+    let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
     let [pages] = net.sum("pages with features", [mine])?;
     let frequencies = document_frequencies(net, shelf)?;
 
     let mut weighted = Vec::new();
     let directory = crawl.directory.clone();
-    let rows = shelf.kept().filter_map(|(slot, page)| {
-        let (hashes, weights) = shelf.features.get(slot);
+    let (mut slots, mut features) = (shelf.kept(), shelf.features.reader());
+    let source = |send: &mut dyn FnMut([u32; 3])| {
+        let Some((slot, page)) = slots.next() else { return Ok(false) };
+        let (hashes, weights) = features.get(slot)?;
+        if hashes.is_empty() {
+            return Ok(true);
+        }
         weighted.clear();
         weighted.extend(hashes.iter().zip(weights).map(|(&hash, &weight)| {
             let pages_with = frequencies.get(&hash).copied().unwrap_or(1);
@@ -57,11 +62,21 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
         let mut sums = Sums::default();
         sums.add_weighted(&weighted);
         let simhash = sums.simhash(bits);
-        (!hashes.is_empty()).then_some([page.0, (simhash >> 32) as u32, simhash as u32])
-    });
-    for [page, high, low] in net.exchange_all("simhashes", rows, |row| directory.owner(Page(row[0])))? {
-        crawl.page_mut(Page(page)).simhash = Some(u64::from(high) << 32 | u64::from(low));
-    }
+        send([page.0, (simhash >> 32) as u32, simhash as u32]);
+        Ok(true)
+    };
+    net.exchange_from(
+        "simhashes",
+        source,
+        |row| directory.owner(Page(row[0])),
+        |rows| {
+            rows.iter().for_each(|&[page, high, low]| {
+                crawl.page_mut(Page(page)).simhash = Some(u64::from(high) << 32 | u64::from(low));
+            });
+            Ok(())
+        },
+    )?;
+    drop(slots);
     shelf.features.clear();
     Ok(())
 }
@@ -69,8 +84,9 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
 /// The features on two pages or more with their numbers of pages, once in each process.
 fn document_frequencies(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<std::sync::Arc<Frequencies>> {
     let mut mine = Frequencies::default();
+    let mut features = shelf.features.reader();
     for (slot, _) in shelf.kept() {
-        shelf.features.get(slot).0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
+        features.get(slot)?.0.iter().for_each(|&hash| *mine.entry(hash).or_default() += 1);
     }
     let owners = HashOwners::new(net);
     let rows = mine.into_iter().map(|(hash, pages)| [(hash >> 32) as u32, hash as u32, pages]);

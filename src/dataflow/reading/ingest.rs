@@ -70,6 +70,12 @@ impl Queue {
 /// recorded, where anything is.
 pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
     let mut reader = Reader::new(net, job);
+    if job.effort.memory_bytes > 0 {
+        // For the first item, which may be all there is.
+        let workers = net.workers_per_process();
+        let room = MemoryEstimate::default().room_for_lists(0, workers, job.effort.memory_bytes);
+        reader.shelf.hold_lists_at_most(room / workers as u64)?;
+    }
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
     let items = &queue.work.items;
     let first_original = items.partition_point(|item| !queue.work.is_original(item.input));
@@ -125,28 +131,27 @@ fn read_items(
         {
             recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
         }
-        let done = reader.shelf.items.len();
-        hold_shelf_against_bound(net, &reader.shelf, done, queue.work.items.len(), job.effort.memory_bytes)?;
+        make_room_to_read_on(net, &mut reader.shelf, queue.work.items.len(), job.effort.memory_bytes)?;
         queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
     }
 }
 
-/// Refuses to read on when the shelves of a process would outgrow its memory, as far as the items read so far tell.
-fn hold_shelf_against_bound(
-    net: &Net<'_>,
-    shelf: &WorkerPages,
-    done: usize,
-    items: usize,
-    allowed_bytes: u64,
-) -> Result<()> {
-    let (held, workers) = (MemoryEstimate::on(shelf), net.workers_per_process());
-    if allowed_bytes == 0 || held.peak_bytes_of(workers) <= allowed_bytes {
+/// Writes to disk what of the lists on a shelf has no room in memory where this has a bound; refuses to read on when the shelves of
+/// a process would outgrow it all the same, as far as the items read so far tell.
+fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, allowed_bytes: u64) -> Result<()> {
+    if allowed_bytes == 0 {
         return Ok(());
     }
-    let all = held.times(workers * items.div_ceil(net.peers()).max(done), done);
+    let (mine, done, workers) = (MemoryEstimate::on(shelf), shelf.items.len(), net.workers_per_process());
+    let held = mine.times(workers, 1);
+    if held.peak_bytes(workers) <= allowed_bytes {
+        let room = held.room_for_lists(mine.pages * net.peers() as u64, workers, allowed_bytes);
+        return shelf.hold_lists_at_most(room / workers as u64);
+    }
+    let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
     // A tenth more: other items may hold more than those read so far.
-    let needed_bytes = all.peak_bytes().max(all.least_bytes(all.pages, workers)) / 10 * 11;
-    Err(too_little("pages and chunks, and the steps after".into(), needed_bytes, allowed_bytes))
+    let needed_bytes = all.enough_bytes(all.pages, workers) / 10 * 11;
+    Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 
 /// Turns what is found in the input into what lies on the shelf.
@@ -188,9 +193,10 @@ impl Reader {
         let by_shingles = job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash;
         // Where memory has a bound, the sets leave it to what cannot go to disk.
         let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
-        let sets = by_shingles.then(|| ShingleSets::new(in_memory, &room_beside(0, job).disk(net)));
+        let disk = room_beside(0, job).disk(net);
+        let sets = by_shingles.then(|| ShingleSets::new(in_memory, &disk));
         Reader {
-            shelf: WorkerPages { sets, ..WorkerPages::default() },
+            shelf: WorkerPages { sets, ..WorkerPages::beside(&disk) },
             extractor: Extractor::following(&job.input.limits, &job.links),
             follow: job.links,
             recipe: Recipe::new(&job.chunks),
@@ -332,7 +338,7 @@ impl Reader {
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,
             Simhash { idf: true, .. } => {
-                shelf.features.push(self.simhashes.features(text));
+                shelf.features.push(self.simhashes.features(text))?;
                 None
             }
             _ => self.simhashes.simhash(text),
@@ -368,8 +374,8 @@ impl Reader {
         });
         shelf.exact.push(exact);
         shelf.names.push(page.names);
-        shelf.fprints.push(&self.fprints);
-        shelf.links.push(extracted.links);
+        shelf.fprints.push(&self.fprints)?;
+        shelf.links.push(extracted.links)?;
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())
     }

@@ -108,7 +108,7 @@ impl PageRecord {
     /// Puts the page on a shelf that it fits, in the next slot, which `content` was read from.
     ///
     /// # Errors
-    /// Those of the disk that takes sets of shingles.
+    /// Those of the disk that takes what has no room in memory.
     pub fn put(self, content: u128, shelf: &mut WorkerPages) -> Result<()> {
         let PageRecord { capture, names, fprints, links, leads_to, features, set } = self;
         let slot = shelf.exact.len() as u32;
@@ -116,14 +116,14 @@ impl PageRecord {
             sets.push(&set)?;
         }
         if let Some((hashes, weights)) = features {
-            shelf.features.push_as_kept(&hashes, &weights);
+            shelf.features.push_as_kept(&hashes, &weights)?;
         }
         shelf.exact.push(capture.exact);
         shelf.captures.push(Capture { slot, ..capture });
         shelf.names.push(names);
         shelf.contents.push(content);
-        shelf.fprints.push(&fprints);
-        shelf.links.push(&links);
+        shelf.fprints.push(&fprints)?;
+        shelf.links.push(&links)?;
         shelf.leads.extend(leads_to.map(|to| (slot, to)));
         Ok(())
     }
@@ -141,20 +141,22 @@ fn append(value: &impl Serialize, to: &mut Vec<u8>) {
 /// Appends the record of an item; its captures must still be on the shelf, and what its pages were read from.
 ///
 /// # Errors
-/// Those of the disk that holds sets of shingles.
+/// Those of the disk that holds what has no room in memory.
 pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
     let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
+    let (mut fprints, mut links, mut features) =
+        (shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
         let before = parts.len();
         let page = PageOf {
             capture: &shelf.captures[slot],
             names: shelf.names[slot],
-            fprints: shelf.fprints.get(slot),
-            links: shelf.links.get(slot),
+            fprints: fprints.get(slot)?,
+            links: links.get(slot)?,
             leads_to: leads.next_if(|lead| lead.0 as usize == slot).map(|lead| lead.1),
-            features: (shelf.features.slots() > 0).then(|| shelf.features.get(slot)),
+            features: (shelf.features.slots() > 0).then(|| features.get(slot)).transpose()?,
             set: shelf.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
         };
         append(&page, &mut parts);
@@ -202,7 +204,7 @@ pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
 /// Puts a record on the shelf as item `(number, input)`; false, and the shelf as it was, when it is no such record.
 ///
 /// # Errors
-/// Those of the disk that takes sets of shingles.
+/// Those of the disk that takes what has no room in memory.
 pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
     let Some((Head { rejections, redirects, revisits, segments, end, pages }, mut parts)) = split(record) else {
         return Ok(false);
@@ -270,14 +272,14 @@ mod tests {
             first.contents.push(u128::from(number) << 70);
             first.names.push(Names { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
-            first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>());
+            first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>()).unwrap();
             if let Some(sets) = &mut first.sets {
                 sets.push(&(0..*features as u32).collect::<Vec<_>>()).unwrap();
             }
-            first.links.push(&(0..*links as u64).collect::<Vec<_>>());
+            first.links.push(&(0..*links as u64).collect::<Vec<_>>()).unwrap();
             if with_features {
                 let weighted = |n| Feature { hash: n, weight: n as u32 * 40 };
-                first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>());
+                first.features.push(&(0..*features as u64).map(weighted).collect::<Vec<_>>()).unwrap();
             }
             if n % 2 == 1 {
                 first.leads.push((first.exact.len() as u32 - 1, number << 5));

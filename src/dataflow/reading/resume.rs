@@ -87,7 +87,7 @@ impl Resume {
     /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
     ///
     /// # Errors
-    /// Those of the disk that takes sets of shingles.
+    /// Those of the disk that takes what has no room in memory.
     pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
         let Some(record) = self.store.read(number) else { return Ok(false) };
         let put = decode(&record, (number as u32, input), worker, shelf)?;
@@ -196,12 +196,12 @@ impl Part {
 
     fn bytes(&self, shelf: &WorkerPages) -> u64 {
         let slots = || self.slots.clone();
-        let numbers = shelf.fprints.span(slots()).len() + shelf.links.span(slots()).len();
-        let features = shelf.features.span(slots()).0.len();
+        let numbers = shelf.fprints.items_of(slots()) + shelf.links.items_of(slots());
+        let features = shelf.features.items_of(slots());
         let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
         let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
-        8 * (numbers + projected) as u64 + 10 * features as u64 + 4 * shingles + 200 * rows as u64
+        8 * (numbers + projected as u64) + 10 * features + 4 * shingles + 200 * rows as u64
     }
 }

@@ -155,7 +155,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, work: &Work, job: &Jo
     found.sort_by_key(|(slot, _)| *slot);
     let outlooks = outlooks(net, shelf, &found, work, job)?;
     for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
-        shelve(shelf, slot as usize, revisit, outlook);
+        shelve(shelf, slot as usize, revisit, outlook)?;
     }
     Ok(())
 }
@@ -418,7 +418,7 @@ fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> R
 }
 
 /// Puts a revisit on the shelf as a capture with the content in `slot`.
-fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) {
+fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) -> Result<()> {
     let Revisit { url, fetch_time, source, item, offset, length, .. } = revisit;
     let original = shelf.captures[slot].clone();
     let place = Place { source: original.source, offset: original.offset, url: original.url.clone() };
@@ -435,20 +435,25 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         ..original
     });
     shelf.exact.push(shelf.exact[slot]);
-    let fprints = shelf.fprints.get(slot).to_vec();
-    shelf.fprints.push(&fprints);
+    shelf.fprints.push_again(slot)?;
     if shelf.features.slots() > 0 {
-        let (hashes, weights) = shelf.features.get(slot);
-        let (hashes, weights) = (hashes.to_vec(), weights.to_vec());
-        shelf.features.push_as_kept(&hashes, &weights);
+        shelf.features.push_again(slot)?;
     }
     if let Some(sets) = &mut shelf.sets {
         sets.push_again(slot);
     }
-    let Outlook { links, leads_to } = outlook.unwrap_or_else(|| {
-        let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
-        Outlook { links: shelf.links.get(slot).to_vec(), leads_to: at.ok().map(|at| shelf.leads[at].1) }
-    });
-    shelf.leads.extend(leads_to.map(|to| (shelf.links.slots() as u32, to)));
-    shelf.links.push(&links);
+    let number = shelf.links.slots() as u32;
+    let leads_to = match outlook {
+        Some(Outlook { links, leads_to }) => {
+            shelf.links.push(&links)?;
+            leads_to
+        }
+        None => {
+            shelf.links.push_again(slot)?;
+            let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
+            at.ok().map(|at| shelf.leads[at].1)
+        }
+    };
+    shelf.leads.extend(leads_to.map(|to| (number, to)));
+    Ok(())
 }

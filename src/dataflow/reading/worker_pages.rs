@@ -1,19 +1,22 @@
 //! What one worker has read: rows of pages, their fingerprints and links, in columns.
 //!
 //! # Memory
-//! 8 bytes a distinct chunk, 10 bytes a distinct feature where simhashes wait for the crawl, 8 bytes a distinct link and about 200 bytes a page, until the run ends.
+//! About 200 bytes a page, until the run ends. Chunks, features and links ([`crate::dataflow::reading::lists`]) are there as far as
+//! [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::dataflow::reading::lists::{FeatureLists, Lists};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
+use crate::error::Result;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
-use crate::text::Feature;
+use crate::storage::spill::Disk;
 
 /// Media type of nearly all pages.
 const HTML: &str = "text/html";
@@ -141,141 +144,6 @@ pub struct Rejection {
     pub item: u32,
 }
 
-/// Lists of numbers back to back.
-#[derive(Debug, Default)]
-pub struct Lists {
-    ends: Vec<u64>,
-    items: Vec<u64>,
-}
-
-impl Lists {
-    /// Appends a list.
-    pub fn push(&mut self, list: &[u64]) {
-        self.push_all(list.iter().copied());
-    }
-
-    fn push_all(&mut self, list: impl Iterator<Item = u64>) {
-        self.items.extend(list);
-        self.ends.push(self.items.len() as u64);
-    }
-
-    /// The list in a slot.
-    pub fn get(&self, slot: usize) -> &[u64] {
-        &self.items[self.range(slot)]
-    }
-
-    /// Numbers in neighbouring slots.
-    pub fn span(&self, slots: std::ops::Range<usize>) -> &[u64] {
-        if slots.is_empty() { &[] } else { &self.items[self.range(slots.start).start..self.range(slots.end - 1).end] }
-    }
-
-    fn range(&self, slot: usize) -> std::ops::Range<usize> {
-        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
-        start as usize..self.ends[slot] as usize
-    }
-
-    /// Drops the lists in slots that do not stay, and gives back their memory.
-    fn retain(&mut self, stays: &[bool]) {
-        let (mut start, mut filled, mut kept) = (0, 0, 0);
-        for (slot, &stays) in stays.iter().enumerate() {
-            let end = self.ends[slot] as usize;
-            if stays {
-                self.items.copy_within(start..end, filled);
-                filled += end - start;
-                self.ends[kept] = filled as u64;
-                kept += 1;
-            }
-            start = end;
-        }
-        self.ends.truncate(kept);
-        self.items.truncate(filled);
-        self.ends.shrink_to_fit();
-        self.items.shrink_to_fit();
-    }
-
-    /// Number of slots.
-    pub fn slots(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Numbers in all lists.
-    pub fn items(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Gives back the memory.
-    pub fn clear(&mut self) {
-        *self = Lists::default();
-    }
-}
-
-/// Weighted features back to back.
-#[derive(Debug, Default)]
-pub struct FeatureLists {
-    hashes: Lists,
-    weights: Vec<u16>,
-}
-
-impl FeatureLists {
-    /// Appends the features of a page; a weight beyond 65,535 sixteenths is that.
-    pub fn push(&mut self, features: &[Feature]) {
-        self.hashes.push_all(features.iter().map(|feature| feature.hash));
-        self.weights.extend(features.iter().map(|feature| feature.weight.min(u32::from(u16::MAX)) as u16));
-    }
-
-    /// Appends the features of a page as [`FeatureLists::get`] gives them.
-    pub fn push_as_kept(&mut self, hashes: &[u64], weights: &[u16]) {
-        self.hashes.push(hashes);
-        self.weights.extend_from_slice(weights);
-    }
-
-    /// Hashes and weights of the features in a slot.
-    pub fn get(&self, slot: usize) -> (&[u64], &[u16]) {
-        let range = self.hashes.range(slot);
-        (&self.hashes.items[range.clone()], &self.weights[range])
-    }
-
-    /// Hashes and weights of the features in neighbouring slots; none where there are no slots.
-    pub fn span(&self, slots: std::ops::Range<usize>) -> (&[u64], &[u16]) {
-        if slots.is_empty() || self.slots() == 0 {
-            return (&[], &[]);
-        }
-        let range = self.hashes.range(slots.start).start..self.hashes.range(slots.end - 1).end;
-        (&self.hashes.items[range.clone()], &self.weights[range])
-    }
-
-    /// As [`Lists::retain`]; no slots stay none.
-    fn retain(&mut self, stays: &[bool]) {
-        if self.slots() == 0 {
-            return;
-        }
-        let mut filled = 0;
-        for slot in (0..stays.len()).filter(|&slot| stays[slot]) {
-            let range = self.hashes.range(slot);
-            self.weights.copy_within(range.clone(), filled);
-            filled += range.len();
-        }
-        self.weights.truncate(filled);
-        self.weights.shrink_to_fit();
-        self.hashes.retain(stays);
-    }
-
-    /// Number of slots.
-    pub fn slots(&self) -> usize {
-        self.hashes.ends.len()
-    }
-
-    /// Features in all lists.
-    pub fn items(&self) -> usize {
-        self.weights.len()
-    }
-
-    /// Gives back the memory.
-    pub fn clear(&mut self) {
-        *self = FeatureLists::default();
-    }
-}
-
 /// A page that lost to another capture of its URL.
 pub const NOT_KEPT: Page = Page::NONE;
 
@@ -315,19 +183,44 @@ pub struct WorkerPages {
 }
 
 impl WorkerPages {
+    /// An empty shelf whose chunks, features and links go to `disk` when they may not stay in memory.
+    pub fn beside(disk: &Disk) -> WorkerPages {
+        let lists = || Lists::beside(disk);
+        WorkerPages { fprints: lists(), links: lists(), features: FeatureLists::beside(disk), ..WorkerPages::default() }
+    }
+
+    /// Holds at most so many bytes of chunks, features and links in memory from now on: half of them for chunks, which are read most.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or [`crate::error::Error::Storage`] when the disk does
+    /// not take the rest.
+    pub fn hold_lists_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.links.hold_at_most(bytes / 4)?;
+        self.features.hold_at_most(bytes / 4)?;
+        self.fprints.hold_at_most(bytes / 2)
+    }
+
+    /// Bytes of chunks, features and links on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes()
+    }
+
     /// Drops the slots that no capture has; the others get new numbers. Sets of shingles stay as they are, and then so do slots.
     ///
+    /// # Errors
+    /// As [`WorkerPages::hold_lists_at_most`].
+    ///
     /// # Cost
-    /// A move of what stays, within its memory.
-    pub fn drop_slots_without_captures(&mut self) {
+    /// A move of what stays, within its memory; on disk both are there for a while.
+    pub fn drop_slots_without_captures(&mut self) -> Result<()> {
         if self.sets.is_some() {
-            return;
+            return Ok(());
         }
         let mut stays = vec![false; self.exact.len()];
         self.captures.iter().for_each(|page| stays[page.slot as usize] = true);
-        self.fprints.retain(&stays);
-        self.links.retain(&stays);
-        self.features.retain(&stays);
+        self.fprints.retain(&stays)?;
+        self.links.retain(&stays)?;
+        self.features.retain(&stays)?;
         let mut slots = stays.iter();
         self.exact.retain(|_| *slots.next().expect("a slot for each text"));
         let staying = stays.iter().scan(0, |next, &stays| {
@@ -338,6 +231,7 @@ impl WorkerPages {
         let number = |slot: u32| numbers[slot as usize];
         self.captures.iter_mut().for_each(|page| page.slot = number(page.slot).expect("a capture's slot stays"));
         self.leads = self.leads.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
+        Ok(())
     }
 
     /// Slots of the pages that are kept, with their numbers.
@@ -361,14 +255,21 @@ mod tests {
 
     #[test]
     fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {
-        let mut shelf = WorkerPages::default();
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        // In memory, and on disk with lists as long as a block.
+        for (mut shelf, times) in [(WorkerPages::default(), 1), (WorkerPages::beside(&disk), 30_000)] {
+            shelf.hold_lists_at_most(0).unwrap();
+            drop_some_slots(shelf, times);
+        }
+    }
+
+    fn drop_some_slots(mut shelf: WorkerPages, times: usize) {
         for slot in 0..40u32 {
             shelf.exact.push(u64::from(slot));
-            shelf.fprints.push(&vec![u64::from(slot); slot as usize % 5]);
-            shelf.links.push(&vec![u64::from(slot) << 8; slot as usize % 3]);
-            shelf
-                .features
-                .push_as_kept(&vec![u64::from(slot); slot as usize % 4], &vec![slot as u16; slot as usize % 4]);
+            shelf.fprints.push(&vec![u64::from(slot); times * (slot as usize % 5)]).unwrap();
+            shelf.links.push(&vec![u64::from(slot) << 8; times * (slot as usize % 3)]).unwrap();
+            let features = times * (slot as usize % 4);
+            shelf.features.push_as_kept(&vec![u64::from(slot); features], &vec![slot as u16; features]).unwrap();
             if slot % 2 == 0 {
                 shelf.leads.push((slot, u64::from(slot)));
             }
@@ -376,15 +277,19 @@ mod tests {
                 shelf.captures.push(Capture { slot, ..Capture::default() });
             }
         }
-        shelf.drop_slots_without_captures();
+        shelf.drop_slots_without_captures().unwrap();
+        assert_eq!(shelf.spilled_bytes() > 0, times > 1);
         let stay: Vec<u64> = (0..40).filter(|slot| slot % 3 == 1).collect();
         assert_eq!(shelf.exact, stay);
+        let (mut fprints, mut links, mut features) =
+            (shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
         for (slot, &was) in stay.iter().enumerate() {
+            let number = was as usize;
             assert_eq!(shelf.captures[slot].slot, slot as u32);
-            assert_eq!(shelf.fprints.get(slot), vec![was; was as usize % 5]);
-            assert_eq!(shelf.links.get(slot), vec![was << 8; was as usize % 3]);
-            let features = (vec![was; was as usize % 4], vec![was as u16; was as usize % 4]);
-            assert_eq!(shelf.features.get(slot), (&features.0[..], &features.1[..]));
+            assert_eq!(fprints.get(slot).unwrap(), vec![was; times * (number % 5)]);
+            assert_eq!(links.get(slot).unwrap(), vec![was << 8; times * (number % 3)]);
+            let want = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);
+            assert_eq!(features.get(slot).unwrap(), (&want.0[..], &want.1[..]));
         }
         let leads: Vec<(u32, DocId)> =
             (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();

@@ -1,9 +1,10 @@
 //! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
 //!
 //! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
-//! Table, tape and pairs go to disk where a bound is set ([`crate::dataflow::pairs::overlap_join`]); the shelf does not.
+//! Table, tape and pairs go to disk where a bound is set ([`crate::dataflow::pairs::overlap_join`]), and so do the lists of the
+//! shelf ([`crate::dataflow::reading::lists`]). What does not is a row for each page, and the links between pages.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::applications::ways::WebPart;
 use crate::dataflow::reading::worker_pages::WorkerPages;
@@ -16,6 +17,18 @@ use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
 /// Bytes of a page's row, its strings, number and directory entry.
 const A_PAGE: u64 = 360;
+
+/// Most bytes of chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
+const LISTS_LEAST: u64 = 3 << 20;
+
+/// Bytes of lists on disk for one of their checksums in memory.
+const A_CHECKSUM: u64 = 512;
+
+/// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
+pub const A_PAGE_FOUND: u64 = 900;
+
+/// The same of a link between pages.
+pub const A_LINK_FOUND: u64 = 45;
 
 /// Bytes of counts a page while pairs are found, by one worker.
 const A_PAGE_OF_COUNTS: u64 = 12;
@@ -35,7 +48,7 @@ fn row_bytes(job: &Job) -> u64 {
 }
 
 /// Numbers of what a process holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryEstimate {
     /// Pages.
     pub pages: u64,
@@ -49,6 +62,9 @@ pub struct MemoryEstimate {
     pub links: u64,
     /// Pairs of pages, once for each chunk they share.
     pub pairs: u64,
+    /// Bytes of chunks, features and links that are on disk already.
+    #[serde(skip)]
+    pub on_disk: u64,
 }
 
 impl MemoryEstimate {
@@ -61,12 +77,20 @@ impl MemoryEstimate {
     /// Bytes without which there is no run of `all_pages`: what cannot be spilled, with the widest rows and counts of chunks.
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        AT_REST + self.shelf_bytes() + memory_budget::least_bytes(all_pages as usize, workers, rows, true)
+        AT_REST + self.least_shelf_bytes(workers) + memory_budget::least_bytes(all_pages as usize, workers, rows, true)
     }
 
-    /// Bytes that stay in memory whatever is spilled, as far as they grow with what is read: the shelf, and some counts a page.
-    pub fn peak_bytes(&self) -> u64 {
-        AT_REST + self.shelf_bytes() + A_PAGE_OF_COUNTS * self.pages
+    /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what
+    /// is read: pages, links, and some counts a page.
+    pub fn peak_bytes(&self, workers: usize) -> u64 {
+        AT_REST + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
+    }
+
+    /// Bytes that are enough for a run of `all_pages`, of which a process holds this: [`MemoryEstimate::least_bytes`], or more
+    /// where ways through the crawl take more.
+    pub fn enough_bytes(&self, all_pages: u64, workers: usize) -> u64 {
+        let ways = self.peak_bytes(workers) + WebPart::bytes(self.pages, self.links);
+        self.least_bytes(all_pages, workers).max(ways)
     }
 
     /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
@@ -75,18 +99,27 @@ impl MemoryEstimate {
         let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
         let sets = if allowed == 0 { 0 } else { A_SHINGLE * self.shingles };
         let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-        sets + rows + beyond(A_PAIR * self.pairs, 7)
+        let of_lists = if allowed == 0 { u64::MAX } else { self.room_for_lists(all_pages, workers, allowed) };
+        sets + self.list_bytes().saturating_sub(of_lists) + rows + beyond(A_PAIR * self.pairs, 7)
     }
 
-    /// Bytes at the peak of a process whose `workers` each hold this.
-    pub fn peak_bytes_of(&self, workers: usize) -> u64 {
-        AT_REST + workers as u64 * (self.peak_bytes() - AT_REST)
+    /// What several workers hold together.
+    fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
+        workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
+            pages: sum.pages + of.pages,
+            tuples: sum.tuples + of.tuples,
+            features: sum.features + of.features,
+            shingles: sum.shingles + of.shingles,
+            links: sum.links + of.links,
+            pairs: sum.pairs + of.pairs,
+            on_disk: sum.on_disk + of.on_disk,
+        })
     }
 
     /// What `all` work items hold when `done` of them hold this.
     pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
         let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
-        let MemoryEstimate { pages, tuples, features, shingles, links, pairs } = *self;
+        let MemoryEstimate { pages, tuples, features, shingles, links, pairs, on_disk } = *self;
         MemoryEstimate {
             pages: of(pages),
             tuples: of(tuples),
@@ -94,27 +127,51 @@ impl MemoryEstimate {
             shingles: of(shingles),
             links: of(links),
             pairs: of(pairs),
+            on_disk: of(on_disk),
         }
     }
 
-    /// Bytes on the shelves of a worker.
+    /// Bytes on the shelves of a worker, in memory.
     pub fn shelf_bytes(&self) -> u64 {
-        8 * (self.tuples + self.links)
-            + 10 * self.features
-            + A_PAGE * self.pages
-            + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
+        self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
+    }
+
+    /// Bytes of rows of pages, and of the block of their sets.
+    fn row_bytes(&self) -> u64 {
+        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
+    }
+
+    /// Bytes of chunks, features and links, wherever they are.
+    fn list_bytes(&self) -> u64 {
+        8 * (self.tuples + self.links) + 10 * self.features
+    }
+
+    /// Bytes on the shelves of so many workers whatever is spilled. Links count, for those between pages stay in memory once they
+    /// are resolved.
+    pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
+        let lists = 8 * self.tuples + 10 * self.features;
+        let least = (LISTS_LEAST * workers as u64).min(lists);
+        self.row_bytes() + 8 * self.links + least + lists / A_CHECKSUM * 8
+    }
+
+    /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
+    /// at least, for rows of chunks can use the other half.
+    pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
+        let found = self.peak_bytes(workers) + A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links;
+        allowed.saturating_sub(self.enough_bytes(all_pages, workers).max(found)) / 2
     }
 
     /// What is on a shelf.
     pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
-        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items() as u64);
+        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items());
         MemoryEstimate {
             pages,
             tuples,
-            features: shelf.features.items() as u64,
+            features: shelf.features.items(),
             shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
-            links: shelf.links.items() as u64,
+            links: shelf.links.items(),
             pairs: 0,
+            on_disk: shelf.spilled_bytes(),
         }
     }
 }
@@ -124,14 +181,16 @@ impl MemoryEstimate {
 /// # Errors
 /// Only when the run has ended.
 pub fn held_bytes(net: &mut Net<'_>, mine: MemoryEstimate) -> Result<u64> {
-    Ok(of_largest_process(net, mine.shelf_bytes())? + AT_REST)
+    let [held] = of_largest_process(net, [mine.shelf_bytes()])?;
+    Ok(held + AT_REST)
 }
 
-/// The most bytes of a process, whose workers each bring theirs.
-fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
+/// The most bytes of a process, of several kinds of which its workers each bring theirs.
+fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Result<[u64; N]> {
     let workers = net.workers_per_process();
-    let all: Vec<u64> = net.all_gather("memory", mine)?;
-    Ok(all.chunks(workers).map(|process| process.iter().sum()).max().unwrap_or(0))
+    let all: Vec<Vec<u64>> = net.all_gather("memory", mine.to_vec())?;
+    let of_process = |process: &[Vec<u64>], kind: usize| process.iter().map(|worker| worker[kind]).sum();
+    Ok(std::array::from_fn(|kind| all.chunks(workers).map(|process| of_process(process, kind)).max().unwrap_or(0)))
 }
 
 /// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
@@ -139,7 +198,12 @@ fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
 /// # Errors
 /// Only when the run has ended.
 pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    Ok(room_beside(held_bytes(net, mine)?, job))
+    let [held, on_disk] = of_largest_process(net, [mine.shelf_bytes(), mine.on_disk])?;
+    let mut room = room_beside(held + AT_REST, job);
+    if room.bounds.disk_is_set {
+        room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
+    }
+    Ok(room)
 }
 
 /// What a process may use beside the `held` bytes that it has.
@@ -161,29 +225,29 @@ pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
     MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds }
 }
 
-/// Refuses to go on when the largest process has less memory than it needs at least (0: no bound), before it does.
+/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
-pub fn hold_against_bound(net: &mut Net<'_>, what: &str, mine: MemoryEstimate, allowed_bytes: u64) -> Result<()> {
-    hold_bytes_against_bound(net, what, mine.peak_bytes() - AT_REST, allowed_bytes)
-}
-
-/// As [`hold_against_bound`], for the main job: what it is told to need is enough for the steps after, too.
-///
-/// # Errors
-/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
-pub fn hold_run_against_bound(net: &mut Net<'_>, mine: MemoryEstimate, allowed_bytes: u64) -> Result<()> {
-    let held = of_largest_process(net, mine.peak_bytes() - AT_REST)?;
-    if allowed_bytes == 0 || held + AT_REST <= allowed_bytes {
+/// [`Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
+/// steps after, too; those of the disk.
+pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
+    let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
+    let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
+    if allowed == 0 {
         return Ok(());
     }
-    let workers = net.workers_per_process();
-    let pages = of_largest_process(net, mine.pages)?;
-    let rows = of_largest_process(net, size_of::<Row64>() as u64 * mine.tuples)? / workers as u64;
-    let ways = of_largest_process(net, WebPart::bytes(mine.pages, mine.links))?;
-    let after = memory_budget::least_bytes(pages as usize, workers, rows, true).max(ways);
-    Err(too_little("pages and chunks, and the steps after".into(), held + after + AT_REST, allowed_bytes))
+    let all_pages = all.iter().map(|worker| worker.pages).sum();
+    let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
+    let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
+    if most(&|process| process.peak_bytes(workers)) > allowed {
+        return Err(too_little(what.into(), most(&|process| process.enough_bytes(all_pages, workers)), allowed));
+    }
+    let room = match shelf.sets {
+        None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
+        // Sets take what there is for keys of theirs, and leave chunks to the disk.
+        Some(_) => 0,
+    };
+    shelf.hold_lists_at_most(room / workers as u64)
 }
 
 /// Refuses to hold `held` bytes in this process when it may use fewer (0: no bound), beside what it needs at rest.
@@ -198,13 +262,14 @@ pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<
     Ok(())
 }
 
-/// As [`hold_against_bound`], for work that holds something else: `mine` bytes in this worker, or this worker's share of what
-/// its process holds once.
+/// Refuses to go on when a process would hold more than it may: `mine` bytes in this worker, or this worker's share of what its
+/// process holds once.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
-    refuse_beyond_bound(what, of_largest_process(net, mine)?, allowed_bytes)
+    let [held] = of_largest_process(net, [mine])?;
+    refuse_beyond_bound(what, held, allowed_bytes)
 }
 
 /// The refusal of a job that needs another bound.
@@ -218,12 +283,28 @@ mod tests {
 
     #[test]
     fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
-        assert_eq!(MemoryEstimate::default().peak_bytes_of(64), AT_REST);
+        assert_eq!(MemoryEstimate::default().peak_bytes(64), AT_REST);
         let held = MemoryEstimate { pages: 1000, tuples: 5000, links: 700, ..MemoryEstimate::default() };
-        assert_eq!(held.peak_bytes_of(1), held.peak_bytes());
-        assert_eq!(held.peak_bytes_of(3), AT_REST + 3 * (held.peak_bytes() - AT_REST));
+        assert_eq!(held.times(3, 1).peak_bytes(3) - AT_REST, 3 * (held.peak_bytes(1) - AT_REST));
         let all = held.times(30, 3);
         assert_eq!((all.pages, all.tuples, all.links), (10_000, 50_000, 7_000));
-        assert_eq!(all.peak_bytes_of(2) - AT_REST, 10 * (held.peak_bytes_of(2) - AT_REST));
+        assert_eq!(all.peak_bytes(2) - AT_REST, 10 * (held.peak_bytes(2) - AT_REST));
+    }
+
+    #[test]
+    fn what_a_run_needs_grows_with_pages_and_links_and_hardly_with_chunks() {
+        let few =
+            MemoryEstimate { pages: 1_000_000, tuples: 10_000_000, links: 5_000_000, ..MemoryEstimate::default() };
+        let many = MemoryEstimate { tuples: 110_000_000, features: 50_000_000, ..few };
+        // A fiftieth of a byte a byte, for checksums.
+        let lists = 8 * 100_000_000 + 10 * 50_000_000;
+        assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8);
+        assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);
+        let spilled = MemoryEstimate { on_disk: lists, ..many };
+        assert_eq!(spilled.shelf_bytes() - few.shelf_bytes(), lists / A_CHECKSUM * 8);
+        // Lists stay where nothing else needs the room, and go where it does.
+        let needed = many.peak_bytes(2).max(many.enough_bytes(1_000_000, 2));
+        assert_eq!(many.room_for_lists(1_000_000, 2, needed), 0);
+        assert!(many.room_for_lists(1_000_000, 2, 20 * needed) > lists);
     }
 }

@@ -85,11 +85,18 @@ pub fn fprint_docid(
 ) -> Result<Vec<Part>> {
     let leading = |fprint: FPrint| fprint << (64 - bits);
     let partition = |fprint: FPrint| partitions.of(leading(fprint));
-    let rows = shelf
-        .kept()
-        .flat_map(|(slot, page)| shelf.fprints.get(slot).iter().map(move |&fprint| FPrintDocId::new(fprint, page)));
+    let (mut slots, mut fprints) = (shelf.kept(), shelf.fprints.reader());
+    let source = |send: &mut dyn FnMut(FPrintDocId)| {
+        let Some((slot, page)) = slots.next() else { return Ok(false) };
+        fprints.get(slot)?.iter().for_each(|&fprint| send(FPrintDocId::new(fprint, page)));
+        Ok(true)
+    };
     let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
-    let mut rows = net.exchange_all("FPrint-DocID by range", rows, to)?;
+    let mut rows = Vec::new();
+    net.exchange_from("FPrint-DocID by range", source, to, |some| {
+        rows.extend_from_slice(some);
+        Ok(())
+    })?;
     rows.sort_unstable_by_key(FPrintDocId::key);
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
     let table = |rows: &[FPrintDocId]| {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::worker_pages::{Lists, NOT_KEPT, WorkerPages};
+use crate::dataflow::reading::lists::{ListReader, Lists, until_failure};
+use crate::dataflow::reading::worker_pages::{NOT_KEPT, WorkerPages};
 use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
@@ -126,23 +127,29 @@ pub fn with_kept(
     let shelves = net.pool(Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: shelf.pages.clone() })?;
     let asked = net.once(|| Asked::of(&pairs, pages, &shelves))?;
     drop(pairs);
-    let chunks = |spot: Spot| shelves[spot.worker as usize].fprints.get(spot.slot as usize);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let mine = || shelf.kept().map(|(slot, page)| (Spot { worker, slot: slot as u32 }, page, asked.keep_of[page]));
+    let fprints = &shelves[worker as usize].fprints;
+    let mut of_page = fprints.reader();
+    let mut of_kept: Vec<ListReader<'_>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
     let mut counted = Vec::new();
     for (spot, page, keep) in mine().filter(|&(_, page, keep)| keep != Page::NONE && keep != page) {
-        let chunks_of_page = chunks(spot);
-        if let Some(kept) = asked.spots[keep].filter(|_| !chunks_of_page.is_empty()) {
-            let Resemblance { common, all } = Resemblance::of(chunks_of_page, chunks(kept));
+        let slot = spot.slot as usize;
+        if let Some(kept) = asked.spots[keep].filter(|_| fprints.size(slot) > 0) {
+            let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
+            let Resemblance { common, all } = Resemblance::of(of_page.get(slot)?, kept);
             counted.push(Counted { page, common, all });
         }
     }
     if net.processes() > 1 {
         let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
-        let count = leaving().map(|(spot, ..)| chunks(spot).len() as u64).sum();
-        let rows =
-            leaving().flat_map(|(spot, page, keep)| chunks(spot).iter().map(move |&fprint| Row { keep, page, fprint }));
-        across_processes(net, (rows, count), room, &mut counted)?;
+        let count = leaving().map(|(spot, ..)| fprints.size(spot.slot as usize) as u64).sum();
+        let mut failed = None;
+        let rows = leaving().map(|(spot, page, keep)| -> Result<Vec<Row>> {
+            Ok(of_page.get(spot.slot as usize)?.iter().map(|&fprint| Row { keep, page, fprint }).collect())
+        });
+        across_processes(net, (until_failure(rows, &mut failed).flatten(), count), room, &mut counted)?;
+        failed.map_or(Ok(()), Err)?;
     }
     let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
     let mut found: Vec<_> =

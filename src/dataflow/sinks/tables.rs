@@ -14,25 +14,21 @@ use crate::storage::table::{Column, Table};
 /// A part of a table: its name, the partition, the rows.
 pub type Part = (&'static str, usize, Table);
 
-/// Names of the tables that every run has, with or without rows.
-pub const NAMES: [&str; 10] = [
-    "pages",
-    "links",
-    "pairs",
-    "clusters",
-    "link_summary",
-    "collections",
-    "members",
-    "avoid",
-    "rejected",
-    "server_pairs",
-];
+/// Names of the tables beside `pages` that every run has, with or without rows.
+pub const NAMES: [&str; 9] =
+    ["links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected", "server_pairs"];
 
-/// All parts that this worker owns, but for `rejected`. `sources` are the names of the inputs.
+/// The parts of `pages` that this worker owns. `sources` are the names of the inputs.
+pub fn page_parts(crawl: &Crawl, sources: &[String]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    split("pages", crawl, &crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
+    parts
+}
+
+/// All parts that this worker owns, but for `pages` and `rejected`. `sources` are the names of the inputs.
 pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
     let crawl = &found.crawl;
     let mut parts = Vec::new();
-    split("pages", crawl, &found.crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
     split("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows), &mut parts);
     let mut pairs: Vec<(Page, Page, &str, u32)> = Vec::new();
     pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));

@@ -8,7 +8,7 @@ use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::files;
-use crate::dataflow::sinks::tables::{NAMES, Part, empty, parts, rejected_partition, rejected_parts};
+use crate::dataflow::sinks::tables::{NAMES, Part, empty, page_parts, parts, rejected_partition, rejected_parts};
 use crate::dataflow::steps::Step;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
@@ -34,8 +34,8 @@ pub struct Staged {
 
 /// Stages everything but the manifest; worker 0 learns of all files.
 ///
-/// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it
-/// is encoded.
+/// One exchange to bring the rejected records to their owners, and those of [`files`], twice: `pages`, which has most bytes, is made
+/// when the other tables have gone. Each file is held in memory while it is encoded.
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
@@ -50,7 +50,10 @@ pub fn result(
     with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mine = files::put_tables(net, &attempt, parts)?;
+        let mut mine = files::put_tables(net, &attempt, parts)?;
+        let mut pages = page_parts(&found.crawl, sources);
+        with_empty(net, &mut pages, &["pages"], |name| empty(name, &found.crawl))?;
+        mine.append(&mut files::put_tables(net, &attempt, pages)?);
         let mut files = written(net, mine)?;
         if net.index() == 0 {
             files.extend(rest(&attempt, found, &files)?);

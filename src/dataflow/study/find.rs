@@ -80,7 +80,7 @@ pub fn find(
     })?;
 
     let mut lengths = vec![0u32; pages];
-    shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.get(slot).len() as u32);
+    shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     let room = room(net, MemoryEstimate::on(shelf), job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;

@@ -13,24 +13,29 @@ use crate::study::matches::{Match, Repeating, push_repeating};
 /// All matches between pages that are the smallest of their multiset, ascending, in every process.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk that marks may be on; or when the run has ended.
 ///
 /// # Cost
-/// Each process holds the shingle paragraphs of the documents in which some repeat; two passes over the shelf.
+/// Each process holds the shingle paragraphs of the documents in which some repeat; three passes over the shelf.
 pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<Match>>> {
     let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page] == page);
     let mut list = Vec::new();
-    centres().for_each(|(slot, page)| push_repeating(page, shelf.fprints.get(slot), &mut list));
+    let mut marks = shelf.fprints.reader();
+    for (slot, page) in centres() {
+        push_repeating(page, marks.get(slot)?, &mut list);
+    }
     let list = net.share("documents with repeated paragraphs", list)?;
     let repeating = net.once(|| Repeating::new(&list))?;
     drop(list);
     let mut counts = vec![0; repeating.keys()];
-    centres().for_each(|(slot, _)| repeating.count(shelf.fprints.get(slot), &mut counts));
+    for (slot, _) in centres() {
+        repeating.count(marks.get(slot)?, &mut counts);
+    }
     let counts = sum(net, "documents of a paragraph", &counts)?;
     let probes = net.once(|| repeating.probes(&counts))?;
     let mut found = Vec::new();
     for (slot, page) in centres() {
-        repeating.within(&probes, page, shelf.fprints.get(slot), |one| found.push(one));
+        repeating.within(&probes, page, marks.get(slot)?, |one| found.push(one));
     }
     let found = net.share("matches", found)?;
     net.once(|| {

@@ -18,7 +18,7 @@ use super::replicas::{ReadCrawl, account, read_crawl};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_against_bound};
+use crate::dataflow::shuffle::memory_estimate::make_room;
 use crate::dataflow::sinks::summary::Records;
 use crate::dataflow::sinks::tables::{Part, rejected_table, split};
 use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
@@ -84,7 +84,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let partitions = Partitions::new(job.output.partitions, net.peers());
-    hold_against_bound(net, "pages and shingle paragraphs", MemoryEstimate::on(&shelf), job.effort.memory_bytes)?;
+    make_room(net, "pages and links, and the steps after", &mut shelf, job)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;

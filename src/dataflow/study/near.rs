@@ -42,11 +42,11 @@ pub(super) fn near(
             sets.iter_mut().for_each(|sets| _ = sets.union(first.0, page));
         }
     }
-    let mut slots = shelf.kept();
+    let (mut slots, mut marks_of) = (shelf.kept(), shelf.fprints.reader());
     let source = |send: &mut dyn FnMut(FPrint, Page)| {
         let mut sent = 0;
         for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
-            let marks = shelf.fprints.get(slot);
+            let marks = marks_of.get(slot)?;
             marks.iter().for_each(|&mark| send(mark, page));
             sent += marks.len() + 1;
             if sent >= 1 << 15 {
@@ -61,7 +61,7 @@ pub(super) fn near(
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
     let given = Pages { count: pages, hosts: &[], copies: &copies };
-    similar_pairs::<Row64>(net, shelf.fprints.items() as u64, source, &given, &settings, room, found)?;
+    similar_pairs::<Row64>(net, shelf.fprints.items(), source, &given, &settings, room, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
         let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest())?;

@@ -38,7 +38,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
         for document in collection.part(net.index(), net.peers()).map(Page) {
             collection.marks(document, &mut marks);
             shelf.exact.push(whole(&marks));
-            shelf.fprints.push(&marks);
+            shelf.fprints.push(&marks)?;
             shelf.pages.push(document);
             collection.links(document, &mut targets);
             links.extend(targets.iter().map(|&target| (document, target)));

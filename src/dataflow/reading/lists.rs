@@ -1,0 +1,257 @@
+//! Lists of numbers by slot: the chunks, features and links of the pages on a shelf, in memory or on the local disk.
+//!
+//! Whoever reads has a reader of its own and takes slots mostly ascending, as [`WorkerPages::kept`] gives them; a reader of lists
+//! on disk reads each part of it once then, and some kilobytes for each slot it jumps to.
+//!
+//! [`WorkerPages::kept`]: crate::dataflow::reading::worker_pages::WorkerPages::kept
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::storage::spill::Disk;
+use crate::storage::spill_array::{Reader, SpillArray};
+use crate::text::Feature;
+
+/// Lists of numbers back to back. By default they stay in memory.
+///
+/// # Memory
+/// 8 bytes a list; 8 a number in memory, or what [`SpillArray`] needs for those on disk.
+#[derive(Debug, Default)]
+pub struct Lists {
+    ends: Vec<u64>,
+    items: SpillArray<u64>,
+}
+
+impl Lists {
+    /// No lists yet; those that may not be held go to `disk`.
+    pub fn beside(disk: &Disk) -> Lists {
+        Lists { ends: Vec::new(), items: SpillArray::new(u64::MAX, disk) }
+    }
+
+    /// Appends a list.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    pub fn push(&mut self, list: &[u64]) -> Result<()> {
+        self.items.push(list)?;
+        self.ends.push(self.items.len());
+        Ok(())
+    }
+
+    /// Appends the list of an earlier slot.
+    ///
+    /// # Errors
+    /// As [`Lists::push`], and those of reading.
+    pub fn push_again(&mut self, slot: usize) -> Result<()> {
+        let list = self.reader().get(slot)?.to_vec();
+        self.push(&list)
+    }
+
+    /// Reads lists.
+    pub fn reader(&self) -> ListReader<'_> {
+        ListReader { lists: self, items: self.items.reader() }
+    }
+
+    /// Numbers in the list of a slot.
+    pub fn size(&self, slot: usize) -> usize {
+        let Range { start, end } = self.range(slot);
+        (end - start) as usize
+    }
+
+    /// Numbers in the lists of neighbouring slots; none where there are no such slots.
+    pub fn items_of(&self, slots: Range<usize>) -> u64 {
+        if slots.is_empty() { 0 } else { self.range(slots.end - 1).end - self.range(slots.start).start }
+    }
+
+    fn range(&self, slot: usize) -> Range<u64> {
+        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
+        start..self.ends[slot]
+    }
+
+    /// Drops the lists in slots that do not stay.
+    pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
+        let mut kept = Lists { ends: Vec::new(), items: self.items.like() };
+        for slot in (0..stays.len()).filter(|&slot| stays[slot]) {
+            let Range { start, end } = self.range(slot);
+            kept.push(self.items.reader().get(start, (end - start) as usize)?)?;
+            self.items.forget_before(end);
+        }
+        *self = kept;
+        Ok(())
+    }
+
+    /// Holds at most so many bytes of numbers in memory from now on.
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.items.hold_at_most(bytes)
+    }
+
+    /// Bytes on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.items.spilled_bytes()
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Numbers in all lists.
+    pub fn items(&self) -> u64 {
+        self.items.len()
+    }
+
+    /// Gives back memory and disk.
+    pub fn clear(&mut self) {
+        *self = Lists::default();
+    }
+}
+
+/// Reads lists, mostly in the order of their slots.
+#[derive(Debug)]
+pub struct ListReader<'a> {
+    lists: &'a Lists,
+    items: Reader<'a, u64>,
+}
+
+impl ListReader<'_> {
+    /// The list in a slot.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    pub fn get(&mut self, slot: usize) -> Result<&[u64]> {
+        let Range { start, end } = self.lists.range(slot);
+        self.items.get(start, (end - start) as usize)
+    }
+}
+
+/// What comes before the first failure, which goes to `failed`: for who takes rows that cannot fail.
+pub fn until_failure<T>(all: impl Iterator<Item = Result<T>>, failed: &mut Option<Error>) -> impl Iterator<Item = T> {
+    all.map_while(|one| one.map_err(|error| *failed = Some(error)).ok())
+}
+
+/// Weighted features back to back.
+#[derive(Debug, Default)]
+pub struct FeatureLists {
+    hashes: Lists,
+    weights: SpillArray<u16>,
+}
+
+impl FeatureLists {
+    /// No features yet; those that may not be held go to `disk`.
+    pub fn beside(disk: &Disk) -> FeatureLists {
+        FeatureLists { hashes: Lists::beside(disk), weights: SpillArray::new(u64::MAX, disk) }
+    }
+
+    /// Appends the features of a page; a weight beyond 65,535 sixteenths is that.
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub fn push(&mut self, features: &[Feature]) -> Result<()> {
+        let hashes: Vec<u64> = features.iter().map(|feature| feature.hash).collect();
+        let weight = |feature: &Feature| feature.weight.min(u32::from(u16::MAX)) as u16;
+        let weights: Vec<u16> = features.iter().map(weight).collect();
+        self.push_as_kept(&hashes, &weights)
+    }
+
+    /// Appends the features of a page as [`FeatureReader::get`] gives them.
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub fn push_as_kept(&mut self, hashes: &[u64], weights: &[u16]) -> Result<()> {
+        self.hashes.push(hashes)?;
+        self.weights.push(weights)?;
+        Ok(())
+    }
+
+    /// As [`Lists::push_again`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn push_again(&mut self, slot: usize) -> Result<()> {
+        let mut reader = self.reader();
+        let (hashes, weights) = reader.get(slot)?;
+        let (hashes, weights) = (hashes.to_vec(), weights.to_vec());
+        self.push_as_kept(&hashes, &weights)
+    }
+
+    /// Reads features.
+    pub fn reader(&self) -> FeatureReader<'_> {
+        FeatureReader { hashes: self.hashes.reader(), weights: self.weights.reader() }
+    }
+
+    /// Features in a slot.
+    pub fn size(&self, slot: usize) -> usize {
+        self.hashes.size(slot)
+    }
+
+    /// Features in neighbouring slots; none where there are no slots.
+    pub fn items_of(&self, slots: Range<usize>) -> u64 {
+        if self.slots() == 0 { 0 } else { self.hashes.items_of(slots) }
+    }
+
+    /// As [`Lists::retain`]; no slots stay none.
+    pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
+        if self.slots() == 0 {
+            return Ok(());
+        }
+        let mut weights = self.weights.like();
+        for slot in (0..stays.len()).filter(|&slot| stays[slot]) {
+            let Range { start, end } = self.hashes.range(slot);
+            weights.push(self.weights.reader().get(start, (end - start) as usize)?)?;
+            self.weights.forget_before(end);
+        }
+        self.weights = weights;
+        self.hashes.retain(stays)
+    }
+
+    /// Holds at most so many bytes of features in memory from now on.
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        // A hash has four times the bytes of a weight.
+        self.weights.hold_at_most(bytes / 5)?;
+        self.hashes.hold_at_most(bytes / 5 * 4)
+    }
+
+    /// Bytes on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.hashes.spilled_bytes() + self.weights.spilled_bytes()
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.hashes.slots()
+    }
+
+    /// Features in all lists.
+    pub fn items(&self) -> u64 {
+        self.weights.len()
+    }
+
+    /// Gives back memory and disk.
+    pub fn clear(&mut self) {
+        *self = FeatureLists::default();
+    }
+}
+
+/// Reads features, mostly in the order of their slots.
+#[derive(Debug)]
+pub struct FeatureReader<'a> {
+    hashes: ListReader<'a>,
+    weights: Reader<'a, u16>,
+}
+
+impl FeatureReader<'_> {
+    /// Hashes and weights of the features in a slot.
+    ///
+    /// # Errors
+    /// As [`ListReader::get`].
+    pub fn get(&mut self, slot: usize) -> Result<(&[u64], &[u16])> {
+        let Range { start, end } = self.hashes.lists.range(slot);
+        Ok((self.hashes.get(slot)?, self.weights.get(start, (end - start) as usize)?))
+    }
+}

@@ -1,0 +1,105 @@
+//! Chunks, features and links of pages that do not fit in memory: on the local disk, with the same result.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::support::program::{fail, files, said, succeed, the_same_on_any_workers, webtwin};
+
+/// A crawl of as many pages on either of two hosts, of so many lines each: the second host has another line in ten. Each page links
+/// to twenty others of its host.
+fn crawl(file: &Path, pages: usize, lines: usize) {
+    let mut crawl = String::new();
+    for host in 0..2 {
+        for page in 0..pages {
+            write!(crawl, "{{\"url\":\"http://h{host}.example/{page}.html\",\"html\":\"<title>{page}</title>").unwrap();
+            (1..21).for_each(|next| write!(crawl, "<a href={}.html>x</a>", (page + next) % pages).unwrap());
+            for line in 0..lines {
+                let own = if line % 10 == 0 { host } else { 0 };
+                write!(crawl, "<br>P{page} n{line} {own}.").unwrap();
+            }
+            crawl.push_str("\"}\n");
+        }
+    }
+    std::fs::write(file, crawl).unwrap();
+}
+
+/// The number of bytes that a refusal tells to set.
+fn asked_for(refusal: &str) -> u64 {
+    let (_, advice) = refusal.split_once("; set effort.memory_bytes to ").expect(refusal);
+    advice.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Of the first process of a run.
+fn told(output: &str, what: &str) -> u64 {
+    let manifest = std::fs::read(format!("{output}/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    manifest["processes"][0][what].as_u64().unwrap()
+}
+
+#[test]
+fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    crawl(&folder.path().join("crawl.jsonl"), 100, 4000);
+    let kinds: [(&str, &[&str]); 3] = [
+        ("overlap", &["--set", "simhash.idf=true", "--set", "output.fprint_docid=true"]),
+        ("minhash", &["--set", "similar.by=minhash"]),
+        ("study", &["--set", "preset=study"]),
+    ];
+    for (kind, settings) in kinds {
+        let input = at("crawl.jsonl");
+        let run = [&["run", "--input", &input, "--set", "effort.shard_bytes=65536"][..], settings].concat();
+        succeed(&[&run[..], &["--output", &at(kind), "--workers", "2"]].concat());
+        assert_eq!(told(&at(kind), "spilled_bytes"), 0, "{kind}");
+        // About as little memory as there may be, which differs with the workers.
+        let mut bytes = 45_000_000;
+        let bound = loop {
+            let set = format!("effort.memory_bytes={bytes}");
+            let output = at(&format!("{kind}-{bytes}"));
+            let end = webtwin(&[&run[..], &["--set", &set, "--output", &output, "--workers", "3"]].concat());
+            let end = { end }.output().unwrap();
+            if end.status.success() {
+                break format!("effort.memory_bytes={}", bytes / 20 * 21);
+            }
+            bytes = asked_for(&said(&end)).max(bytes + 1);
+        };
+        let bounded = [&run[..], &["--set", &bound]].concat();
+        let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
+        assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
+        let spilled = told(&output, "spilled_bytes");
+        assert!(spilled > 2_000_000, "{kind}: {spilled} bytes spilled within {bound}");
+    }
+}
+
+#[test]
+fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    // Six million chunks of few pages: 48 MB on the shelves, for which 216 MB would be needed if they stayed there.
+    crawl(&folder.path().join("crawl.jsonl"), 30, 100_000);
+    let (input, output) = (at("crawl.jsonl"), at("out"));
+    let run = ["run", "--input", &input, "--output", &output, "--workers", "2", "--set"];
+    let with = |set: &str| webtwin(&[&run[..], &[set]].concat()).output().unwrap();
+    let allowed = 175_000_000;
+    let end = with(&format!("effort.memory_bytes={allowed}"));
+    assert!(end.status.success(), "{}", said(&end));
+    let (peak, spilled) = (told(&output, "peak_memory_bytes"), told(&output, "spilled_bytes"));
+    assert!(peak <= allowed / 20 * 21, "{peak} bytes at the peak, {allowed} allowed");
+    assert!(spilled > 40_000_000, "{spilled} bytes spilled");
+}
+
+#[test]
+fn a_disk_that_does_not_take_a_shelf_ends_the_run_with_the_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    crawl(&folder.path().join("crawl.jsonl"), 60, 8000);
+    let (input, output) = (at("crawl.jsonl"), at("out"));
+    let run =
+        ["run", "--input", &input, "--output", &output, "--workers", "1", "--set", "effort.memory_bytes=80000000"];
+    let refused = |more: &str, code| fail(&[&run[..], &["--set", more]].concat(), code);
+    let nowhere = refused("effort.spill=/nowhere/at/all", 8);
+    assert!(nowhere.contains("/nowhere/at/all (effort.spill)"), "{nowhere}");
+    let small = refused("effort.disk_bytes=2000000", 9);
+    assert!(small.contains("effort.disk_bytes"), "{small}");
+    assert!(!folder.path().join("out/manifest.json").exists());
+}
