@@ -284,10 +284,11 @@ mod tests {
     #[test]
     fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
         assert_eq!(MemoryEstimate::default().peak_bytes(64), AT_REST);
-        let held = MemoryEstimate { pages: 1000, tuples: 5000, links: 700, ..MemoryEstimate::default() };
+        let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
+        let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
         assert_eq!(held.times(3, 1).peak_bytes(3) - AT_REST, 3 * (held.peak_bytes(1) - AT_REST));
         let all = held.times(30, 3);
-        assert_eq!((all.pages, all.tuples, all.links), (10_000, 50_000, 7_000));
+        assert_eq!((all.pages, all.tuples, all.links), (10_000, 10 * tuples, 10 * links));
         assert_eq!(all.peak_bytes(2) - AT_REST, 10 * (held.peak_bytes(2) - AT_REST));
     }
 
