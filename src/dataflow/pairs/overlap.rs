@@ -46,23 +46,14 @@ pub fn similar_pairs(
 
     let mut pairs = Vec::new();
     let digests = before.map(|_| Digests::new(net, shelf, crawl)).transpose()?;
-    let mut all = None;
-    if let (Some(before), Some(digests)) = (before, &digests) {
-        let rows = 12 * shelf.fprints.items() + 64 * hosts.len() as u64;
-        let [fits] = net.sum("memory to merge in", [u64::from(room.memory_bytes == 0 || rows < room.memory_bytes)])?;
-        if fits == net.peers() as u64 {
+    let merged = match (before, &digests) {
+        (Some(before), Some(digests)) => {
             let given = Given { before, job, shelf, crawl, is_copy: &is_copy, digests };
-            match overlap_merge::similar_pairs(net, &given, |pair| pairs.push(pair))? {
-                Outcome::Merged(merged, anew) => {
-                    (before.tell)(format!("similar pairs are taken over, but for those of {anew} pages"));
-                    all = Some(*merged);
-                }
-                Outcome::None(Some(why)) => (before.tell)(format!("similar pairs are found from scratch: {why}")),
-                Outcome::None(None) => {}
-            }
+            merged(net, &given, &room, |pair| pairs.push(pair))?
         }
-    }
-    let all = match all {
+        _ => None,
+    };
+    let all = match merged {
         Some(all) => all,
         None => from_scratch(net, shelf, &pages, job, &room, |pair| pairs.push(pair))?,
     };
@@ -84,6 +75,31 @@ pub fn similar_pairs(
     let asked = second_look::is_asked_for(job);
     let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
     Ok((pairs, weak, counts))
+}
+
+/// The pairs that the run before has found, changed where pages have, before the guard; `None` where they are to be found from
+/// scratch, with nothing handed to `found`.
+fn merged(
+    net: &mut Net<'_>,
+    given: &Given<'_>,
+    room: &MemoryBudget,
+    found: impl FnMut(SimilarPair),
+) -> Result<Option<AllPairs>> {
+    let (rows, pages) = (given.shelf.fprints.items(), given.crawl.directory.len() as u64);
+    let fits = room.memory_bytes == 0 || size_of::<Row64>() as u64 * rows + 64 * pages < room.memory_bytes;
+    if net.sum("memory to merge in", [u64::from(fits)])? != [net.peers() as u64] {
+        return Ok(None);
+    }
+    let tell = given.before.tell;
+    match overlap_merge::similar_pairs(net, given, found)? {
+        Outcome::Merged(merged, anew) => {
+            tell(format!("similar pairs are taken over, but for those of {anew} pages"));
+            return Ok(Some(*merged));
+        }
+        Outcome::None(Some(why)) => tell(format!("similar pairs are found from scratch: {why}")),
+        Outcome::None(None) => {}
+    }
+    Ok(None)
 }
 
 /// The pairs of all rows, before the guard.
