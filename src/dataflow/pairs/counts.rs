@@ -46,28 +46,18 @@ impl OverlapCounts {
         }
     }
 
-    /// Adds what chunks come to now, and takes away what they came to before.
-    pub fn change(&mut self, now: &OverlapCounts, before: &OverlapCounts) {
-        let sum = &*self + now;
-        *self = OverlapCounts {
-            tuples: sum.tuples - before.tuples,
-            chunks: sum.chunks - before.chunks,
-            template_chunks: sum.template_chunks - before.template_chunks,
-            template_tuples: sum.template_tuples - before.template_tuples,
-            frequent_chunks: sum.frequent_chunks - before.frequent_chunks,
-            frequent_tuples: sum.frequent_tuples - before.frequent_tuples,
-            emitted: sum.emitted - before.emitted,
-            similar: sum.similar,
-            guarded: sum.guarded,
-        };
-    }
-}
-
-impl std::ops::Add<&OverlapCounts> for &OverlapCounts {
-    type Output = OverlapCounts;
-
-    fn add(self, other: &OverlapCounts) -> OverlapCounts {
-        self.clone() + other
+    fn each(&self, other: &OverlapCounts, with: impl Fn(u64, u64) -> u64) -> OverlapCounts {
+        OverlapCounts {
+            tuples: with(self.tuples, other.tuples),
+            chunks: with(self.chunks, other.chunks),
+            template_chunks: with(self.template_chunks, other.template_chunks),
+            template_tuples: with(self.template_tuples, other.template_tuples),
+            frequent_chunks: with(self.frequent_chunks, other.frequent_chunks),
+            frequent_tuples: with(self.frequent_tuples, other.frequent_tuples),
+            emitted: with(self.emitted, other.emitted),
+            similar: with(self.similar, other.similar),
+            guarded: with(self.guarded, other.guarded),
+        }
     }
 }
 
@@ -75,16 +65,14 @@ impl std::ops::Add<&OverlapCounts> for OverlapCounts {
     type Output = OverlapCounts;
 
     fn add(self, other: &OverlapCounts) -> OverlapCounts {
-        OverlapCounts {
-            tuples: self.tuples + other.tuples,
-            chunks: self.chunks + other.chunks,
-            template_chunks: self.template_chunks + other.template_chunks,
-            template_tuples: self.template_tuples + other.template_tuples,
-            frequent_chunks: self.frequent_chunks + other.frequent_chunks,
-            frequent_tuples: self.frequent_tuples + other.frequent_tuples,
-            emitted: self.emitted + other.emitted,
-            similar: self.similar + other.similar,
-            guarded: self.guarded + other.guarded,
-        }
+        self.each(other, |x, y| x + y)
+    }
+}
+
+impl std::ops::Sub<&OverlapCounts> for OverlapCounts {
+    type Output = OverlapCounts;
+
+    fn sub(self, other: &OverlapCounts) -> OverlapCounts {
+        self.each(other, |x, y| x - y)
     }
 }

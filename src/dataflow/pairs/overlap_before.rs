@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::item_record::PageRecord;
+use crate::dataflow::reading::captures::{Crawl, host_key};
+use crate::dataflow::reading::item_record::{PageRecord, codec};
 use crate::dataflow::reading::resume::Resume;
 use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
 use crate::engine::{Net, Owners};
@@ -80,11 +80,6 @@ pub(super) fn digest(fprints: &[FPrint]) -> u64 {
     xxh3_64(bytemuck::cast_slice(fprints))
 }
 
-/// Hash of the name of a page's host.
-pub(super) fn host_key(url: &str) -> u64 {
-    xxh3_64(host(url).as_bytes())
-}
-
 /// Name of the step in the records of a state: similar pairs by chunks of such a kind, with such settings.
 pub(super) fn step(job: &Job) -> String {
     let settings = serde_json::to_vec(&(PAIRING, &job.overlap, job.chunks.bits)).expect("settings are plain values");
@@ -150,11 +145,6 @@ pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Shar
         all.pairs.extend(share.pairs);
     }
     Some(all)
-}
-
-/// Nothing may follow what is read.
-fn codec() -> impl Options {
-    bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
 /// Hands on the rows of pages in records that no item of this run takes up; of worker `index` of so many.

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dataflow::pairs::candidates::PageStripes;
 use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest, host_key};
+use crate::dataflow::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest};
 use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, with_chunks};
-use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::captures::{Crawl, host_key};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
@@ -207,7 +207,9 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let mut counts = OverlapCounts::default();
     if net.index() == 0 {
         counts = OverlapCounts { similar: 0, guarded: 0, ..counts_before };
-        sums.iter().for_each(|(come, gone)| counts.change(come, gone));
+        // All that come first: one worker may take away what another adds.
+        counts = sums.iter().fold(counts, |sum, (come, _)| sum + come);
+        counts = sums.iter().fold(counts, |sum, (_, gone)| sum - gone);
     }
     counts.similar = pairs.len() as u64;
     pairs.into_iter().for_each(found);

@@ -98,8 +98,7 @@ fn order(capture: &Capture) -> (u64, &str, Reverse<i64>, u32, u64) {
 }
 
 fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partitions) -> Result<Arc<Directory>> {
-    let host_key = |capture: &Capture| xxhash_rust::xxh3::xxh3_64(host(&capture.url).as_bytes());
-    let mut mine: Vec<u64> = pages.iter().map(|(_, capture)| host_key(capture)).collect();
+    let mut mine: Vec<u64> = pages.iter().map(|(_, capture)| host_key(&capture.url)).collect();
     mine.sort_unstable();
     mine.dedup();
     let owners = HashOwners::new(net);
@@ -112,7 +111,7 @@ fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partition
         hosts.sort_unstable();
         hosts
     })?;
-    let number = |capture: &Capture| HostId::from_index(hosts.partition_point(|&key| key < host_key(capture)));
+    let number = |capture: &Capture| HostId::from_index(hosts.partition_point(|&key| key < host_key(&capture.url)));
     let entries = pages
         .iter()
         .map(|(page, capture)| Entry { doc_id: capture.doc_id, page: *page, host: number(capture) })
@@ -124,6 +123,11 @@ fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partition
 /// Host (with port) of a canonical URL.
 pub fn host(canonical_url: &str) -> &str {
     host_and_path(canonical_url).0
+}
+
+/// Hash of the name of a canonical URL's host.
+pub(crate) fn host_key(canonical_url: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(host(canonical_url).as_bytes())
 }
 
 /// Path and query of a canonical URL.

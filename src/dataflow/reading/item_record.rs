@@ -129,8 +129,8 @@ impl PageRecord {
     }
 }
 
-/// Nothing may follow what is read.
-fn codec() -> impl Options {
+/// Whole numbers of fixed width; nothing may follow what is read.
+pub(crate) fn codec() -> impl Options {
     bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
