@@ -112,7 +112,9 @@ pub fn find(
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         let worker = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
-            resume.into_iter().for_each(|resume| overlap_before::each_left_page(resume, worker, hand_on));
+            if let Some(resume) = resume {
+                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, worker, hand_on);
+            }
         };
         let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
         let shares = resume.and_then(|resume| resume.store.shares());

@@ -148,7 +148,12 @@ pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Shar
 }
 
 /// Hands on the rows of pages in records that no item of this run takes up; of worker `index` of so many.
-pub(crate) fn each_left_page(resume: &Resume, (index, workers): (usize, usize), hand_on: HandOn<'_>) {
-    let known = resume.known_pages(false);
+pub(crate) fn each_left_page(
+    resume: &Resume,
+    memory_is_bounded: bool,
+    (index, workers): (usize, usize),
+    hand_on: HandOn<'_>,
+) {
+    let known = resume.known_pages(memory_is_bounded);
     known.parts().skip(index).step_by(workers).filter_map(PageRecord::decode).for_each(|page| hand_on(page.fprints()));
 }
