@@ -27,6 +27,8 @@ pub struct SpillArray<T> {
     blocks: Vec<Block<T>>,
     /// The end, which is no full block yet.
     open: Vec<T>,
+    /// Blocks up to which [`SpillArray::forget_before`] has come.
+    passed: usize,
     held_bytes: u64,
     allowed_bytes: u64,
     file: SpillFile,
@@ -58,7 +60,7 @@ impl<T: Pod> SpillArray<T> {
     /// An empty array that holds up to `allowed_bytes` in memory, and a block.
     pub fn new(allowed_bytes: u64, disk: &Disk) -> SpillArray<T> {
         let file = SpillFile::new(disk);
-        SpillArray { blocks: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file }
+        SpillArray { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
     }
 
     /// An empty array that holds as much, and goes to the same disk.
@@ -116,11 +118,13 @@ impl<T: Pod> SpillArray<T> {
 
     /// Frees the memory of blocks that end at `position` or before; their items are not read again.
     pub fn forget_before(&mut self, position: u64) {
-        for block in &mut self.blocks[..(position / Self::BLOCK as u64) as usize] {
+        while self.passed < (position / Self::BLOCK as u64) as usize {
+            let block = &mut self.blocks[self.passed];
             if let Block::Held(_) = block {
                 self.held_bytes -= TAPE_BLOCK_BYTES as u64;
                 *block = Block::Forgotten;
             }
+            self.passed += 1;
         }
     }
 
