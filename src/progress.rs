@@ -12,7 +12,8 @@ use crate::build::cpu_seconds as cpu_seconds_so_far;
 pub struct Traffic {
     /// Times that all workers have waited for messages of all others.
     pub rounds: AtomicU64,
-    /// Bytes of rows and their addresses sent to other workers, of this process or of others.
+    /// Bytes of rows and their addresses sent to other workers, of this process or of others; rows with texts are handed over within
+    /// a process, and count between processes.
     pub exchanged_bytes: AtomicU64,
     /// Those of them sent to other processes, before encryption.
     pub sent_bytes: AtomicU64,

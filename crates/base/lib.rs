@@ -2,10 +2,14 @@
 
 #[path = "../../src/build.rs"]
 pub mod build;
+#[path = "../../src/by_hash.rs"]
+pub mod by_hash;
 #[path = "../../src/console.rs"]
 pub mod console;
 #[path = "../../src/error.rs"]
 pub mod error;
+#[path = "../../src/heap.rs"]
+pub mod heap;
 #[path = "../../src/huge.rs"]
 pub mod huge;
 #[path = "../../src/ids.rs"]

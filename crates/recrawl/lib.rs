@@ -1,6 +1,6 @@
 //! The results of two crawls compared.
 
-use webtwin_base::{error, ids, job, leftovers, threads};
+use webtwin_base::{by_hash, error, ids, job, leftovers, threads};
 use webtwin_pages::pages;
 use webtwin_results::results;
 use webtwin_stages::chunks;

@@ -137,7 +137,7 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
         (
             "exchanged_bytes_total",
             "counter",
-            "Bytes of rows sent to other workers, of this process or of others.",
+            "Bytes of rows sent to other workers, of this process (but for rows with texts) or of others.",
             traffic.map_or(0.0, |traffic| read(&traffic.exchanged_bytes)),
         ),
         (

@@ -19,6 +19,7 @@ use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
+use crate::heap;
 use crate::job::{Digest, Guard, Job, JobKind, Measure, Recrawl};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
@@ -80,6 +81,9 @@ pub(super) fn run(args: Args) -> Result<()> {
 pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     if job.output.url.is_empty() {
         return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
+    }
+    if job.effort.memory_bytes > 0 {
+        heap::give_back_large_allocations();
     }
     let at = workers.resolve()?;
     let folder = Location::parse(&job.output.url)?;

@@ -39,7 +39,7 @@ const MOST: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Folders {
     /// All of it, each folder followed by a slash.
-    folded: String,
+    folded: Vec<u8>,
     /// Where each segment of the path begins.
     starts: Vec<usize>,
 }
@@ -47,6 +47,42 @@ pub struct Folders {
 impl Folders {
     /// Takes a URL apart.
     pub fn new(url: &str) -> Folders {
+        if !url.is_ascii() {
+            return Folders::with_letters(url);
+        }
+        let scheme = url.bytes().position(|byte| byte == b':').filter(|&at| url[at..].starts_with("://"));
+        let mut rest = url[scheme.map_or(0, |at| at + 3)..].bytes();
+        let (mut folded, mut starts, mut dot) = (Vec::with_capacity(url.len() + 1), Vec::with_capacity(8), None);
+        let path_ends = rest.by_ref().any(|byte| {
+            match byte {
+                b'?' => return true,
+                b'/' => {
+                    starts.push(folded.len() + 1);
+                    dot = None;
+                }
+                b'.' => dot = Some(folded.len()),
+                _ => {}
+            }
+            folded.push(byte.to_ascii_lowercase());
+            false
+        });
+        match dot {
+            _ if starts.is_empty() => {
+                folded.push(b'/');
+                starts.push(folded.len());
+            }
+            Some(dot) => folded.truncate(dot),
+            None => {}
+        }
+        if path_ends {
+            folded.push(b'?');
+            folded.extend(rest.map(|byte| byte.to_ascii_lowercase()));
+        }
+        Folders { folded, starts }
+    }
+
+    /// The same for any letters.
+    fn with_letters(url: &str) -> Folders {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let (folders, last) = path.rsplit_once('/').unwrap_or((path, ""));
@@ -57,7 +93,7 @@ impl Folders {
             folded.push('?');
             folded.push_str(&query.to_lowercase());
         }
-        Folders { folded, starts }
+        Folders { folded: folded.into_bytes(), starts }
     }
 
     /// Segments of the path, at least one: the name, which may be empty.
@@ -67,12 +103,12 @@ impl Folders {
 
     /// Hash of the host and the first `depth` folders.
     pub fn root(&self, depth: usize) -> u64 {
-        xxh3_64(&self.folded.as_bytes()[..self.starts[depth]])
+        xxh3_64(&self.folded[..self.starts[depth]])
     }
 
     /// Hash of what follows them.
     pub fn place(&self, depth: usize) -> u64 {
-        xxh3_64(&self.folded.as_bytes()[self.starts[depth]..])
+        xxh3_64(&self.folded[self.starts[depth]..])
     }
 
     /// Hashes of the last one, two, ... segments; 0 for more than there are.
@@ -256,6 +292,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_url_of_ascii_is_taken_apart_as_any_other(rest in "[aA/.?]{0,12}", scheme in "(https?://)?") {
+            let url = format!("{scheme}{rest}");
+            let (folders, want) = (Folders::new(&url), Folders::with_letters(&url));
+            prop_assert_eq!((folders.folded, folders.starts), (want.folded, want.starts));
+        }
+    }
 
     fn folders(url: &str) -> Folders {
         Folders::new(url)

@@ -52,8 +52,7 @@ pub fn run_and_tell_originals(
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
-    let partitions = job.output.partitions as usize;
-    let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, partitions)?;
+    let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, job)?;
     laps.lap("3 write");
 
     let mut recipes =

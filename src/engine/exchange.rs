@@ -184,29 +184,32 @@ impl Net<'_> {
         Ok(arrived)
     }
 
-    /// Sends each row to the worker beside it, serialised unless it stays; returns the rows that arrive here, by sender and then in
-    /// the order sent.
+    /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive here, by
+    /// sender and then in the order sent.
     ///
     /// # Errors
     /// Only when the run has ended.
     ///
     /// # Panics
     /// When a row is for no worker.
-    pub fn exchange_rows<T: Serialize + DeserializeOwned>(
+    pub fn exchange_rows<T: Serialize + DeserializeOwned + Send + 'static>(
         &mut self,
         name: &str,
         rows: impl IntoIterator<Item = (usize, T)>,
     ) -> Result<Vec<T>> {
-        let (me, peers) = (self.index(), self.peers());
+        let (me, peers, shared) = (self.index(), self.peers(), self.shared);
+        let beside = self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
         let mut rows = rows.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); peers];
-        let mut own = Vec::new();
+        let mut stay: Vec<Vec<T>> = beside.clone().map(|_| Vec::new()).collect();
+        let mut call = 0;
         let mut produce = |outbox: &mut Outbox<'_>| {
+            call = outbox.call;
             let mut seen = 0;
             for (to, row) in rows.by_ref().take(SMALL_BATCH) {
                 seen += 1;
-                if to == me {
-                    own.push(row);
+                if beside.contains(&to) {
+                    stay[to - beside.start].push(row);
                     continue;
                 }
                 bincode::serialize_into(&mut open[to], &row)
@@ -219,6 +222,10 @@ impl Net<'_> {
             let more = seen == SMALL_BATCH;
             if !more {
                 open.iter().enumerate().for_each(|(to, bytes)| outbox.push_rows(to, Block::of(bytes)));
+                // Before the last parcel is sent, so they are there when it arrives.
+                for (to, rows) in beside.clone().zip(&mut stay) {
+                    shared.board.hand_over((call, me, to), std::mem::take(rows));
+                }
             }
             Ok(more)
         };
@@ -232,7 +239,9 @@ impl Net<'_> {
             }
             Ok(())
         })?;
-        arrived[me] = own;
+        for from in beside {
+            arrived[from] = shared.board.taken_over((call, from, me))?;
+        }
         if peers == 1 {
             return Ok(arrived.remove(me));
         }
@@ -243,7 +252,11 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn all_gather<T: Serialize + DeserializeOwned + Clone>(&mut self, name: &str, mine: T) -> Result<Vec<T>> {
+    pub fn all_gather<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
+        &mut self,
+        name: &str,
+        mine: T,
+    ) -> Result<Vec<T>> {
         let peers = self.peers();
         self.exchange_rows(name, (0..peers).map(|to| (to, mine.clone())))
     }
@@ -252,7 +265,7 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn reduce<T: Serialize + DeserializeOwned + Clone>(
+    pub fn reduce<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
         &mut self,
         name: &str,
         mine: T,

@@ -9,7 +9,7 @@ use timely::worker::Worker;
 use super::block::Block;
 use super::mail::Mail;
 use super::stop::Stop;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::progress::Traffic;
 
 /// What the workers of one process have in common.
@@ -106,9 +106,16 @@ impl<'a> Net<'a> {
     }
 }
 
-/// Where a worker leaves a value for the other workers of its process.
+/// Where a worker leaves values for the other workers of its process.
 #[derive(Default)]
-pub(super) struct Board(Mutex<HashMap<u64, Left>>);
+pub(super) struct Board {
+    /// By call.
+    for_all: Mutex<HashMap<u64, Left>>,
+    for_one: Mutex<HashMap<Label, Box<dyn Any + Send>>>,
+}
+
+/// A call, and the sender and receiver of rows in it.
+type Label = (u64, usize, usize);
 
 /// A value, and how many workers have yet to find it.
 type Left = (Arc<dyn Any + Send + Sync>, usize);
@@ -117,13 +124,13 @@ impl Board {
     /// Leaves `value` under `call` for `readers` workers.
     pub fn leave(&self, call: u64, value: Arc<dyn Any + Send + Sync>, readers: usize) {
         if readers > 0 {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call, (value, readers));
+            self.for_all.lock().unwrap_or_else(PoisonError::into_inner).insert(call, (value, readers));
         }
     }
 
     /// Returns what was left under `call`, once for each reader; `None` when nothing has been left yet.
     pub fn find(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
-        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut board = self.for_all.lock().unwrap_or_else(PoisonError::into_inner);
         let (value, readers) = board.get_mut(&call)?;
         let value = Arc::clone(value);
         *readers -= 1;
@@ -131,5 +138,23 @@ impl Board {
             board.remove(&call);
         }
         Some(value)
+    }
+
+    /// Leaves rows of a call for one worker, under the call, their sender and their receiver.
+    pub fn hand_over<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
+        if !rows.is_empty() {
+            self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
+        }
+    }
+
+    /// Takes the rows that were handed over; none where there are none.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when they are of another type.
+    pub fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
+        let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&under);
+        let Some(rows) = rows else { return Ok(Vec::new()) };
+        let other = |_| Error::Invariant("the workers of this process are in different collective calls".into());
+        rows.downcast().map(|rows| *rows).map_err(other)
     }
 }

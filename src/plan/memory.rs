@@ -7,7 +7,7 @@ use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::{A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate};
+use crate::dataflow::shuffle::memory_estimate::{A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate, making_bytes};
 use crate::job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
@@ -25,8 +25,8 @@ const A_PAGE_OF_COUNTS: u64 = 7;
 /// Bytes of a page in the first process, for all pages: lists for crawlers, which it writes. Measured.
 const A_PAGE_AT_FIRST: u64 = 100;
 
-/// Bytes of a page in the process that gathers a table of all pages for a file: its row, as it came and as it is encoded. Measured.
-const A_PAGE_IN_FILE: u64 = 1200;
+/// Bytes of a page in the process that gathers a table of all pages for a file: what others send of it, and what is encoded. Measured.
+const A_PAGE_IN_FILE: u64 = 600;
 
 /// Pages with whose rows a file is full.
 const PAGES_OF_FILE: u64 = 600_000;
@@ -91,7 +91,8 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
-            (by_measure, A_PAGE_FOUND * own.pages + A_LINK_FOUND * links, told)
+            let making = making_bytes(own.pages, workers, job.effort.memory_bytes > 0);
+            (by_measure, A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making, told)
         }
     };
     let base = A_PROCESS + blocks + others + always;

@@ -52,7 +52,7 @@ impl Machines {
 pub struct Costs {
     /// Bytes of input that all machines read together.
     pub read_bytes: u64,
-    /// Bytes of rows that workers send each other.
+    /// Bytes of rows that workers send each other, of texts only those between processes.
     pub exchanged_bytes: u64,
     /// Those of them between processes.
     pub sent_bytes: u64,

@@ -131,7 +131,7 @@ mod tests {
         let cpu = BTreeMap::from([(READ, 100.0), (FIND, 60.0), (WRITE, 8.0)]);
         let of = |count| {
             let machines = Machines { count, workers: 2, network: 1e6, disk: 1e6, latency: 0.01 };
-            let volume = Volume::new((8_000_000, 1_000_000, 1_000_000), 100, &machines);
+            let volume = Volume::new(([8_000_000, 0], 1_000_000, 1_000_000), 100, &machines);
             seconds(4_000_000, &volume, 2_000_000, &cpu, &machines)
         };
         let (one, two) = (of(1), of(2));

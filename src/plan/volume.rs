@@ -12,18 +12,25 @@ use crate::engine::AT_ONCE_BYTES;
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 
-/// Bytes of a capture, with its URL and title, and of the answer with its number.
-const A_CAPTURE: u64 = 280;
+/// Bytes of a capture, with its URL and title.
+const A_CAPTURE: u64 = 264;
 
-/// Bytes of a page in all that is found and written of it: lists by host, the avoid list, rows of tables that share a file.
+/// Bytes of the answer with its number.
+const A_NUMBER: u64 = 16;
+
+/// Bytes of a page in all texts that are found and written of it: lists by host, the avoid list, rows of tables that share a file.
 /// Measured.
-const A_PAGE_FOUND: u64 = 900;
+const A_PAGE_WRITTEN: u64 = 850;
+
+/// Bytes of a page in all else that is found of it. Measured.
+const A_PAGE_FOUND: u64 = 100;
 
 /// The same of what the second look finds. Measured.
 const A_PAGE_FOUND_AGAIN: u64 = 120;
 
-/// The same of a document of a study.
-const A_DOCUMENT: u64 = 230;
+/// The same of a document of a study: of its row of the table, and of all else. Measured.
+const A_DOCUMENT_WRITTEN: u64 = 120;
+const A_DOCUMENT: u64 = 110;
 
 /// Bytes of a link between two pages while links are resolved.
 const A_LINK: u64 = 8;
@@ -63,7 +70,7 @@ const MERGES: u64 = 6;
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Volume {
-    /// Bytes of rows that workers send each other.
+    /// Bytes of rows that workers send each other, of texts only those between processes.
     pub exchanged_bytes: u64,
     /// Those of them between processes.
     pub sent_bytes: u64,
@@ -74,17 +81,17 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// `to_owners` bytes of rows that are as likely to go to one worker as to another, and that which one process tells each other
-    /// process, of which the first tells `by_first`.
-    pub fn new((to_owners, told, by_first): (u64, u64, u64), rounds: u64, machines: &Machines) -> Volume {
+    /// Bytes of rows that are as likely to go to one worker as to another, of numbers and of texts, which stay as they are within a
+    /// process; and that which one process tells each other process, of which the first tells `by_first`.
+    pub fn new(([numbers, texts], told, by_first): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
         let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
-        let between = others(processes)(to_owners);
+        let between = others(processes)(numbers + texts);
         let told_each = told * (processes - 1);
         let most_sent_bytes =
             (between + told_each - by_first * (processes - 1)) / processes + by_first * (processes - 1);
         Volume {
-            exchanged_bytes: others(machines.peers())(to_owners) + told_each,
+            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + told_each,
             sent_bytes: between + told_each,
             most_sent_bytes,
             rounds,
@@ -99,12 +106,18 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
     // Pages that cannot share T chunks with any other are taken out before pairs are made.
     let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
     let overlap = row * held.tuples + A_PAIR * pairs;
-    let settled = A_CAPTURE * held.pages;
+    let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
     let (to_owners, told, by_first) = match job.kind {
-        JobKind::Fingerprints => (settled, A_ROW_OF_DIRECTORY * held.pages, 0),
+        JobKind::Fingerprints => {
+            // Within a process one worker gathers what is told.
+            let told = A_ROW_OF_DIRECTORY * held.pages;
+            ([settled + told, captures], told, 0)
+        }
         JobKind::Study => {
             let links = A_LINK * counts.links_within;
-            (settled + A_DOCUMENT * held.pages + links + overlap, STUDY_TOLD * held.pages + links, 8 * held.pages)
+            let texts = captures + A_DOCUMENT_WRITTEN * held.pages;
+            let numbers = settled + A_DOCUMENT * held.pages + links + overlap;
+            ([numbers, texts], STUDY_TOLD * held.pages + links, 8 * held.pages)
         }
         _ => {
             let again = match second_look::is_asked_for(job) {
@@ -113,7 +126,8 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             };
             let found = A_PAGE_FOUND * held.pages + (A_LINK + A_LINK_FOUND) * counts.links_within + again;
             let measure = of_measure(job, counts, overlap, machines);
-            (settled + found + measure, A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
+            let texts = captures + A_PAGE_WRITTEN * held.pages;
+            ([settled + found + measure, texts], A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
         }
     };
     Volume::new((to_owners, told, by_first), rounds(job, held.pages, machines), machines)
@@ -154,14 +168,14 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
-        (JobKind::Study, _) => 40,
-        (_, Measure::Hamming) => 98,
-        (_, Measure::Signatures) => 102,
-        (_, Measure::Minhash) => 114,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 137,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 145,
-        (_, Measure::Overlap) => 85,
-        (_, Measure::Both) => 93,
+        (JobKind::Study, _) => 39,
+        (_, Measure::Hamming) => 94,
+        (_, Measure::Signatures) => 98,
+        (_, Measure::Minhash) => 110,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 133,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 141,
+        (_, Measure::Overlap) => 81,
+        (_, Measure::Both) => 89,
     };
     let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
@@ -184,13 +198,13 @@ mod tests {
 
     #[test]
     fn alone_nothing_is_sent_and_all_that_is_told_is_told_to_every_other_process() {
-        let alone = Volume::new((1000, 10, 4), 5, &machines(1, 1));
+        let alone = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
         assert_eq!((alone.exchanged_bytes, alone.sent_bytes, alone.most_sent_bytes), (0, 0, 0));
-        let threads = Volume::new((1000, 10, 4), 5, &machines(1, 4));
-        assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (750, 0));
-        let four = Volume::new((1000, 10, 4), 5, &machines(4, 2));
+        let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
+        assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (600, 0));
+        let four = Volume::new(([800, 200], 10, 4), 5, &machines(4, 2));
         // Seven of eight workers are others, three of four processes; ten bytes go to three processes, four of them from the first.
-        assert_eq!((four.exchanged_bytes, four.sent_bytes), (875 + 30, 750 + 30));
+        assert_eq!((four.exchanged_bytes, four.sent_bytes), (700 + 150 + 30, 750 + 30));
         assert_eq!(four.most_sent_bytes, (750 + 30 - 12) / 4 + 12);
     }
 

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::sites::{ByHash, SiteId, SiteMove, Votes};
+use super::sites::{SiteId, SiteMove, Votes};
+use crate::by_hash::ByHash;
 use crate::ids::DocId;
 
 /// Pages of one side beyond which a text or path that they have in common says nothing.

@@ -8,7 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Comparison;
 use super::gather::Shared;
-use super::sites::{Hashes, Sites, host_of};
+use super::sites::{Sites, host_of};
+use crate::by_hash::Hashes;
 use crate::error::Result;
 use crate::ids::{DocId, doc_id};
 use crate::pages::url::CanonicalUrl;

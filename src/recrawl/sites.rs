@@ -6,11 +6,11 @@
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::pages::What;
+use crate::by_hash::ByHash;
 use crate::job::Recrawl;
 use crate::storage::table::{Column, Table};
 use crate::storage::texts::Texts;
@@ -31,30 +31,6 @@ pub fn split(url: &str) -> (&str, &str) {
 pub fn host_of(site: &str) -> &str {
     site.split_once("://").map_or(site, |(_, host)| host)
 }
-
-/// Hashes, by which a map finds its place as they are.
-#[derive(Default)]
-pub struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are hashes of 64 bits");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-/// A map from hashes, such as ids of sites.
-pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
-
-/// A set of hashes.
-pub type Hashes = HashSet<u64, BuildHasherDefault<AsItIs>>;
 
 /// The id of a site.
 pub fn site_id(site: &str) -> SiteId {

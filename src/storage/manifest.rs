@@ -54,7 +54,8 @@ pub struct ProcessCosts {
     pub peak_memory_bytes: u64,
     /// Processor seconds by stage, in user mode and in the kernel, with those of helper processes.
     pub cpu_seconds: BTreeMap<String, f64>,
-    /// Bytes of rows that its workers have sent to other workers by collective calls, those of this process included.
+    /// Bytes of rows that its workers have sent to other workers by collective calls, those of this process included unless they have
+    /// texts.
     pub exchanged_bytes: u64,
     /// Those of them that went to other processes, before encryption.
     pub sent_bytes: u64,

@@ -16,12 +16,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use super::table_encoder::encode;
+pub use super::table_encoder::{encode, encode_pieces};
 use super::texts::Texts;
 use crate::error::{Error, Result};
 
 /// Rows at the beginning of a file by which it is decided whether a column has a dictionary.
-const ROWS_LOOKED_AT: usize = 1 << 16;
+pub(super) const ROWS_LOOKED_AT: usize = 1 << 16;
 
 /// Texts that are taken from the decoder at a time: what it makes of them stays in the cache of a core.
 const TEXTS_AT_A_TIME: usize = 1 << 10;
@@ -142,6 +142,19 @@ impl Column {
             Column::Time(values) => values[x].cmp(&values[y]),
             Column::Text(values) => values[x].cmp(&values[y]),
             Column::Bool(values) => values[x].cmp(&values[y]),
+        }
+    }
+
+    /// Takes the values from `at` on out.
+    fn split_off(&mut self, at: usize) -> Column {
+        match self {
+            Column::Id(values) => Column::Id(values.split_off(at)),
+            Column::Count(values) => Column::Count(values.split_off(at)),
+            Column::U32(values) => Column::U32(values.split_off(at)),
+            Column::F64(values) => Column::F64(values.split_off(at)),
+            Column::Time(values) => Column::Time(values.split_off(at)),
+            Column::Text(values) => Column::Text(values.split_off(at)),
+            Column::Bool(values) => Column::Bool(values.split_off(at)),
         }
     }
 
@@ -267,6 +280,12 @@ impl Table {
     pub fn pick(&self, rows: &[usize]) -> Table {
         let pick = |(name, column): &(String, Column)| (name.clone(), column.pick(rows));
         Table { columns: self.columns.iter().map(pick).collect() }
+    }
+
+    /// Takes the rows from `at` on out.
+    pub(super) fn split_off(&mut self, at: usize) -> Table {
+        let columns = self.columns.iter_mut().map(|(name, column)| (name.clone(), column.split_off(at)));
+        Table { columns: columns.collect() }
     }
 
     /// Appends the rows of another part of the same table.

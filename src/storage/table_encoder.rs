@@ -15,12 +15,18 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
 
-use super::table::{Column, Table};
+use super::table::{Column, ROWS_LOOKED_AT, Table};
 use super::texts::Texts;
 use crate::error::{Error, Result};
 
 /// Rows per row group, which readers must hold at once of a column.
 const ROWS_A_GROUP: usize = 1 << 20;
+
+/// Bytes that the end of a file has at most, nearly always.
+const END_BYTES: usize = 1 << 16;
+
+/// Rows that are put into their columns together: as many times as many as the encoder puts there together.
+const ROWS_A_SLICE: usize = 1 << 14;
 
 /// Encodes rows as a Parquet file.
 ///
@@ -30,6 +36,50 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
     let mut encoder = Encoder::new(&Encoding::of(table)?)?;
     encoder.write(table)?;
     encoder.finish()
+}
+
+/// Encodes rows that come piece by piece as a Parquet file, which has the bytes of [`encode`] however they are cut.
+///
+/// # Errors
+/// As [`encode`]; [`Error::Input`] if pieces have different columns.
+///
+/// # Memory
+/// The file, 2^16 rows, and a piece.
+pub fn encode_pieces(pieces: impl Iterator<Item = Table>) -> Result<Vec<u8>> {
+    let mut slices = Slices { pieces, held: Table::default() };
+    let Some(first) = slices.next(ROWS_LOOKED_AT)? else {
+        return encode(&slices.held);
+    };
+    let encoding = Encoding::of(&first)?;
+    let mut encoder = Encoder::new(&encoding)?;
+    let mut next = Some(first);
+    while let Some(first) = next {
+        encoder.append(encoding.group_of(first, &mut slices)?)?;
+        next = slices.next(ROWS_A_SLICE)?;
+    }
+    encoder.finish()
+}
+
+/// Rows cut otherwise than they came.
+struct Slices<P> {
+    pieces: P,
+    held: Table,
+}
+
+impl<P: Iterator<Item = Table>> Slices<P> {
+    /// The next so many rows, fewer before the end; `None` there.
+    fn next(&mut self, rows: usize) -> Result<Option<Table>> {
+        while self.held.rows() < rows
+            && let Some(piece) = self.pieces.next()
+        {
+            self.held.append(piece)?;
+        }
+        if self.held.rows() == 0 {
+            return Ok(None);
+        }
+        let rest = self.held.split_off(self.held.rows().min(rows));
+        Ok(Some(std::mem::replace(&mut self.held, rest)))
+    }
 }
 
 /// How the rows of a table are encoded.
@@ -64,6 +114,34 @@ impl Encoding {
     pub fn groups(&self, rows: &Table) -> Result<Vec<Group>> {
         let starts = (0..rows.rows()).step_by(ROWS_A_GROUP);
         starts.map(|start| self.group(rows, start..rows.rows().min(start + ROWS_A_GROUP)).map_err(broken)).collect()
+    }
+
+    /// Encodes a slice and those that follow as a row group, as many as it has room for.
+    fn group_of<P: Iterator<Item = Table>>(&self, first: Table, slices: &mut Slices<P>) -> Result<Group> {
+        let mut encoded: Vec<TrackedWrite<Vec<u8>>> =
+            first.columns.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
+        let mut writers: Vec<ColumnWriter<'_>> = encoded
+            .iter_mut()
+            .zip(self.columns.columns())
+            .map(|(encoded, described)| {
+                let pages = Box::new(SerializedPageWriter::new(encoded));
+                get_column_writer(Arc::clone(described), Arc::clone(&self.properties), pages)
+            })
+            .collect();
+        let (mut rows, mut next) = (0, Some(first));
+        while let Some(slice) = next {
+            for ((_, column), out) in slice.columns.iter().zip(&mut writers) {
+                write_values(column, 0..slice.rows(), out).map_err(broken)?;
+            }
+            rows += slice.rows();
+            drop(slice);
+            next = if rows < ROWS_A_GROUP { slices.next(ROWS_A_SLICE)? } else { None };
+        }
+        let closed: Vec<ColumnCloseResult> =
+            writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
+        let bytes = encoded.into_iter().map(|encoded| Ok(Bytes::from(encoded.into_inner().map_err(broken)?)));
+        let bytes: Vec<Bytes> = bytes.collect::<Result<_>>()?;
+        Ok(Group { rows: rows as u64, columns: bytes.into_iter().zip(closed).collect() })
     }
 
     fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<Group> {
@@ -130,6 +208,9 @@ impl Encoder {
     /// # Errors
     /// As [`encode`].
     pub fn append(&mut self, group: Group) -> Result<()> {
+        // With what the end of the file takes, which would double it otherwise.
+        let bytes: usize = group.columns.iter().map(|(encoded, _)| encoded.len()).sum();
+        self.0.inner_mut().reserve_exact(bytes + END_BYTES);
         let mut into = self.0.next_row_group().map_err(broken)?;
         for (encoded, closed) in group.columns {
             into.append_column(&encoded, closed).map_err(broken)?;
@@ -201,17 +282,33 @@ fn byte_arrays(texts: &Texts, rows: Range<usize>) -> Vec<ByteArray> {
 mod tests {
     use super::*;
 
+    fn rows(range: Range<u64>) -> Table {
+        Table::new([
+            ("id", Column::Id(range.clone().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
+            ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
+            ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
+            ("what", Column::Text(range.clone().map(|n| ["", "same"][(n % 2) as usize]).collect())),
+            ("long", Column::Text(range.clone().map(|n| "x".repeat(if n % 97 == 0 { 2000 } else { 0 })).collect())),
+            ("n", Column::U32(range.clone().map(|n| n as u32 / 5).collect())),
+            ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
+        ])
+    }
+
+    #[test]
+    fn a_file_has_the_same_bytes_however_its_rows_are_cut_into_pieces() {
+        let slice = ROWS_LOOKED_AT as u64;
+        let group = ROWS_A_GROUP as u64;
+        for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
+        {
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
+            let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
+            assert!(encode_pieces(pieces).unwrap() == whole, "{ends:?}");
+        }
+    }
+
     #[test]
     fn a_file_has_the_same_bytes_if_its_groups_were_encoded_apart() {
-        let rows = |range: Range<u64>| {
-            Table::new([
-                ("id", Column::Id(range.clone().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
-                ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
-                ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
-                ("what", Column::Text(range.clone().map(|n| ["", "same"][(n % 2) as usize]).collect())),
-                ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
-            ])
-        };
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
         let encoding = Encoding::of(&parts[0]).unwrap();
         let (mut whole, mut apart) = (Encoder::new(&encoding).unwrap(), Encoder::new(&encoding).unwrap());

@@ -45,6 +45,13 @@ impl Texts {
         self.ends.extend(others.ends.iter().map(|end| before + end));
     }
 
+    /// Takes the strings from a number on out.
+    pub(super) fn split_off(&mut self, number: usize) -> Texts {
+        let start = self.start(number);
+        let ends = self.ends.split_off(number).into_iter().map(|end| end - start).collect();
+        Texts { all: self.all.split_off(start), ends }
+    }
+
     /// Number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -201,6 +208,9 @@ mod tests {
             prop_assert_eq!(all.bytes(), plain.concat().len());
             let half = plain.len() / 2;
             prop_assert!(all.together(half..plain.len()) == plain[half..].concat().as_bytes());
+            let mut first = all.clone();
+            let rest = first.split_off(half);
+            prop_assert!(first.iter().eq(&plain[..half]) && rest.iter().eq(&plain[half..]));
             let again: Texts = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
             prop_assert_eq!(again, all);
         }

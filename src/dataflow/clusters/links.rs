@@ -61,7 +61,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
         },
     )?;
     drop(slots);
-    links.sort_unstable();
+    links.sort_unstable_by_key(|&(src, dst)| u64::from(src) << 32 | u64::from(dst));
     links.dedup();
     shelf.links.clear();
     Ok(links)

@@ -69,12 +69,18 @@ struct Named {
 }
 
 /// A chunk of a page of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Chunk {
     pair: u32,
     fprint_high: u32,
     fprint_low: u32,
+}
+
+impl Chunk {
+    fn fprint(&self) -> FPrint {
+        FPrint::from(self.fprint_high) << 32 | FPrint::from(self.fprint_low)
+    }
 }
 
 /// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
@@ -198,7 +204,7 @@ fn proposed_by_links(
         here.sort_unstable();
         let mut links_of: Vec<(Page, Page, Page)> = some_links.iter().map(|&[src, dst]| (of(src), src, dst)).collect();
         // Stable, for links come in ascending stretches.
-        links_of.sort();
+        links_of.sort_by_key(|&(of, src, dst)| (u64::from(of) << 32 | u64::from(src), dst));
         for seen in here.chunk_by(|x, y| x.0 == y.0) {
             let from = links_of.partition_point(|link| link.0 < seen[0].0);
             let of_this = links_of[from..].iter().take_while(|link| link.0 == seen[0].0);
@@ -241,14 +247,19 @@ fn compared(
     let rows = until_failure(rows, &mut failed).flatten();
     let mut shares = HashPartitions::laid_down(net, "chunks of pairs", count, rows, |row| row.pair, room)?;
     failed.map_or(Ok(()), Err)?;
-    let (mut some, mut counted) = (Vec::new(), Vec::new());
+    let (mut some, mut both, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut some)?;
-        some.sort_unstable();
-        for chunks in some.chunk_by(|x: &Chunk, y| x.pair == y.pair) {
-            let all = chunks.chunk_by(|x, y| x == y).count();
-            counted.push([chunks[0].pair, (chunks.len() - all) as u32, all as u32]);
+        // The chunks of a page come ascending, in a piece or two.
+        let mut pieces: Vec<&[Chunk]> = some.chunk_by(|x: &Chunk, y| x.pair == y.pair).collect();
+        pieces.sort_unstable_by_key(|piece| piece[0].pair);
+        for pieces in pieces.chunk_by(|x, y| x[0].pair == y[0].pair) {
+            both.clear();
+            both.extend(pieces.iter().flat_map(|piece| piece.iter().map(Chunk::fprint)));
+            both.sort();
+            let all = both.chunk_by(|x, y| x == y).count();
+            counted.push([pieces[0][0].pair, (both.len() - all) as u32, all as u32]);
         }
     }
     let counted = net.share("texts of pairs", counted)?;

@@ -46,6 +46,12 @@ impl OverlapCounts {
         }
     }
 
+    /// Counts rows of a chunk that is furniture and has been counted.
+    pub fn add_template_rows(&mut self, pages: u64) {
+        self.tuples += pages;
+        self.template_tuples += pages;
+    }
+
     fn each(&self, other: &OverlapCounts, with: impl Fn(u64, u64) -> u64) -> OverlapCounts {
         OverlapCounts {
             tuples: with(self.tuples, other.tuples),

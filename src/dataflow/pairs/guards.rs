@@ -146,9 +146,9 @@ pub(crate) fn keep_mutual_best(
 
 /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
 pub(crate) fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
-    let mut mine: Vec<HostId> = links.iter().map(|link| hosts[link.0]).collect();
-    mine.sort_unstable();
-    mine.dedup();
+    let mut linking = vec![false; hosts.len()];
+    links.iter().for_each(|link| linking[hosts[link.0].index()] = true);
+    let mine = (0..hosts.len()).filter(|&host| linking[host]).map(HostId::from_index).collect();
     let all = net.share("hosts with links", mine)?;
     net.once(|| {
         let mut linking = vec![false; hosts.len()];

@@ -12,5 +12,6 @@ pub mod overlap;
 pub mod overlap_before;
 pub mod overlap_join;
 mod overlap_merge;
+mod postings;
 pub mod signatures;
 pub mod simhash_pairs;

@@ -8,6 +8,7 @@
 //! 1. Owners compare their pages with those of before, by digests of rows.
 //! 2. What changed pages said before is found by these digests: on the shelves, or in records that no item takes up.
 //! 3. Rows of chunks on changed pages, as they were and as they are, go to the owners of their fingerprints, who judge them twice.
+//!    Of furniture on so many unchanged pages of one host that it was furniture and still is, only rows of changed pages go.
 //! 4. So do rows of the other chunks on pages whose chunks are judged differently.
 //! 5. Pairs with a page that is counted anew go to the owners of their smaller page, and those taken over do.
 //!
@@ -19,6 +20,7 @@ use crate::dataflow::pairs::candidates::PageStripes;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest};
 use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, with_chunks};
+use crate::dataflow::pairs::postings::{AskedChunks, postings};
 use crate::dataflow::reading::captures::{Crawl, host_key};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::page_counts::sum;
@@ -29,12 +31,9 @@ use crate::job::{Job, Overlap};
 use crate::overlap::count_pairs::{self, count, pair_key, smaller};
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Row, Row64, Shares, sort_bucket};
+use crate::overlap::rows::{Row, Row64};
 use crate::overlap::runs::{Runs, record};
 use crate::overlap::{SimilarPair, is_pairwise_similar};
-
-/// Rows handed on at a time.
-const BATCH: usize = 1 << 15;
 
 /// What pairs are found from.
 pub(crate) struct Given<'a> {
@@ -71,45 +70,14 @@ struct Changed {
 
 /// All changed pages, once in each process. Gone ones have the numbers that follow those of this run's pages. A row that a changed
 /// page had before is one of a page whose number is as much larger as there are numbers.
-struct Changes {
-    is_changed: PageSet,
+pub(super) struct Changes {
+    pub(super) is_changed: PageSet,
     /// Exact copies of before.
     was_copy: PageSet,
     /// Hosts of all pages, by number.
-    hosts: Vec<HostId>,
+    pub(super) hosts: Vec<HostId>,
     /// Digests of rows before with the page that had them, ascending; without pages that had none.
-    wanted: Vec<(u64, Page)>,
-}
-
-/// A set of fingerprints, and some more.
-struct Touched {
-    bits: Vec<u64>,
-    shift: u32,
-}
-
-impl Touched {
-    fn new(fprints: &[FPrint]) -> Touched {
-        let bits = (16 * fprints.len() as u64).next_power_of_two().max(64).trailing_zeros();
-        let mut touched = Touched { bits: vec![0; 1 << (bits - 6)], shift: 64 - bits };
-        for &fprint in fprints {
-            let (word, bit) = touched.place(fprint);
-            touched.bits[word] |= 1 << bit;
-        }
-        touched
-    }
-
-    #[inline]
-    fn place(&self, fprint: FPrint) -> (usize, u64) {
-        // Fingerprints of few bits are well mixed in their low ones only.
-        let at = fprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
-        ((at >> 6) as usize, at & 63)
-    }
-
-    #[inline]
-    fn contains(&self, fprint: FPrint) -> bool {
-        let (word, bit) = self.place(fprint);
-        self.bits[word] >> bit & 1 == 1
-    }
+    pub(super) wanted: Vec<(u64, Page)>,
 }
 
 /// Finds what [`super::overlap_join::similar_pairs`] finds, or says why it does not. `found` gets the pairs that this worker owns,
@@ -143,6 +111,14 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     }
     let hosts = hosts_of_gone(net, crawl, &changed)?;
     let changes = net.once(|| Changes::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
+    let slots = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
+    let rows_now = slots.map(|slot| shelf.fprints.size(slot) as u64).sum();
+    let [rows_now] = net.sum("rows of changed pages", [rows_now])?;
+    // What was said before is taken for as much, page by page: to find it would cost more than it is worth.
+    let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
+    if expected * before.most > counts_before.tuples {
+        return Ok(Outcome::None(Some("too much of what pages say has changed")));
+    }
     drop(changed);
     let Some(rows_before) = rows_before(net, given, &changes.wanted)? else {
         return Ok(Outcome::None(Some("a page that has changed cannot be found as it was")));
@@ -158,10 +134,12 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     if touched.len() as u64 * before.most > counts_before.tuples {
         return Ok(Outcome::None(Some("too much of what pages say has changed")));
     }
-    let touched = net.once(|| Touched::new(&touched))?;
-    let first = postings(net, shelf, |fprint| touched.contains(fprint), &changes, &rows_before)?;
+    let on_changed = AskedChunks::new(net, shelf, &changes, settings, &touched)?;
+    drop(touched);
+    let is_asked = |page, fprint| changes.is_changed.contains(page) || on_changed.contains(fprint);
+    let first = postings(net, shelf, is_asked, &changes, &rows_before)?;
     drop(rows_before);
-    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, settings);
+    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, (settings, &on_changed));
     anew.sort_unstable();
     anew.dedup();
     let anew = net.share("pages that count other chunks", anew)?;
@@ -176,19 +154,20 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
 
     let (mut fprints, mut more) = (shelf.fprints.reader(), Vec::new());
     for (slot, _) in shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page)) {
-        more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !touched.contains(fprint)));
+        more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !on_changed.covers(fprint)));
     }
     let more = net.share("other chunks on these", more)?;
-    let more = net.once(|| Touched::new(&more))?;
-    let is_other = |fprint| more.contains(fprint) && !touched.contains(fprint);
-    let second = postings(net, shelf, is_other, &changes, &BTreeMap::new())?;
+    let others = AskedChunks::new(net, shelf, &changes, settings, &more)?;
+    let is_asked = |_, fprint| others.contains(fprint) && !on_changed.covers(fprint);
+    let second = postings(net, shelf, is_asked, &changes, &BTreeMap::new())?;
 
     let mut chunks = vec![0; if with_chunks(settings) { pages } else { 0 }];
     if !chunks.is_empty() {
         let same = standing.iter().filter(|row| row.chunks != COPY && !is_anew.contains(row.page));
         same.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
     }
-    let runs = [first, second].map(|rows| runs_of(&rows, (&changes, is_copy, &is_anew), settings, &mut chunks));
+    let of = (&*changes, is_copy, &*is_anew);
+    let runs = [first, second].map(|rows| runs_of(&rows, of, (settings, &on_changed), &mut chunks));
     let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
     let [made] = net.sum("pairs to count anew", [made])?;
     if made * before.most > counts_before.emitted {
@@ -361,63 +340,16 @@ fn rows_before(
     Ok(Some(mine))
 }
 
-/// All rows, of before and now, of the chunks for which `is_asked` holds, with their owners; sorted by fingerprint.
-fn postings(
-    net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    is_asked: impl Fn(FPrint) -> bool,
-    changes: &Changes,
-    rows_before: &BTreeMap<u64, Vec<FPrint>>,
-) -> Result<Vec<Row64>> {
-    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
-    let with = |rows: u64| {
-        let from = changes.wanted.partition_point(|row| row.0 < rows);
-        changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
-    };
-    let mut before = rows_before.iter().flat_map(|(&rows, fprints)| with(rows).map(move |page| (fprints, page)));
-    let source = |send: &mut dyn FnMut(Row64)| {
-        let mut looked_at = 0;
-        for (slot, page) in slots.by_ref() {
-            let fprints = fprints_of.get(slot)?;
-            fprints.iter().filter(|&&fprint| is_asked(fprint)).for_each(|&fprint| send(Row64::new(fprint, page)));
-            looked_at += fprints.len();
-            if looked_at >= BATCH {
-                return Ok(true);
-            }
-        }
-        for (fprints, page) in before.by_ref() {
-            let page = Page::from_index(changes.hosts.len() + page.index());
-            fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
-            looked_at += fprints.len();
-            if looked_at >= BATCH {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    };
-    let shares = Shares::new(net.peers(), 0);
-    let mut arrived = Vec::new();
-    net.exchange_from(
-        "rows of chunks on changed pages",
-        source,
-        |row| shares.owner(row.key()),
-        |rows: &[Row64]| {
-            arrived.extend_from_slice(rows);
-            Ok(())
-        },
-    )?;
-    sort_bucket(&mut arrived, &mut Vec::new(), shares);
-    Ok(arrived)
-}
-
-/// What chunks on changed pages come to now, what they came to before, and the unchanged pages that count other chunks for it.
+/// What chunks on changed pages come to now, what they came to before, and the unchanged pages that count other chunks for it. Of
+/// furniture there are rows of changed pages only.
 fn judge_twice(
     rows: &[Row64],
     changes: &Changes,
     is_copy: &PageSet,
-    settings: &Overlap,
+    (settings, asked): (&Overlap, &AskedChunks),
 ) -> (OverlapCounts, OverlapCounts, Vec<Page>) {
     let (mut come, mut gone, mut anew) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
+    let (mut come_furniture, mut gone_furniture) = (0, 0);
     let (mut docs, mut scratch) = (Vec::new(), Vec::new());
     let mut verdict = |docs: &mut Vec<Page>, copies: &PageSet, counts: &mut OverlapCounts| {
         let (pages, verdict) = (docs.len(), judge(docs, &changes.hosts, settings, &mut scratch));
@@ -428,6 +360,12 @@ fn judge_twice(
         verdict == Verdict::Counts
     };
     for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
+        if asked.is_furniture(&chunk[0]) {
+            let rows_now = chunk.iter().filter(|row| changes.is_now(row.doc())).count() as u64;
+            come_furniture += rows_now;
+            gone_furniture += chunk.len() as u64 - rows_now;
+            continue;
+        }
         docs.clear();
         docs.extend(chunk.iter().filter_map(|row| changes.page_before(row.doc())));
         let did_count = verdict(&mut docs, &changes.was_copy, &mut gone);
@@ -439,6 +377,8 @@ fn judge_twice(
             anew.extend(pages.filter(|&page| !changes.is_changed.contains(page) && !is_copy.contains(page)));
         }
     }
+    come.add_template_rows(come_furniture);
+    gone.add_template_rows(gone_furniture);
     (come, gone, anew)
 }
 
@@ -447,11 +387,11 @@ fn judge_twice(
 fn runs_of(
     rows: &[Row64],
     (changes, is_copy, is_anew): (&Changes, &PageSet, &PageSet),
-    settings: &Overlap,
+    (settings, asked): (&Overlap, &AskedChunks),
     chunks: &mut [u32],
 ) -> Vec<u32> {
     let (mut runs, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
+    for chunk in rows.chunk_by(|x, y| x.key() == y.key()).filter(|chunk| !asked.is_furniture(&chunk[0])) {
         docs.clear();
         docs.extend(chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page)));
         if judge(&docs, &changes.hosts, settings, &mut scratch) != Verdict::Counts {

@@ -7,9 +7,7 @@
 //! 10 bytes a distinct feature of a page on the shelf, until its simhash is made, or what a bound leaves of them in memory; 12 bytes a distinct feature of the crawl
 //! with its owner, and 24 a feature of two pages or more in each process.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
+use crate::by_hash::ByHash;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{HashOwners, Net, Owners};
@@ -18,26 +16,8 @@ use crate::hamming::simhash::Sums;
 use crate::ids::Page;
 use crate::text::{Feature, inverse_document_frequency};
 
-/// A hash is its own hash.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are u64")
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 /// Pages by feature.
-type Frequencies = HashMap<u64, u32, BuildHasherDefault<Hashed>>;
+type Frequencies = ByHash<u32>;
 
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, bits: u32) -> Result<()> {

@@ -24,11 +24,20 @@ const LISTS_LEAST: u64 = 3 << 20;
 /// Bytes of lists on disk for one of their checksums in memory.
 const A_CHECKSUM: u64 = 512;
 
-/// Bytes of a page of its own that a process holds beside its shelves while collections are found and tables are made. Measured.
-pub const A_PAGE_FOUND: u64 = 900;
+/// Bytes of a page of its own that a process holds beside its shelves when collections have been found. Measured, as those below.
+pub const A_PAGE_FOUND: u64 = 150;
 
 /// The same of a link between pages.
-pub const A_LINK_FOUND: u64 = 45;
+pub const A_LINK_FOUND: u64 = 20;
+
+/// Bytes of a page while tables are made, and the most of them that a worker takes for that: within a bound, and without.
+const MAKING: [(u64, u64); 2] = [(550, 110 << 20), (950, 150 << 20)];
+
+/// Bytes that a process with so many pages takes to make tables, beside what it has found.
+pub fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
+    let (a_page, most) = MAKING[usize::from(!is_bounded)];
+    (a_page * pages).min(most * workers as u64)
+}
 
 /// Bytes of counts a page while pairs are found, by one worker.
 const A_PAGE_OF_COUNTS: u64 = 12;
@@ -157,7 +166,8 @@ impl MemoryEstimate {
     /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
     /// at least, for rows of chunks can use the other half.
     pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        let found = self.peak_bytes(workers) + A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links;
+        let making = making_bytes(self.pages, workers, true);
+        let found = self.peak_bytes(workers) + A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links + making;
         allowed.saturating_sub(self.enough_bytes(all_pages, workers).max(found)) / 2
     }
 

@@ -6,21 +6,27 @@
 //! of workers.
 //!
 //! # Memory
-//! This worker's partitions, as before; while they travel, those that are sent make way for those that arrive. A partition
-//! that has a file of its own stays with its owner.
+//! A file at a time, encoded, and 2^16 of its rows: a partition that has a file of its own stays with its owner, and is made when its
+//! turn comes. Others travel in rounds, of as many bytes as a file has for each worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tables::Part;
-use super::write::put_part;
+use serde::{Deserialize, Serialize};
+
+use super::drafts::Draft;
+use super::write::put_file;
 use crate::engine::Net;
 use crate::error::Result;
+use crate::job::Job;
 use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
-use crate::storage::table::Table;
+use crate::storage::table::{Table, encode_pieces};
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.
 const FILE_BYTES: u64 = 64_000_000;
+
+/// What [`Making::held_bytes`] is where memory has no bound: about 40 MB there.
+const HELD_BYTES: u64 = 16_000_000;
 
 /// Rows that travel together.
 const SLICE_ROWS: usize = 256;
@@ -33,77 +39,164 @@ struct Weighed {
     bytes: u64,
 }
 
+/// How tables are made.
+pub struct Making<'t> {
+    /// Names of those that have a file even without rows, which worker 0 writes then.
+    always: &'t [&'static str],
+    /// The table of a name without rows.
+    empty: &'t dyn Fn(&str) -> Table,
+    /// Bytes on disk, about, of rows that stay in memory when they were made to be weighed; others are made twice.
+    held_bytes: u64,
+}
+
+impl<'t> Making<'t> {
+    /// How a job makes the tables that are `always` there: within a bound of memory nothing that was made stays.
+    pub fn by(job: &Job, always: &'t [&'static str], empty: &'t dyn Fn(&str) -> Table) -> Making<'t> {
+        Making { always, empty, held_bytes: if job.effort.memory_bytes == 0 { HELD_BYTES } else { 0 } }
+    }
+}
+
 /// Stages tables, given in parts of a partition each that lie with any worker; returns the files that this worker has staged.
 /// Those of a table are numbered from 0 in the order of its rows.
 ///
-/// Two collective calls.
-pub(super) fn put_tables(net: &mut Net<'_>, attempt: &Attempt, parts: Vec<Part>) -> Result<Vec<FileEntry>> {
+/// A collective call, and one for each round of parts that travel.
+pub(super) fn put_tables(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    mut parts: Vec<Draft<'_>>,
+    making: Making<'_>,
+) -> Result<Vec<FileEntry>> {
+    let tables = plans(net, &mut parts, making)?;
+    let place = |part: &Draft<'_>| {
+        let table = tables.binary_search_by(|table| table.0.as_str().cmp(part.name)).expect("all tables were weighed");
+        Place { table, file: tables[table].1.file(part.partition), partition: part.partition }
+    };
+    let file_of = |place: &Place| tables[place.table].1.files[place.file];
+    let mut parts: Vec<(Place, Draft<'_>)> = parts.into_iter().map(|part| (place(&part), part)).collect();
+    parts.sort_by_key(|part| part.0);
+    let (travelling, whole): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| file_of(&part.0).travels);
+
+    let mut files = Vec::new();
+    let mut travelling = travelling.into_iter().peekable();
+    for (table, file) in rounds(&tables, FILE_BYTES * net.peers() as u64) {
+        let of_round = std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
+        let (mut here, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
+        let rows = go.into_iter().flat_map(|(place, part)| {
+            let to = file_of(&place).owner;
+            part.pieces().flat_map(slices).map(move |rows| (to, (place, rows)))
+        });
+        let sent: Vec<(Place, Table)> = net.exchange_rows("tables", rows)?;
+        here.extend(
+            sent.into_iter()
+                .map(|(place, rows)| (place, (tables[place.table].0.as_str(), place.partition, rows).into())),
+        );
+        // Stable: the slices of a partition come from one worker, in order.
+        here.sort_by_key(|part| part.0);
+        put_files(net, attempt, here, &mut files)?;
+    }
+    put_files(net, attempt, whole, &mut files)?;
+    Ok(files)
+}
+
+/// What becomes of each table, by name, the same on every worker. Where no worker has rows of a table that is always there,
+/// worker 0 gets a part without rows. One collective call.
+fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: Making<'_>) -> Result<Vec<(String, Plan)>> {
+    let mut room = making.held_bytes;
     let mine: Vec<(String, (u64, u64))> =
-        parts.iter().map(|(name, partition, table)| (name.to_string(), (*partition as u64, table.weight()))).collect();
+        parts.iter_mut().map(|part| (part.name.to_string(), (part.partition as u64, part.weigh(&mut room)))).collect();
     let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
     for (worker, parts) in net.all_gather("sizes of partitions", mine)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
             weighed.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
         }
     }
+    for &name in making.always {
+        if !weighed.contains_key(name) {
+            weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
+            if net.index() == 0 {
+                parts.push((name, 0, (making.empty)(name)).into());
+            }
+        }
+    }
     let plan = |(number, (name, partitions)): (usize, (String, Vec<Weighed>))| {
         (name, Plan::of(number, partitions, net.peers()))
     };
-    let tables: Vec<(String, Plan)> = weighed.into_iter().enumerate().map(plan).collect();
-    let number = |name: &str| {
-        let at = tables.binary_search_by(|table| table.0.as_str().cmp(name));
-        at.expect("all tables have been weighed")
-    };
-    let me = net.index();
-    let numbered = parts.into_iter().map(|(name, partition, table)| (number(name), partition, table));
-    let (mut here, go): (Vec<_>, Vec<_>) = numbered.partition(|part| tables[part.0].1.owner(part.1) == me);
-    let rows = go.into_iter().flat_map(|(number, partition, table)| {
-        let to = tables[number].1.owner(partition);
-        slices(table).map(move |slice| (to, (number as u64, partition as u64, slice)))
-    });
-    let sent: Vec<(u64, u64, Table)> = net.exchange_rows("tables", rows)?;
-    here.extend(sent.into_iter().map(|(number, partition, slice)| (number as usize, partition as usize, slice)));
-    // Stable: the slices of a partition come from one worker, in order.
-    here.sort_by_key(|part| (part.0, part.1));
-    let mut files = Vec::new();
-    let mut here = here.into_iter().peekable();
-    while let Some((number, partition, mut table)) = here.next() {
+    Ok(weighed.into_iter().enumerate().map(plan).collect())
+}
+
+/// Where a part is put: orders by table, then file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Place {
+    table: usize,
+    file: usize,
+    partition: usize,
+}
+
+/// Puts parts together that ascend by place, and stages each file when it is complete.
+fn put_files(
+    net: &mut Net<'_>,
+    attempt: &Attempt,
+    parts: Vec<(Place, Draft<'_>)>,
+    files: &mut Vec<FileEntry>,
+) -> Result<()> {
+    let mut parts = parts.into_iter().peekable();
+    while let Some((place, part)) = parts.next() {
         net.check()?;
-        let (name, plan) = &tables[number];
-        let file = plan.file(partition);
-        while let Some((.., more)) = here.next_if(|next| next.0 == number && plan.file(next.1) == file) {
-            table.append(more)?;
-        }
-        files.push(put_part(attempt, name, file, &table)?);
+        let (name, mut rows) = (part.name, 0);
+        let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
+        let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
+        let bytes = encode_pieces(part.pieces().chain(more).inspect(|piece| rows += piece.rows() as u64))?;
+        files.push(put_file(attempt, name, place.file, rows, &bytes)?);
     }
-    Ok(files)
+    Ok(())
+}
+
+/// The last file of each round: files that travel, in their order, until they have `most` bytes together.
+fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    let mut bytes = most;
+    for (table, (_, plan)) in tables.iter().enumerate() {
+        for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.travels) {
+            if bytes < most {
+                ends.pop();
+            } else {
+                bytes = 0;
+            }
+            bytes += file.bytes;
+            ends.push((table, number));
+        }
+    }
+    ends
 }
 
 /// Which file each partition of a table is put in, and by whom.
 struct Plan {
-    /// Ascending.
-    partitions: Vec<Weighed>,
-    /// The file of each.
-    files: Vec<usize>,
-    /// The worker of each file.
-    owners: Vec<usize>,
+    /// Partitions, ascending, each with its file.
+    partitions: Vec<(usize, usize)>,
+    files: Vec<File>,
+}
+
+/// A file of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct File {
+    /// The worker that stages it.
+    owner: usize,
+    /// Whether partitions of it lie with several workers.
+    travels: bool,
+    bytes: u64,
 }
 
 impl Plan {
-    fn of(number: usize, mut partitions: Vec<Weighed>, workers: usize) -> Plan {
-        partitions.sort_unstable_by_key(|part| part.partition);
-        let files = share(&partitions, FILE_BYTES);
-        let owners = owners(&partitions, &files, number, workers);
-        Plan { partitions, files, owners }
+    fn of(table: usize, mut weighed: Vec<Weighed>, workers: usize) -> Plan {
+        weighed.sort_unstable_by_key(|part| part.partition);
+        let numbers = share(&weighed, FILE_BYTES);
+        let files = files_of(&weighed, &numbers, table, workers);
+        Plan { partitions: weighed.iter().map(|part| part.partition).zip(numbers).collect(), files }
     }
 
     fn file(&self, partition: usize) -> usize {
-        let at = self.partitions.binary_search_by_key(&partition, |part| part.partition);
-        self.files[at.expect("all partitions have been weighed")]
-    }
-
-    fn owner(&self, partition: usize) -> usize {
-        self.owners[self.file(partition)]
+        let at = self.partitions.binary_search_by_key(&partition, |part| part.0);
+        self.partitions[at.expect("all partitions have been weighed")].1
     }
 }
 
@@ -120,17 +213,20 @@ fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
     partitions.iter().enumerate().map(place).collect()
 }
 
-/// The worker that puts each file together: where all of it is, or dealt out in turn from one that differs by table.
-fn owners(partitions: &[Weighed], files: &[usize], table: usize, workers: usize) -> Vec<usize> {
-    let mut of_file: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); files.last().map_or(0, |last| last + 1)];
-    for (part, &file) in partitions.iter().zip(files) {
-        of_file[file].insert(part.worker);
+/// The files of a table, of which `numbers` has one for each partition. The worker that has all of a file stages it; others
+/// are dealt out in turn from a worker that differs by table.
+fn files_of(partitions: &[Weighed], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
+    let mut lies_with: Vec<(BTreeSet<usize>, u64)> =
+        vec![Default::default(); numbers.last().map_or(0, |last| last + 1)];
+    for (part, &file) in partitions.iter().zip(numbers) {
+        lies_with[file].0.insert(part.worker);
+        lies_with[file].1 += part.bytes;
     }
-    let owner = |(file, at): (usize, &BTreeSet<usize>)| match at.first() {
-        Some(&only) if at.len() == 1 => only,
-        _ => (table + file) % workers,
+    let file = |(number, (lies_with, bytes)): (usize, &(BTreeSet<usize>, u64))| match lies_with.first() {
+        Some(&only) if lies_with.len() == 1 => File { owner: only, travels: false, bytes: *bytes },
+        _ => File { owner: (table + number) % workers, travels: true, bytes: *bytes },
     };
-    of_file.iter().enumerate().map(owner).collect()
+    lies_with.iter().enumerate().map(file).collect()
 }
 
 /// A table cut into pieces that are sent by themselves.
@@ -154,7 +250,20 @@ mod tests {
         assert_eq!(share(&weighed(&[1; 64]), 64), [0; 64]);
         assert_eq!(share(&weighed(&[100, 1, 1, 100, 100, 1]), 64), [0, 1, 1, 2, 3, 4]);
         assert_eq!(share(&weighed(&[0]), 64), [0]);
-        assert_eq!(owners(&weighed(&[100, 1, 1, 100]), &[0, 1, 1, 2], 4, 3), [0, (4 + 1) % 3, 0]);
+        let files = files_of(&weighed(&[100, 1, 1, 100]), &[0, 1, 1, 2], 4, 3);
+        let file = |owner, travels, bytes| File { owner, travels, bytes };
+        assert_eq!(files, [file(0, false, 100), file((4 + 1) % 3, true, 2), file(0, false, 100)]);
+    }
+
+    #[test]
+    fn files_that_travel_go_in_rounds_of_so_many_bytes_and_no_round_is_empty() {
+        let plan = |bytes: &[u64]| {
+            let file = |&bytes| File { owner: 0, travels: bytes % 2 == 1, bytes };
+            (String::new(), Plan { partitions: Vec::new(), files: bytes.iter().map(file).collect() })
+        };
+        assert_eq!(rounds(&[plan(&[2, 4]), plan(&[6])], 10), []);
+        assert_eq!(rounds(&[plan(&[1, 2, 3])], 10), [(0, 2)]);
+        assert_eq!(rounds(&[plan(&[1, 9]), plan(&[20, 7, 5]), plan(&[1])], 10), [(0, 1), (1, 2), (2, 0)]);
     }
 
     proptest! {

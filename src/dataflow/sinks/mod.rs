@@ -2,6 +2,7 @@
 
 pub mod avoid;
 pub mod contents;
+pub mod drafts;
 pub mod files;
 pub mod kept;
 pub mod kept_before;

@@ -4,79 +4,110 @@
 //! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
 //! part, so that readers find its columns.
 
+use crate::clusters::link_summary::LinkSummary;
+use crate::dataflow::clusters::servers;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
+use crate::dataflow::sinks::avoid::{Avoid, Verdict};
+use crate::dataflow::sinks::drafts::{Draft, by_page, split};
+use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::ids::Page;
+use crate::overlap::SimilarPair;
 use crate::pages::surt::surt_key_of;
 use crate::storage::table::{Column, Table};
 
 /// A part of a table: its name, the partition, the rows.
 pub type Part = (&'static str, usize, Table);
 
-/// Names of the tables beside `pages` that every run has, with or without rows.
-pub const NAMES: [&str; 9] =
-    ["links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "rejected", "server_pairs"];
+/// Names of the tables that every run has, with or without rows.
+pub const NAMES: [&str; 10] = [
+    "pages",
+    "links",
+    "pairs",
+    "clusters",
+    "link_summary",
+    "collections",
+    "members",
+    "avoid",
+    "rejected",
+    "server_pairs",
+];
 
-/// The parts of `pages` that this worker owns. `sources` are the names of the inputs.
-pub fn page_parts(crawl: &Crawl, sources: &[String]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    split("pages", crawl, &crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources), &mut parts);
-    parts
+/// Words of the column `pairs.measure`, ascending.
+const MEASURES: [&str; 6] = ["context", "exact", "hamming", "minhash", "overlap", "signatures"];
+
+/// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
+type PairRow = (Page, Page, u32, u32);
+
+/// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
+type SegmentRow = (Page, u32, (u32, u64));
+
+/// Rows of this worker that are put together for tables alone, ascending.
+pub struct TableRows<'f> {
+    pairs: Vec<PairRow>,
+    revisits: Vec<Revisit<'f>>,
+    segments: Vec<SegmentRow>,
+    rejected: Vec<Rejection>,
 }
 
-/// All parts that this worker owns, but for `pages` and `rejected`. `sources` are the names of the inputs.
-pub fn parts(found: &ReplicaTables, sources: &[String]) -> Vec<Part> {
+impl<'f> TableRows<'f> {
+    /// Of what was found, with the records that are not kept, ascending.
+    pub fn of(found: &'f ReplicaTables, rejected: Vec<Rejection>) -> TableRows<'f> {
+        let by_measure: [&[SimilarPair]; MEASURES.len()] = [
+            &found.context_pairs,
+            &found.exact_pairs,
+            &found.hamming_pairs,
+            &found.minhash_pairs,
+            &found.similar_pairs,
+            &found.signature_pairs,
+        ];
+        let mut pairs = Vec::with_capacity(by_measure.iter().map(|pairs| pairs.len()).sum());
+        for (measure, of_measure) in (0..).zip(by_measure) {
+            pairs.extend(of_measure.iter().map(|pair| (pair.a, pair.b, measure, pair.value)));
+        }
+        pairs.sort_unstable();
+        let revisits = found.crawl.pages.iter().filter_map(Revisit::of).collect();
+        let segments = found.crawl.pages.iter().flat_map(segments_of).collect();
+        TableRows { pairs, revisits, segments, rejected }
+    }
+}
+
+/// The parts that this worker owns, of all tables but those that were made on the way. `sources` are the names of the inputs.
+pub fn drafts<'r>(
+    found: &'r ReplicaTables,
+    rows: &'r TableRows<'_>,
+    sources: &'r [String],
+    partitions: usize,
+) -> Vec<Draft<'r>> {
     let crawl = &found.crawl;
-    let mut parts = Vec::new();
-    split("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows), &mut parts);
-    let mut pairs: Vec<(Page, Page, &str, u32)> = Vec::new();
-    pairs.extend(found.exact_pairs.iter().map(|pair| (pair.a, pair.b, "exact", pair.value)));
-    pairs.extend(found.similar_pairs.iter().map(|pair| (pair.a, pair.b, "overlap", pair.value)));
-    pairs.extend(found.hamming_pairs.iter().map(|pair| (pair.a, pair.b, "hamming", pair.value)));
-    pairs.extend(found.signature_pairs.iter().map(|pair| (pair.a, pair.b, "signatures", pair.value)));
-    pairs.extend(found.minhash_pairs.iter().map(|pair| (pair.a, pair.b, "minhash", pair.value)));
-    pairs.extend(found.context_pairs.iter().map(|pair| (pair.a, pair.b, "context", pair.value)));
-    pairs.sort_unstable();
-    split("pairs", crawl, &pairs, |row| row.0, |rows| pair_table(crawl, rows), &mut parts);
-    split("clusters", crawl, &found.verdicts, |row| row.cluster.smallest(), |rows| clusters(crawl, rows), &mut parts);
-    split(
-        "link_summary",
-        crawl,
-        &found.link_summary,
-        |row| row.src_cluster.smallest(),
-        |rows| link_summary(crawl, rows),
-        &mut parts,
-    );
-    split(
-        "collections",
-        crawl,
-        &found.collections,
-        |row| row.similar_cluster.smallest(),
-        |rows| collections(crawl, rows),
-        &mut parts,
-    );
-    split(
-        "members",
-        crawl,
-        &found.members,
-        |row| row.similar_cluster.smallest(),
-        |rows| members(crawl, rows),
-        &mut parts,
-    );
-    let revisits: Vec<Revisit<'_>> = found.crawl.pages.iter().filter_map(Revisit::of).collect();
-    split("revisits", crawl, &revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources), &mut parts);
-    let segments: Vec<(Page, u32, (u32, u64))> = found.crawl.pages.iter().flat_map(segments_of).collect();
-    split("segments", crawl, &segments, |row| row.0, |rows| segment_table(crawl, rows, sources), &mut parts);
-    split("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows), &mut parts);
-    parts
+    let TableRows { pairs, revisits, segments, rejected } = rows;
+    let mut drafts = rejected_drafts(rejected, sources, partitions);
+    drafts.extend(by_page("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows)));
+    drafts.extend(by_page("pairs", crawl, pairs, |row| row.0, |rows| pair_table(crawl, rows)));
+    let cluster = |row: &Verdict| row.cluster.smallest();
+    drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| clusters(crawl, rows)));
+    let cluster = |row: &LinkSummary| row.src_cluster.smallest();
+    drafts.extend(by_page("link_summary", crawl, &found.link_summary, cluster, |rows| link_summary(crawl, rows)));
+    let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
+    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| collections(crawl, rows)));
+    let cluster = |row: &MemberRow| row.similar_cluster.smallest();
+    drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| members(crawl, rows)));
+    drafts.extend(by_page("revisits", crawl, revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources)));
+    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| segment_table(crawl, rows, sources)));
+    drafts.extend(by_page("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows)));
+    drafts.extend(by_page("pages", crawl, &crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources)));
+    drafts
 }
 
 /// Parts of `rejected`, of rows that are ascending.
-pub fn rejected_parts(rejected: &[Rejection], sources: &[String], partitions: usize) -> Vec<Part> {
+pub(crate) fn rejected_drafts<'r>(
+    rejected: &'r [Rejection],
+    sources: &'r [String],
+    partitions: usize,
+) -> Vec<Draft<'r>> {
     let partition = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions);
-    let of_partition = rejected.chunk_by(|x, y| partition(x) == partition(y));
-    of_partition.map(|rows| ("rejected", partition(&rows[0]), rejected_table(rows, sources))).collect()
+    split("rejected", rejected, partition, |rows| rejected_table(rows, sources))
 }
 
 /// Partition of a rejected record: a range of the inputs, which are in ascending order.
@@ -95,22 +126,8 @@ pub fn empty(name: &str, crawl: &Crawl) -> Table {
         "collections" => collections(crawl, &[]),
         "members" => members(crawl, &[]),
         "avoid" => avoid(crawl, &[]),
-        "server_pairs" => crate::dataflow::clusters::servers::empty(),
+        "server_pairs" => servers::empty(),
         _ => rejected_table(&[], &[]),
-    }
-}
-
-pub(crate) fn split<R>(
-    name: &'static str,
-    crawl: &Crawl,
-    rows: &[R],
-    key: impl Fn(&R) -> Page,
-    table: impl Fn(&[R]) -> Table,
-    parts: &mut Vec<Part>,
-) {
-    let partition = |row: &R| crawl.directory.partition(key(row));
-    for rows in rows.chunk_by(|x, y| partition(x) == partition(y)) {
-        parts.push((name, partition(&rows[0]), table(rows)));
     }
 }
 
@@ -130,20 +147,20 @@ fn counts<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
     Column::Count(rows.iter().map(value).collect())
 }
 
-fn texts<R>(rows: &[R], value: impl Fn(&R) -> String) -> Column {
+fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
 fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
-        ("url", texts(rows, |(_, page)| page.url.clone())),
-        ("surt", texts(rows, |(_, page)| surt_key_of(&page.url))),
-        ("host", texts(rows, |(_, page)| host(&page.url).to_string())),
-        ("title", texts(rows, |(_, page)| page.title.to_string())),
+        ("url", texts(rows, |(_, page)| &page.url)),
+        ("surt", Column::Text(rows.iter().map(|(_, page)| surt_key_of(&page.url)).collect())),
+        ("host", texts(rows, |(_, page)| host(&page.url))),
+        ("title", texts(rows, |(_, page)| &page.title)),
         ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
         ("status", u32s(rows, |(_, page)| u32::from(page.status))),
-        ("mime", texts(rows, |(_, page)| page.mime.to_string())),
+        ("mime", texts(rows, |(_, page)| &page.mime)),
         ("body_bytes", counts(rows, |(_, page)| page.body_bytes)),
         ("body", hashes(rows, |(_, page)| page.body)),
         ("text_bytes", counts(rows, |(_, page)| page.text_bytes)),
@@ -151,7 +168,7 @@ fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
         ("exact", hashes(rows, |(_, page)| page.exact)),
         ("simhash", hashes(rows, |(_, page)| page.simhash.unwrap_or_default())),
         ("has_simhash", Column::Bool(rows.iter().map(|(_, page)| page.simhash.is_some()).collect())),
-        ("source", texts(rows, |(_, page)| sources[page.source as usize].clone())),
+        ("source", texts(rows, |(_, page)| &sources[page.source as usize])),
         ("offset", counts(rows, |(_, page)| page.offset)),
         ("length", counts(rows, |(_, page)| page.length)),
     ])
@@ -174,24 +191,23 @@ impl<'c> Revisit<'c> {
 fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("url", texts(rows, |row| row.url.to_string())),
-        ("original_url", texts(rows, |row| row.original.url.clone())),
-        ("original_source", texts(rows, |row| sources[row.original.source as usize].clone())),
+        ("url", texts(rows, |row| row.url)),
+        ("original_url", texts(rows, |row| &row.original.url)),
+        ("original_source", texts(rows, |row| &sources[row.original.source as usize])),
         ("original_offset", counts(rows, |row| row.original.offset)),
     ])
 }
 
-/// The segments after the first that a page's content is in: the page, their numbers and places.
-fn segments_of((page, capture): &(Page, Capture)) -> impl Iterator<Item = (Page, u32, (u32, u64))> + '_ {
+fn segments_of((page, capture): &(Page, Capture)) -> impl Iterator<Item = SegmentRow> + '_ {
     capture.segments.iter().zip(2..).map(|(&place, number)| (*page, number, place))
 }
 
 /// A run without pages in segments does not have this table.
-fn segment_table(crawl: &Crawl, rows: &[(Page, u32, (u32, u64))], sources: &[String]) -> Table {
+fn segment_table(crawl: &Crawl, rows: &[SegmentRow], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.0)),
         ("number", u32s(rows, |row| row.1)),
-        ("source", texts(rows, |row| sources[row.2.0 as usize].clone())),
+        ("source", texts(rows, |row| &sources[row.2.0 as usize])),
         ("offset", counts(rows, |row| row.2.1)),
     ])
 }
@@ -200,24 +216,24 @@ fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
     Table::new([("src", ids(crawl, rows, |row| row.0)), ("dst", ids(crawl, rows, |row| row.1))])
 }
 
-fn pair_table(crawl: &Crawl, rows: &[(Page, Page, &str, u32)]) -> Table {
+fn pair_table(crawl: &Crawl, rows: &[PairRow]) -> Table {
     Table::new([
         ("a", ids(crawl, rows, |row| row.0)),
         ("b", ids(crawl, rows, |row| row.1)),
-        ("measure", texts(rows, |row| row.2.to_string())),
+        ("measure", texts(rows, |row| MEASURES[row.2 as usize])),
         ("value", u32s(rows, |row| row.3)),
     ])
 }
 
-fn clusters(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Verdict]) -> Table {
+fn clusters(crawl: &Crawl, rows: &[Verdict]) -> Table {
     Table::new([
         ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("role", texts(rows, |row| row.role.as_str().to_string())),
+        ("role", texts(rows, |row| row.role.as_str())),
     ])
 }
 
-fn link_summary(crawl: &Crawl, rows: &[crate::clusters::link_summary::LinkSummary]) -> Table {
+fn link_summary(crawl: &Crawl, rows: &[LinkSummary]) -> Table {
     Table::new([
         ("src_cluster", ids(crawl, rows, |row| row.src_cluster.smallest())),
         ("dst_cluster", ids(crawl, rows, |row| row.dst_cluster.smallest())),
@@ -228,23 +244,23 @@ fn link_summary(crawl: &Crawl, rows: &[crate::clusters::link_summary::LinkSummar
     ])
 }
 
-fn collections(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::CollectionRow]) -> Table {
+fn collections(crawl: &Crawl, rows: &[CollectionRow]) -> Table {
     Table::new([
         ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(crawl, rows, |row| row.collection)),
         ("cardinality", u32s(rows, |row| row.cardinality)),
         ("size", u32s(rows, |row| row.size)),
-        ("host", texts(rows, |row| host(&row.root_url).to_string())),
+        ("host", texts(rows, |row| host(&row.root_url))),
         ("root", ids(crawl, rows, |row| row.root)),
-        ("root_url", texts(rows, |row| row.root_url.clone())),
-        ("prefix", texts(rows, |row| row.prefix.clone())),
+        ("root_url", texts(rows, |row| &row.root_url)),
+        ("prefix", texts(rows, |row| &row.prefix)),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
         ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
         ("identical_to", ids(crawl, rows, |row| row.identical_to)),
     ])
 }
 
-fn members(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::MemberRow]) -> Table {
+fn members(crawl: &Crawl, rows: &[MemberRow]) -> Table {
     Table::new([
         ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(crawl, rows, |row| row.collection)),
@@ -254,25 +270,25 @@ fn members(crawl: &Crawl, rows: &[crate::dataflow::sinks::report::MemberRow]) ->
     ])
 }
 
-fn avoid(crawl: &Crawl, rows: &[crate::dataflow::sinks::avoid::Avoid]) -> Table {
+fn avoid(crawl: &Crawl, rows: &[Avoid]) -> Table {
     Table::new([
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("url", texts(rows, |row| crawl.page(row.page).url.clone())),
+        ("url", texts(rows, |row| &crawl.page(row.page).url)),
         ("keep_doc_id", hashes(rows, |row| row.keep_doc_id)),
-        ("keep_url", texts(rows, |row| row.keep_url.clone())),
-        ("why", texts(rows, |row| row.why.as_str().to_string())),
-        ("lost_by", texts(rows, |row| row.lost_by.as_str().to_string())),
+        ("keep_url", texts(rows, |row| &row.keep_url)),
+        ("why", texts(rows, |row| row.why.as_str())),
+        ("lost_by", texts(rows, |row| row.lost_by.as_str())),
         ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
-        ("kind", texts(rows, |row| row.kind().to_string())),
-        ("keep_is", texts(rows, |row| row.keep_is(crawl.page(row.page).fetch_time).to_string())),
+        ("kind", texts(rows, |row| row.kind())),
+        ("keep_is", texts(rows, |row| row.keep_is(crawl.page(row.page).fetch_time))),
     ])
 }
 
 pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
-        ("source", texts(rows, |row| sources[row.source as usize].clone())),
+        ("source", texts(rows, |row| &sources[row.source as usize])),
         ("offset", counts(rows, |row| row.offset)),
-        ("reason", texts(rows, |row| row.reason.as_str().to_string())),
-        ("detail", texts(rows, |row| row.detail.clone())),
+        ("reason", texts(rows, |row| row.reason.as_str())),
+        ("detail", texts(rows, |row| &row.detail)),
     ])
 }

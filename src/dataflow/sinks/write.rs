@@ -7,8 +7,9 @@ use crate::applications::exports::exports;
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
-use crate::dataflow::sinks::files;
-use crate::dataflow::sinks::tables::{NAMES, Part, empty, page_parts, parts, rejected_partition, rejected_parts};
+use crate::dataflow::sinks::drafts::Draft;
+use crate::dataflow::sinks::files::{self, Making};
+use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_partition};
 use crate::dataflow::steps::Step;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
@@ -34,26 +35,26 @@ pub struct Staged {
 
 /// Stages everything but the manifest; worker 0 learns of all files.
 ///
-/// One exchange to bring the rejected records to their owners, and those of [`files`], twice: `pages`, which has most bytes, is made
-/// when the other tables have gone. Each file is held in memory while it is encoded.
+/// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it is
+/// encoded.
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
     found: &mut ReplicaTables,
     sources: &[String],
     rejections: Vec<Rejection>,
-    partitions: usize,
+    job: &Job,
 ) -> Result<Staged> {
-    let mut parts = parts(found, sources);
-    parts.append(&mut rejected(net, rejections, sources, partitions)?);
-    parts.append(&mut found.more_tables);
-    with_empty(net, &mut parts, &NAMES, |name| empty(name, &found.crawl))?;
+    let partitions = job.output.partitions as usize;
+    let rejected = rejected(net, rejections, sources, partitions)?;
+    let made = std::mem::take(&mut found.more_tables);
+    let rows = TableRows::of(found, rejected);
+    let mut parts = drafts(found, &rows, sources, partitions);
+    parts.extend(made.into_iter().map(Draft::from));
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mut mine = files::put_tables(net, &attempt, parts)?;
-        let mut pages = page_parts(&found.crawl, sources);
-        with_empty(net, &mut pages, &["pages"], |name| empty(name, &found.crawl))?;
-        mine.append(&mut files::put_tables(net, &attempt, pages)?);
+        let empty = |name: &str| empty(name, &found.crawl);
+        let mine = files::put_tables(net, &attempt, parts, Making::by(job, &NAMES, &empty))?;
         let mut files = written(net, mine)?;
         if net.index() == 0 {
             files.extend(rest(&attempt, found, &files)?);
@@ -61,6 +62,7 @@ pub fn result(
         }
         Ok(files)
     })?;
+    drop(rows);
     let taken_up = std::mem::take(&mut found.taken_up);
     Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
 }
@@ -91,42 +93,32 @@ fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
     Ok(files)
 }
 
-/// This worker's parts of `rejected`. One exchange, to bring the records to their owners.
+/// The rejected records that this worker writes, ascending. One exchange, to bring the records to their owners.
 pub(crate) fn rejected(
     net: &mut Net<'_>,
     rejections: Vec<Rejection>,
     sources: &[String],
     partitions: usize,
-) -> Result<Vec<Part>> {
+) -> Result<Vec<Rejection>> {
     let dealt = RoundRobin::new(net.peers());
     let owner = |row: &Rejection| dealt.owner(rejected_partition(row.source, sources.len(), partitions));
     let rows = rejections.into_iter().map(|row| (owner(&row), row));
     let mut rejected = net.exchange_rows("rejected", rows)?;
     rejected.sort_unstable();
-    Ok(rejected_parts(&rejected, sources, partitions))
-}
-
-/// Gives worker 0 an empty part of each table that no worker has rows of.
-pub(crate) fn with_empty(
-    net: &mut Net<'_>,
-    parts: &mut Vec<Part>,
-    names: &[&'static str],
-    empty: impl Fn(&str) -> Table,
-) -> Result<()> {
-    let mine: Vec<String> = parts.iter().map(|part| part.0.to_string()).collect();
-    let all = net.all_gather("tables with rows", mine)?;
-    if net.index() == 0 {
-        let without_rows = names.iter().filter(|name| !all.iter().flatten().any(|other| other == *name));
-        parts.extend(without_rows.map(|&name| (name, 0, empty(name))));
-    }
-    Ok(())
+    Ok(rejected)
 }
 
 /// Stages the parts of tables, `summary.json` and `views.sql`; worker 0 learns of all files.
-pub fn put_tables(net: &mut Net<'_>, folder: &Location, parts: Vec<Part>, summary: &str) -> Result<Staged> {
+pub fn put_tables(
+    net: &mut Net<'_>,
+    folder: &Location,
+    parts: Vec<Draft<'_>>,
+    making: Making<'_>,
+    summary: &str,
+) -> Result<Staged> {
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mine = files::put_tables(net, &attempt, parts)?;
+        let mine = files::put_tables(net, &attempt, parts, making)?;
         put_summary(net, &attempt, mine, summary)
     })?;
     Ok(Staged { attempt, files, earlier: None, taken_up: Vec::new() })
@@ -214,10 +206,14 @@ fn manifest(
 
 /// Stages a file of a table, of which there are others before and after it.
 pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
-    let bytes = encode(table)?;
+    put_file(attempt, name, number, table.rows() as u64, &encode(table)?)
+}
+
+/// The same, of so many rows that are encoded.
+pub(super) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, bytes: &[u8]) -> Result<FileEntry> {
     let path = format!("{name}/part-{number:05}.parquet");
-    attempt.put(&path, &bytes)?;
-    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
+    attempt.put(&path, bytes)?;
+    Ok(FileEntry::of(&path, Some(rows), bytes))
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.

@@ -19,9 +19,11 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::memory_estimate::make_room;
+use crate::dataflow::sinks::drafts::by_page;
+use crate::dataflow::sinks::files::Making;
 use crate::dataflow::sinks::summary::Records;
-use crate::dataflow::sinks::tables::{Part, rejected_table, split};
-use crate::dataflow::sinks::write::{commit, put_tables, rejected, with_empty};
+use crate::dataflow::sinks::tables::{rejected_drafts, rejected_table};
+use crate::dataflow::sinks::write::{commit, put_tables, rejected};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{Page, doc_id};
@@ -106,14 +108,18 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("writing");
     let sources = &queue.work.inputs;
-    let mut parts = parts(&crawl, &found);
-    let rejections = std::mem::take(&mut shelf.rejections);
-    parts.append(&mut rejected(net, rejections, sources, partitions.count())?);
-    with_empty(net, &mut parts, &["duplicates", "rejected"], |name| match name {
+    let pages = crawl.pages.iter().map(|row| row.0);
+    let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
+    let rejected = rejected(net, std::mem::take(&mut shelf.rejections), sources, partitions.count())?;
+    let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
+    parts.extend(rejected_drafts(&rejected, sources, partitions.count()));
+    let empty = |name: &str| match name {
         "duplicates" => table(&crawl, &found, &[]),
         _ => rejected_table(&[], &[]),
-    })?;
-    let files = put_tables(net, folder, parts, &serde_json::to_string_pretty(&summary).expect("plain values"))?;
+    };
+    let making = Making::by(job, &["duplicates", "rejected"], &empty);
+    let told = serde_json::to_string_pretty(&summary).expect("plain values");
+    let files = put_tables(net, folder, parts, making, &told)?;
     laps.lap("3 write");
     let complete = &summary.tables.complete;
     let counts = [
@@ -175,13 +181,6 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String
     let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
     let urls = net.all_gather("seed", mine.map(|page| crawl.page(page).url.clone()))?;
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
-}
-
-fn parts(crawl: &Crawl, found: &StudyFindings) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let mine: Vec<Page> = crawl.pages.iter().map(|row| row.0).filter(|&page| found.documents.contains(page)).collect();
-    split("duplicates", crawl, &mine, |&page| page, |rows| table(crawl, found, rows), &mut parts);
-    parts
 }
 
 /// The rows of some documents.

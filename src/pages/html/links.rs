@@ -8,12 +8,10 @@
 //! Repeated ones are recognised by hash, plain ones are assembled without parsing the base again. The `url` crate
 //! decides all others, and is the reference for this shortcut in the tests.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::entities;
+use crate::by_hash::Hashes;
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::pages::url::{CanonicalUrl, LONGEST};
 
@@ -27,7 +25,7 @@ pub(super) struct Links {
     too_many: bool,
     /// Targets in page order; below, the same as a set.
     targets: Vec<DocId>,
-    known: HashSet<DocId, BuildHasherDefault<AsItIs>>,
+    known: Hashes,
     /// Hashes of references as written, each at the index given by its low bits and mixed with the number of its page, so that
     /// those of earlier pages mean nothing.
     seen: Box<[u64; REMEMBERED]>,
@@ -43,7 +41,7 @@ impl Links {
             limit: limit as usize,
             too_many: false,
             targets: Vec::new(),
-            known: HashSet::default(),
+            known: Hashes::default(),
             seen: Box::new([0; REMEMBERED]),
             page: 0,
             reference: String::new(),
@@ -115,24 +113,6 @@ impl Links {
         }
         self.known.insert(target);
         self.targets.push(target);
-    }
-}
-
-/// A hash set of hashes.
-#[derive(Debug, Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("doc ids are written as u64")
     }
 }
 

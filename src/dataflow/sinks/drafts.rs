@@ -1,0 +1,98 @@
+//! Parts of tables whose rows are made when they are written.
+//!
+//! Rows as a run holds them take less memory than as columns of a table, which repeat URLs and names of hosts. So they are made a
+//! piece at a time: once to be weighed and, unless they are few, once more to be written.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::dataflow::reading::captures::Crawl;
+use crate::ids::Page;
+use crate::storage::table::Table;
+
+/// A part of a table: the rows of one partition.
+pub struct Draft<'r> {
+    /// Name of the table.
+    pub name: &'r str,
+    /// The partition.
+    pub partition: usize,
+    rows: Rows<'r>,
+}
+
+enum Rows<'r> {
+    Made(Table),
+    Unmade(usize, Box<dyn Fn(Range<usize>) -> Table + 'r>),
+}
+
+/// Rows of a piece.
+const PIECE_ROWS: usize = 1 << 14;
+
+impl fmt::Debug for Draft<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.name, self.partition)
+    }
+}
+
+impl<'r> From<(&'r str, usize, Table)> for Draft<'r> {
+    fn from((name, partition, table): (&'r str, usize, Table)) -> Self {
+        Draft { name, partition, rows: Rows::Made(table) }
+    }
+}
+
+impl<'r> Draft<'r> {
+    /// Bytes that its rows take on disk, about. What is made for that stays while `room` has as many bytes, which it takes.
+    pub(super) fn weigh(&mut self, room: &mut u64) -> u64 {
+        let (rows, make) = match &self.rows {
+            Rows::Made(table) => return table.weight(),
+            Rows::Unmade(rows, make) => (*rows, make),
+        };
+        if rows > PIECE_ROWS {
+            return pieces(rows).map(|piece| make(piece).weight()).sum();
+        }
+        let table = make(0..rows);
+        let bytes = table.weight();
+        if bytes <= *room {
+            *room -= bytes;
+            self.rows = Rows::Made(table);
+        }
+        bytes
+    }
+
+    /// Its rows.
+    pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Table> + 'r> {
+        match self.rows {
+            Rows::Made(table) => Box::new(std::iter::once(table)),
+            Rows::Unmade(rows, make) => Box::new(pieces(rows).map(make)),
+        }
+    }
+}
+
+fn pieces(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(PIECE_ROWS).map(move |start| start..rows.min(start + PIECE_ROWS))
+}
+
+/// The parts of a table with these rows, which ascend by partition.
+pub(crate) fn split<'r, R>(
+    name: &'static str,
+    rows: &'r [R],
+    partition: impl Fn(&R) -> usize,
+    table: impl Fn(&'r [R]) -> Table + Copy + 'r,
+) -> Vec<Draft<'r>> {
+    let of_partition = rows.chunk_by(|x, y| partition(x) == partition(y));
+    let draft = |rows: &'r [R]| {
+        let make = Box::new(move |piece: Range<usize>| table(&rows[piece]));
+        Draft { name, partition: partition(&rows[0]), rows: Rows::Unmade(rows.len(), make) }
+    };
+    of_partition.map(draft).collect()
+}
+
+/// The same where a row is in the partition of a page.
+pub(crate) fn by_page<'r, R>(
+    name: &'static str,
+    crawl: &Crawl,
+    rows: &'r [R],
+    page: impl Fn(&R) -> Page,
+    table: impl Fn(&'r [R]) -> Table + Copy + 'r,
+) -> Vec<Draft<'r>> {
+    split(name, rows, |row| crawl.directory.partition(page(row)), table)
+}
