@@ -223,7 +223,7 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
             let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
-            let simhashes: Vec<_> = crawl.pages.iter().map(|(page, capture)| (*page, capture.simhash)).collect();
+            let simhashes = crawl.pages.map(|row| (row.page, row.simhash())).collect::<Result<Vec<_>>>()?;
             Ok((pairs, simhashes, crawl.directory.hosts.clone(), exact_pairs, counts))
         });
         let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
@@ -259,7 +259,7 @@ proptest! {
             let exact_pairs = exact::fold(net, &shelf)?;
             let links = links::resolve(net, &mut shelf, &crawl)?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
-            let projected: Vec<_> = crawl.pages.iter().map(|(page, capture)| (*page, capture.projected.clone())).collect();
+            let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
             Ok(((found.pairs, found.counts, found.parts), (projected, links, exact_pairs), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
@@ -326,10 +326,13 @@ proptest! {
         let given = pages.clone();
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
-            shelf.captures.iter_mut().for_each(|capture| capture.simhash = None);
+            shelf.captures.rewrite(|capture| {
+                capture.set_simhash(None);
+                true
+            })?;
             let mut crawl = crawl_of(net, &mut shelf)?;
             idf::simhashes(net, &mut shelf, &mut crawl, bits)?;
-            Ok(crawl.pages.into_iter().map(|(_, page)| (page.url, page.offset, page.simhash)).collect::<Vec<_>>())
+            crawl.pages.map(|row| (row.url().to_string(), row.offset, row.simhash())).collect::<Result<Vec<_>>>()
         });
         let got: Vec<_> = parts.into_iter().flatten().collect();
         let kept: Vec<Vec<Feature>> = got.iter().map(|(_, number, _)| pages[*number as usize].features()).collect();
@@ -367,8 +370,8 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let rows: Vec<(Page, String, i64)> =
-                crawl.pages.iter().map(|(page, capture)| (*page, capture.url.clone(), capture.fetch_time)).collect();
+            let rows = crawl.pages.map(|row| (row.page, row.url().to_string(), row.fetch_time));
+            let rows = rows.collect::<Result<Vec<(Page, String, i64)>>>()?;
             Ok((rows, shelf.rejections.len(), crawl.directory.doc_ids.clone()))
         });
         let mut newest = std::collections::BTreeMap::new();

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
+use webtwin::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::{Number, Page, splitmix64};
@@ -55,7 +56,7 @@ proptest! {
                 shelf.pages.push(page);
             }
             let links = given.1.iter().copied().filter(|link| mine(link.0)).collect();
-            let found = find(net, &job, &shelf, pages, links, seed)?;
+            let found = find(net, &job, &shelf, (pages, MemoryEstimate::default()), links, seed)?;
             let near: Vec<_> = found.near.iter().map(|near| (**near).clone()).collect();
             Ok(((*found.tables).clone(), near, found.web.seed, found.web.told.clone()))
         }).unwrap();

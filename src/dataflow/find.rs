@@ -154,7 +154,7 @@ pub fn find(
     let joined = [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
-    let held = MemoryEstimate { links: links.len() as u64, ..MemoryEstimate::on(shelf) };
+    let held = MemoryEstimate::with(shelf, &crawl.pages, &links);
     let room = memory_estimate::room(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
@@ -369,13 +369,13 @@ fn summarise(
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
     let skipped: BTreeMap<Page, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
-    for (page, capture) in &found.crawl.pages {
-        add("bytes", capture.body_bytes);
-        if let Some(row) = skipped.get(page) {
+    found.crawl.pages.each(|page| {
+        add("bytes", page.body_bytes);
+        if let Some(row) = skipped.get(&page.page) {
             add(&format!("skip pages {}", row.why.as_str()), 1);
-            add(&format!("skip bytes {}", row.why.as_str()), capture.body_bytes);
+            add(&format!("skip bytes {}", row.why.as_str()), page.body_bytes);
         }
-    }
+    })?;
     for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
         add(&format!("exact {}", copies.len() + 1), 1);
     }
@@ -469,9 +469,10 @@ fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), 
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
     let asked = net.exchange_rows("kept pages", rows)?;
+    let mut pages = crawl.reader();
     let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
-        let page = crawl.page(keep);
-        Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url.clone() }
+        let page = pages.page(keep)?;
+        Ok(Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url().to_string() })
     };
-    Ok(asked.into_iter().map(largest).collect())
+    asked.into_iter().map(largest).collect()
 }

@@ -124,8 +124,10 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
 
 /// Numbers of the inputs of earlier crawls that pages of all workers have their content from.
 fn originals(net: &mut Net<'_>, crawl: &Crawl, work: &Work) -> Result<BTreeSet<u32>> {
-    let places = crawl.pages.iter().filter_map(|(_, page)| page.original.as_ref());
-    let mine: BTreeSet<u32> = places.map(|place| place.source).filter(|&input| work.is_original(input)).collect();
+    let mut mine = BTreeSet::new();
+    crawl.pages.each(|page| {
+        mine.extend(page.rest().original.map(|place| place.source).filter(|&input| work.is_original(input)));
+    })?;
     Ok(net.all_gather("inputs with originals", mine)?.into_iter().flatten().collect())
 }
 
@@ -135,7 +137,7 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
         return Ok(());
     }
     let is_of_this_crawl = |input: u32| !work.is_original(input);
-    shelf.captures.retain(|row| is_of_this_crawl(row.source));
+    shelf.captures.rewrite(|row| is_of_this_crawl(row.source))?;
     shelf.redirects.retain(|row| is_of_this_crawl(row.source));
     shelf.rejections.retain(|row| is_of_this_crawl(row.source));
     shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
@@ -215,7 +217,7 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()>
 /// Fails when an input has too many bad records.
 fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut all = ByInput::new();
-    for (input, reading) in net.all_gather("bad records", by_input(shelf, floors))?.into_iter().flatten() {
+    for (input, reading) in net.all_gather("bad records", by_input(shelf, floors)?)?.into_iter().flatten() {
         all.entry(input).or_default().add(reading);
     }
     hold_against_max_bad(&all, &queue.work.inputs, job.input.max_bad)
@@ -234,9 +236,11 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inp
             mine.torn.insert(inputs[rejection.source as usize].clone(), rejection.offset);
         }
     }
-    for reason in crawl.pages.iter().flat_map(|(_, page)| &page.mended) {
-        *mine.mended.entry(reason.as_str().into()).or_default() += 1;
-    }
+    crawl.pages.each(|page| {
+        for reason in page.rest().mended {
+            *mine.mended.entry(reason.as_str().into()).or_default() += 1;
+        }
+    })?;
     let (mut records, mut read_twice) = (Records::default(), 0);
     for (part, overlapping) in net.all_gather("records", (mine, crawl.overlapping))? {
         read_twice += overlapping;

@@ -13,9 +13,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
-use super::reading::worker_pages::{Capture, WorkerPages};
+use super::reading::worker_pages::WorkerPages;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{Page, splitmix64};
@@ -174,18 +175,18 @@ impl Seen<'_> {
             parts.iter().for_each(|part| hash.update(part));
             sum = sum.wrapping_add(hash.digest());
         };
-        for (page, capture) in &crawl.pages {
-            let simhash = capture.simhash.map_or([0, 0], |simhash| [1, simhash]);
-            let Capture { doc_id, url, fetch_time, body, body_bytes, text_bytes, chunks, exact, .. } = capture;
+        crawl.pages.each(|row| {
+            let simhash = row.simhash().map_or([0, 0], |simhash| [1, simhash]);
+            let Numbers { doc_id, fetch_time, body, body_bytes, text_bytes, chunks, exact, page, .. } = row.numbers();
             let numbers = [
-                [u64::from(page.0), *doc_id, *fetch_time as u64, *body, *body_bytes],
-                [*text_bytes, u64::from(*chunks), *exact, simhash[0], simhash[1]],
+                [u64::from(page.0), doc_id, fetch_time as u64, body, body_bytes],
+                [text_bytes, u64::from(chunks), exact, simhash[0], simhash[1]],
             ];
             // Texts end with a byte that is in none of them.
-            let texts = [url, &*capture.title, &*capture.mime].map(|text| [text.as_bytes(), &[0xff]]);
-            let projected = bytemuck::cast_slice(&capture.projected);
-            add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), projected]);
-        }
+            let texts = [row.url(), row.title(), row.mime()].map(|text| [text.as_bytes(), &[0xff]]);
+            let projected = row.rest().projected;
+            add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), bytemuck::cast_slice(&projected)]);
+        })?;
         let mut fprints = shelf.fprints.reader();
         for (slot, page) in shelf.kept() {
             add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);

@@ -48,17 +48,7 @@ const A_DOCUMENT_EVERYWHERE: u64 = 60;
 
 /// What one of the processes holds of its own.
 fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
-    let each = |n: u64| n.div_ceil(machines.count as u64);
-    let MemoryEstimate { pages, tuples, features, shingles, links, pairs, on_disk } = counts.held;
-    MemoryEstimate {
-        on_disk,
-        pages: each(pages),
-        tuples: each(tuples),
-        features: each(features),
-        shingles: each(shingles),
-        links: each(links),
-        pairs: each(pairs),
-    }
+    counts.held.map(|n| n.div_ceil(machines.count as u64))
 }
 
 /// Bytes of the largest process, within the bound if there is one and tables can be made within it; and those without which there is

@@ -42,17 +42,8 @@ impl Counts {
     pub fn of_pages(&self, pages: u64) -> Counts {
         let by = pages as f64 / self.held.pages.max(1) as f64;
         let of = |n: u64| (n as f64 * by) as u64;
-        let MemoryEstimate { pages: _, tuples, features, shingles, links, pairs, on_disk: _ } = self.held;
         Counts {
-            held: MemoryEstimate {
-                pages,
-                tuples: of(tuples),
-                features: of(features),
-                shingles: of(shingles),
-                links: of(links),
-                pairs: of(pairs),
-                on_disk: 0,
-            },
+            held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(of) },
             heavy_thousandths: self.heavy_thousandths,
             links_within: of(self.links_within),
             read_bytes: of(self.read_bytes),
@@ -65,6 +56,7 @@ impl Counts {
     pub fn of_real_crawl(pages: u64) -> Counts {
         let held = MemoryEstimate {
             pages: 105_623,
+            captures: 0,
             tuples: 18_527_758,
             features: 0,
             shingles: 103_163_969,
@@ -119,13 +111,9 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let links = scaled(held.links, share);
     let counts = Counts {
         held: MemoryEstimate {
-            pages: scaled(held.pages, share),
-            tuples: scaled(held.tuples, share),
-            features: scaled(held.features, share),
-            shingles: scaled(held.shingles, share),
-            links,
             pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
             on_disk: 0,
+            ..held.map(|n| scaled(n, share))
         },
         heavy_thousandths: pairs.heavy_thousandths,
         links_within: (links as f64 * share_within) as u64,
@@ -138,14 +126,15 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
 /// Share of the links that lead to another page of the crawl, by those of whole items: to a page of the same item, or of another one
 /// of which the sample has `share`.
 fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> {
-    let item_of: HashMap<u64, u32> = shelf.captures.iter().map(|page| (page.doc_id, page.item)).collect();
+    let item_of: HashMap<u64, u32> = shelf.captures.map(|page| (page.doc_id, page.item)).collect::<Result<_>>()?;
     let (mut links, mut within, mut elsewhere) = (0u64, 0u64, 0u64);
     let mut links_of = shelf.links.reader();
-    for page in shelf.captures.iter().filter(|page| kinds[page.item as usize] != Kind::Place) {
-        for doc_id in links_of.get(page.slot as usize)? {
+    let pages = shelf.captures.map(|page| (page.slot, page.item)).collect::<Result<Vec<_>>>()?;
+    for (slot, page_item) in pages.into_iter().filter(|page| kinds[page.1 as usize] != Kind::Place) {
+        for doc_id in links_of.get(slot as usize)? {
             links += 1;
             match item_of.get(doc_id) {
-                Some(item) if *item == page.item => within += 1,
+                Some(item) if *item == page_item => within += 1,
                 Some(_) => elsewhere += 1,
                 None => {}
             }
@@ -170,25 +159,22 @@ fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<S
         ..settings
     };
     let mut numbers = BTreeMap::new();
-    let hosts: Vec<HostId> = shelf
-        .captures
-        .iter()
-        .map(|capture| {
-            let next = HostId::from_index(numbers.len());
-            *numbers.entry(host(&capture.url)).or_insert(next)
-        })
-        .collect();
+    let (mut hosts, mut items): (Vec<HostId>, Vec<u32>) = Default::default();
+    shelf.captures.each(|capture| {
+        let next = HostId::from_index(numbers.len());
+        hosts.push(*numbers.entry(host(capture.url()).to_string()).or_insert(next));
+        items.push(capture.item);
+    })?;
     let mut seen = BTreeSet::new();
     let mut copies = PageSet::new(shelf.exact.len(), |_| false);
     // A sample's pages have the numbers of their slots: in the order of reading, item by item.
     let pages = || Page::first(shelf.exact.len());
-    let is_in_place = |page: &Page| kinds[shelf.captures[*page].item as usize] != Kind::Whole;
+    let is_in_place = |page: &Page| kinds[items[*page] as usize] != Kind::Whole;
     pages().filter(is_in_place).filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));
     let (mut fprints, mut table) = (shelf.fprints.reader(), Vec::new());
     for page in pages().filter(is_in_place) {
         table.extend(fprints.get(page.index())?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
     }
     table.sort_unstable_by_key(FPrintDocId::key);
-    let item = |page: Page| shelf.captures[page].item;
-    Ok(sample_pairs(&table, &hosts, &copies, item, &settings))
+    Ok(sample_pairs(&table, &hosts, &copies, |page| items[page], &settings))
 }

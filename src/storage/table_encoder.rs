@@ -41,11 +41,11 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
 /// Encodes rows that come piece by piece as a Parquet file, which has the bytes of [`encode`] however they are cut.
 ///
 /// # Errors
-/// As [`encode`]; [`Error::Input`] if pieces have different columns.
+/// As [`encode`]; [`Error::Input`] if pieces have different columns; those of the pieces.
 ///
 /// # Memory
 /// The file, 2^16 rows, and a piece.
-pub fn encode_pieces(pieces: impl Iterator<Item = Table>) -> Result<Vec<u8>> {
+pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<u8>> {
     let mut slices = Slices { pieces, held: Table::default() };
     let Some(first) = slices.next(ROWS_LOOKED_AT)? else {
         return encode(&slices.held);
@@ -66,13 +66,13 @@ struct Slices<P> {
     held: Table,
 }
 
-impl<P: Iterator<Item = Table>> Slices<P> {
+impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// The next so many rows, fewer before the end; `None` there.
     fn next(&mut self, rows: usize) -> Result<Option<Table>> {
         while self.held.rows() < rows
             && let Some(piece) = self.pieces.next()
         {
-            self.held.append(piece)?;
+            self.held.append(piece?)?;
         }
         if self.held.rows() == 0 {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Encoding {
     }
 
     /// Encodes a slice and those that follow as a row group, as many as it has room for.
-    fn group_of<P: Iterator<Item = Table>>(&self, first: Table, slices: &mut Slices<P>) -> Result<Group> {
+    fn group_of<P: Iterator<Item = Result<Table>>>(&self, first: Table, slices: &mut Slices<P>) -> Result<Group> {
         let mut encoded: Vec<TrackedWrite<Vec<u8>>> =
             first.columns.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
         let mut writers: Vec<ColumnWriter<'_>> = encoded
@@ -303,7 +303,7 @@ mod tests {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
-            assert!(encode_pieces(pieces).unwrap() == whole, "{ends:?}");
+            assert!(encode_pieces(pieces.map(Ok)).unwrap() == whole, "{ends:?}");
         }
     }
 

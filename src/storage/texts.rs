@@ -21,8 +21,8 @@ pub struct Texts {
 
 impl Texts {
     /// No strings.
-    pub fn new() -> Texts {
-        Texts::default()
+    pub const fn new() -> Texts {
+        Texts { all: String::new(), ends: Vec::new() }
     }
 
     /// Makes room for `texts` more, of `bytes` together.

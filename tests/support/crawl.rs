@@ -62,7 +62,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
         fprints.sort_unstable();
         fprints.dedup();
         let exact = fprints.iter().fold(u64::from(!fprints.is_empty()), |hash, &fprint| splitmix64(hash ^ fprint));
-        shelf.captures.push(Capture {
+        let capture = Capture {
             doc_id: doc_id(&page.url),
             url: page.url.clone(),
             fetch_time: page.time,
@@ -85,7 +85,8 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             slot: shelf.exact.len() as u32,
             original: None,
             segments: Vec::new(),
-        });
+        };
+        shelf.captures.push(&capture).unwrap();
         shelf.exact.push(exact);
         shelf.fprints.push(&fprints).unwrap();
         shelf.features.push(&page.features()).unwrap();

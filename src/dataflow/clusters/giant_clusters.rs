@@ -131,7 +131,9 @@ pub fn giants(
     });
     let named: BTreeSet<Page> = named.collect();
     let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
-    let mine: Vec<(Page, String)> = own.map(|&page| (page, crawl.page(page).url.clone())).collect();
+    let mut pages = crawl.reader();
+    let mine: Vec<(Page, String)> =
+        own.map(|&page| Ok((page, pages.page(page)?.url().to_string()))).collect::<Result<_>>()?;
     let urls: BTreeMap<Page, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
     let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| Weak {
         a: urls[&a].clone(),

@@ -92,8 +92,9 @@ pub fn from_elsewhere(
 pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
-    for ((page, _), links) in crawl.pages.iter().zip(from_elsewhere).filter(|(_, links)| **links > 0) {
-        *mine.entry(hosts[*page]).or_default() += links;
+    let pages = crawl.directory.owned(net.index());
+    for (page, links) in pages.zip(from_elsewhere).filter(|(_, links)| **links > 0) {
+        *mine.entry(hosts[page]).or_default() += links;
     }
     let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once(|| {

@@ -20,6 +20,7 @@ use crate::clusters::places::{
     DEEPEST, Folders, Placed, Root, Roots, Vote, belonging, by_place, elect, halves, in_common, says,
 };
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
@@ -81,13 +82,16 @@ fn roots(
     places: &Places,
     room: &MemoryBudget,
 ) -> Result<Arc<Roots>> {
-    let rows = crawl.pages.iter().filter_map(|(page, capture)| {
-        let (_, similar_cluster) = places.of(*page)?;
-        let ends = Folders::new(&capture.url).ends();
-        Some(PathEnd { cluster: labels[*page], similar_cluster, page: *page, ends })
+    let rows = crawl.pages.map(|row| {
+        let (_, similar_cluster) = places.of(row.page)?;
+        let ends = Folders::new(row.url()).ends();
+        Some(PathEnd { cluster: labels[row.page], similar_cluster, page: row.page, ends })
     });
-    let count = crawl.pages.iter().filter(|row| places.of(row.0).is_some()).count() as u64;
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
+    let count = crawl.directory.owned(net.index()).filter(|&page| places.of(page).is_some()).count() as u64;
     let mut shares = HashPartitions::laid_down(net, "ends of paths", count, rows, |row| row.cluster, room)?;
+    failed.map_or(Ok(()), Err)?;
     let (mut some, mut agreeing) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -102,14 +106,18 @@ fn roots(
     }
     let directory = Arc::clone(&crawl.directory);
     let agreeing = net.exchange_all("segments in common", agreeing, |row| directory.owner(row[0]))?;
-    let votes = agreeing.iter().filter_map(|&[page, Page(segments)]| {
-        let (collection, similar_cluster) = places.of(page)?;
-        let folders = Folders::new(&crawl.page(page).url);
+    let mut pages = crawl.reader();
+    let votes = agreeing.iter().filter_map(|&[page, Page(segments)]| Some((page, segments, places.of(page)?)));
+    let votes = votes.map(|(page, segments, (collection, similar_cluster))| {
+        let folders = Folders::new(pages.page(page)?.url());
         let depth = folders.segments() - segments as usize;
-        Some(Vote { collection, similar_cluster, depth: depth as u32, root: halves(folders.root(depth)) })
+        Ok(Vote { collection, similar_cluster, depth: depth as u32, root: halves(folders.root(depth)) })
     });
+    let mut failed = None;
+    let votes = until_failure(votes, &mut failed);
     let owners = HashOwners::new(net);
     let mut votes = net.exchange_all("votes for roots", votes, |vote: &Vote| owners.owner(vote.collection))?;
+    failed.map_or(Ok(()), Err)?;
     let elected: Arc<Vec<Root>> = net.share("roots", elect(&mut votes))?;
     net.once(|| Roots::new(&elected))
 }
@@ -135,22 +143,25 @@ pub(super) fn for_each_place(
         let own = links[from..].iter().take_while(|link| link.0 == page);
         own.map(|link| link.1).any(|target| target != page && hosts[target] == hosts[page])
     };
-    let rows = crawl.pages.iter().flat_map(|(page, capture)| {
-        let above = roots.above(&Folders::new(&capture.url));
-        let says = if capture.chunks > 0 { says::CHUNKS } else { says::little(&capture.title, capture.text_bytes) };
-        let links = u32::from(!above.is_empty() && links_on_host(*page));
+    let rows = crawl.pages.map(|row| {
+        let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
+        let says = if row.chunks > 0 { says::CHUNKS } else { says::little(row.title(), row.text_bytes) };
+        let links = u32::from(!above.is_empty() && links_on_host(page));
         above.into_iter().map(move |(root, place)| Placed {
             similar_cluster: root.similar_cluster,
             place: halves(place),
             collection: root.collection,
-            page: *page,
+            page,
             votes: root.votes,
             says,
             links,
         })
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
     let mut shares = HashPartitions::laid_down(net, "pages by place", crawl.pages.len() as u64, rows, key, room)?;
+    failed.map_or(Ok(()), Err)?;
     let mut some = Vec::new();
     for share in 0..shares.count() {
         net.check()?;

@@ -179,11 +179,15 @@ fn proposed_by_links(
     let within = || links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
     let [all] = net.sum("links within mirrors", [within().count() as u64])?;
     let bits = bucket_bits(all / net.peers() as u64 * 8);
-    let rows = crawl.pages.iter().filter(|row| places.of(row.0).is_some()).map(|(page, capture)| {
-        let name = xxh3_64(name(&capture.url).as_bytes());
-        Named { page: *page, name_high: (name >> 32) as u32, name_low: name as u32 }
+    let rows = crawl.pages.map(|row| {
+        places.of(row.page)?;
+        let name = xxh3_64(name(row.url()).as_bytes());
+        Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let mut pages = HashPartitions::with_bits(net, "names in mirrors", bits, rows, |row| of(row.page), &room)?;
+    failed.map_or(Ok(()), Err)?;
     let rows = within().map(|&(src, dst)| [src, dst]);
     let mut links = HashPartitions::with_bits(net, "links in mirrors", bits, rows, |row| of(row[0]), &room)?;
 

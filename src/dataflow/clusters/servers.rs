@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dataflow::reading::captures::{Crawl, host, path};
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::page_counts;
@@ -75,16 +76,18 @@ pub fn overlap(
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
     let mut mine = vec![0u32; count];
-    let with_text = || crawl.pages.iter().filter(|(_, page)| page.exact != 0);
-    with_text().for_each(|(page, _)| mine[hosts[*page]] += 1);
+    crawl.pages.each(|row| mine[hosts[row.page]] += u32::from(row.exact != 0))?;
     let pages_of = page_counts::sum(net, "pages of servers", &mine)?;
 
-    let rows = with_text().filter_map(|(page, capture)| {
-        let (cluster, host) = (labels[*page], hosts[*page]);
-        let row = || ServerPage::new(cluster, host, xxh3_64(path(&capture.url).as_bytes()), capture.exact);
-        (sizes[cluster] > 1).then(row)
+    let rows = crawl.pages.map(|row| {
+        let (cluster, host) = (labels[row.page], hosts[row.page]);
+        let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
+        (row.exact != 0 && sizes[cluster] > 1).then(page)
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
+    failed.map_or(Ok(()), Err)?;
     pages.sort_unstable();
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
@@ -147,11 +150,11 @@ fn named(
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
     let dealt = RoundRobin::new(net.peers());
-    let mut names: BTreeMap<HostId, &str> = BTreeMap::new();
-    for (page, capture) in &crawl.pages {
-        names.entry(crawl.directory.hosts[*page]).or_insert_with(|| host(&capture.url));
-    }
-    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name.to_string())));
+    let mut names: BTreeMap<HostId, String> = BTreeMap::new();
+    crawl.pages.each(|row| {
+        names.entry(crawl.directory.hosts[row.page]).or_insert_with(|| host(row.url()).to_string());
+    })?;
+    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name)));
     let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
 
     let row = |(pair, kind): (ServerPair, ServerPairKind)| {

@@ -8,7 +8,6 @@ use super::chunks::{self, Made};
 pub use super::chunks::{Held, held};
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::Capture;
 use crate::dataflow::reading::{captures, idf};
 use crate::dataflow::replicas::{ReadCrawl, read_crawl};
 use crate::dataflow::shuffle::directory::Partitions;
@@ -80,8 +79,11 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
     if job.simhash.idf {
         idf::simhashes(net, &mut shelf, &mut crawl, job.simhash.bits)?;
     }
-    let row = |page: &Capture| Some(FingerprintRow { fingerprint: page.simhash?, document: page.doc_id });
-    let rows: Vec<FingerprintRow> = crawl.pages.iter().filter_map(|(_, page)| row(page)).collect();
+    let mut rows: Vec<FingerprintRow> = Vec::new();
+    crawl.pages.each(|page| {
+        let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
+        rows.extend(page.simhash().map(row));
+    })?;
     let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
     let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe(), coder: job.fingerprints.coder };
     write(net, job, &made, source, folder)

@@ -184,7 +184,7 @@ fn part_neighbours(
 
     let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
     let mut exact = net.exchange_all("exact copies", joined(), |pair| to(pair.a))?;
-    let with_others = crawl.pages.iter().map(|row| row.0).filter(|&page| sizes[component(page)] > 1);
+    let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
     let linked = with_others.map(|page| {
         let from = links.partition_point(|link| link.0 < page);
         let of_page = links[from..].iter().take_while(|link| link.0 == page).map(|link| link.1);

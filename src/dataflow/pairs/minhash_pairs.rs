@@ -170,9 +170,7 @@ pub fn similar_pairs(
     let [compared] = net.sum("pages compared", [held.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
-    let on_shelf = MemoryEstimate::on(shelf);
-    let on_shelf = MemoryEstimate { links: on_shelf.links + links.len() as u64, ..on_shelf };
-    let held_bytes = held_bytes(net, on_shelf)? + A_PAGE * pages as u64;
+    let held_bytes = held_bytes(net, MemoryEstimate::with(shelf, &crawl.pages, links))? + A_PAGE * pages as u64;
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
@@ -450,7 +448,7 @@ mod tests {
         let (least, keys) = of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
         // What the step itself asks for.
-        assert_eq!(least - of(0, 32, 2, 1).0, 380 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
+        assert_eq!(least - of(0, 32, 2, 1).0, 120 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
         assert!(of(10_000_000, 64, 2, 1).0 > least && of(10_000_000, 32, 2, 4).0 < least);
         assert_eq!(of(10_000_000, 32, 2, 4).1, keys / 4);
     }

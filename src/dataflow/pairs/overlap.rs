@@ -40,8 +40,7 @@ pub fn similar_pairs(
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
-    let held = MemoryEstimate::on(shelf);
-    let room = room(net, MemoryEstimate { links: held.links + links.len() as u64, ..held }, job)?;
+    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, links), job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();

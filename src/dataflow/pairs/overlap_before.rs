@@ -11,7 +11,7 @@ use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::reading::captures::{Crawl, host_key};
 use crate::dataflow::reading::item_record::{PageRecord, codec};
 use crate::dataflow::reading::resume::Resume;
-use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{DocId, FPrint, Number, Page};
@@ -115,21 +115,18 @@ pub(crate) fn leave(
     (is_copy, chunks): (&PageSet, &[u32]),
     (pairs, counts): (&[SimilarPair], &OverlapCounts),
 ) -> Result<()> {
-    let page = |((page, capture), &rows): (&(Page, Capture), &u64)| {
-        let chunks = chunks.get(page.index()).copied().unwrap_or(0);
+    let mut rows = digests.of_pages.iter();
+    let pages = crawl.pages.map(|row| {
+        let chunks = chunks.get(row.page.index()).copied().unwrap_or(0);
         PageBefore {
-            doc_id: capture.doc_id,
-            rows,
-            host: host_key(&capture.url),
-            number: *page,
-            chunks: if is_copy.contains(*page) { COPY } else { chunks },
+            doc_id: row.doc_id,
+            rows: *rows.next().expect("a digest for each page"),
+            host: host_key(row.url()),
+            number: row.page,
+            chunks: if is_copy.contains(row.page) { COPY } else { chunks },
         }
-    };
-    let share = Share {
-        counts: counts.clone(),
-        pages: crawl.pages.iter().zip(&digests.of_pages).map(page).collect(),
-        pairs: pairs.to_vec(),
-    };
+    });
+    let share = Share { counts: counts.clone(), pages: pages.collect::<Result<_>>()?, pairs: pairs.to_vec() };
     let bytes = codec().serialize(&share).expect("plain values go into memory");
     shares.write(&step(job), (net.index(), net.peers()), &bytes)
 }

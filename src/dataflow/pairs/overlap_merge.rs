@@ -219,26 +219,23 @@ fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Resu
         page,
         was: 1 + u32::from(was.chunks == COPY),
     };
-    for ((page, capture), &rows) in crawl.pages.iter().zip(&digests.of_pages) {
-        let page = *page;
-        while let Some(gone) = before.next_if(|was| was.doc_id < capture.doc_id) {
+    let mut rows = digests.of_pages.iter();
+    crawl.pages.each(|row| {
+        let (page, rows) = (row.page, *rows.next().expect("a digest for each page"));
+        while let Some(gone) = before.next_if(|was| was.doc_id < row.doc_id) {
             changed.push(as_before(gone, Page::NONE));
         }
         let new = Changed { rows: 0, host: 0, page, was: 0 };
-        let Some(was) = before.next_if(|was| was.doc_id == capture.doc_id) else {
-            changed.push(new);
-            continue;
-        };
-        if was.host != host_key(&capture.url) {
+        let Some(was) = before.next_if(|was| was.doc_id == row.doc_id) else { return changed.push(new) };
+        if was.host != host_key(row.url()) {
             // Of URLs with one doc id another one has won.
-            changed.extend([as_before(was, Page::NONE), new]);
-            continue;
+            return changed.extend([as_before(was, Page::NONE), new]);
         }
         if was.rows != rows || (was.chunks == COPY) != is_copy.contains(page) {
             changed.push(as_before(was, page));
         }
         standing.push(Standing { page, number_before: was.number, chunks: was.chunks });
-    }
+    })?;
     changed.extend(before.map(|gone| as_before(gone, Page::NONE)));
     Ok((standing, changed))
 }
@@ -250,8 +247,11 @@ fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Resul
     if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let hosts = crawl.pages.iter().map(|(page, capture)| (host_key(&capture.url), crawl.directory.hosts[*page]));
-    let mine: BTreeSet<(u64, HostId)> = hosts.filter(|(key, _)| asked.contains(key)).collect();
+    let mut mine: BTreeSet<(u64, HostId)> = BTreeSet::new();
+    crawl.pages.each(|row| {
+        let key = host_key(row.url());
+        mine.extend(asked.contains(&key).then(|| (key, crawl.directory.hosts[row.page])));
+    })?;
     let mine = mine.into_iter().map(|(key, host)| [key, u64::from(host)]).collect();
     let all = net.share("hosts of pages that have gone", mine)?;
     Ok(all.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataflow::pairs::guards::keep_mutual_best;
 use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
@@ -74,7 +75,7 @@ pub fn similar_pairs(
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
     hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
-    let signed: Vec<bool> = crawl.pages.iter().map(|(_, page)| !page.projected.is_empty()).collect();
+    let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
     let directory = crawl.directory.clone();
     let mut copies =
@@ -84,14 +85,14 @@ pub fn similar_pairs(
     let (mut points, mut pages) = (Points::new(2 * dims), Vec::new());
     let mut point = Vec::new();
     let mut signatures = 0;
-    for (at, (page, _)) in crawl.pages.iter().enumerate().filter(|(_, (_, capture))| !capture.projected.is_empty()) {
+    for (at, page) in directory.owned(net.index()).enumerate().filter(|row| signed[row.0]) {
         signatures += 1;
-        if copies.binary_search(page).is_err() {
+        if copies.binary_search(&page).is_err() {
             let own = at * dims..(at + 1) * dims;
             point.clear();
             point.extend(rp[own.clone()].iter().chain(&hm[own]));
             points.push(&point);
-            pages.push(*page);
+            pages.push(page);
         }
     }
     let joined = pages.len() as u64;
@@ -106,9 +107,14 @@ pub fn similar_pairs(
     let [signatures, joined, collisions, left] =
         net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
     let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
-    let mut parts = parts_of_table(crawl, &rp, &hm, dims);
+    let own: Vec<Page> = directory.owned(net.index()).collect();
+    let signed: Vec<usize> = (0..own.len()).filter(|&at| signed[at]).collect();
+    let partition = |at: usize| directory.partition(own[at]);
+    let runs = signed.chunk_by(|&x, &y| partition(x) == partition(y));
+    let table = |rows: &[usize]| table((&directory, &own), rows, &rp, &hm, dims);
+    let mut parts: Vec<Part> = runs.map(|rows| (TABLE, partition(rows[0]), table(rows))).collect();
     if counts.signatures == 0 && net.index() == 0 {
-        parts.push((TABLE, 0, table(crawl, &[], &rp, &hm, dims)));
+        parts.push((TABLE, 0, table(&[])));
     }
     Ok(SignaturePairs { pairs, counts, parts })
 }
@@ -116,19 +122,22 @@ pub fn similar_pairs(
 /// RP signatures of this worker's pages, one after the other; 0 for pages without.
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
     let mut mine = Bounds::default();
-    crawl
-        .pages
-        .iter()
-        .filter(|(_, page)| !page.projected.is_empty())
-        .for_each(|(_, page)| mine.extend(&page.projected));
+    crawl.pages.each(|page| {
+        let projected = page.rest().projected;
+        if !projected.is_empty() {
+            mine.extend(&projected);
+        }
+    })?;
     let bounds = net.reduce("bounds of projections", mine, |mut bounds, other| {
         bounds.join(other);
         bounds
     })?;
     let mut rp = vec![0; crawl.pages.len() * dims];
-    for (own, (_, page)) in rp.chunks_mut(dims).zip(&crawl.pages) {
-        own.iter_mut().zip(bounds.signature(&page.projected)).for_each(|(own, part)| *own = part);
-    }
+    let mut of_pages = rp.chunks_mut(dims);
+    crawl.pages.each(|page| {
+        let own = of_pages.next().expect("a signature for each page");
+        own.iter_mut().zip(bounds.signature(&page.rest().projected)).for_each(|(own, part)| *own = part);
+    })?;
     Ok(rp)
 }
 
@@ -190,17 +199,9 @@ fn collide(
 /// What the value of a pair counts.
 const BILLIONTHS: u32 = 1_000_000_000;
 
-fn parts_of_table(crawl: &Crawl, rp: &[u64], hm: &[u64], dims: usize) -> Vec<Part> {
-    let signed = |at: &usize| !crawl.pages[*at].1.projected.is_empty();
-    let rows: Vec<usize> = (0..crawl.pages.len()).filter(signed).collect();
-    let partition = |at: usize| crawl.directory.partition(crawl.pages[at].0);
-    let runs = rows.chunk_by(|&x, &y| partition(x) == partition(y));
-    runs.map(|rows| (TABLE, partition(rows[0]), table(crawl, rows, rp, hm, dims))).collect()
-}
-
 /// Rows of the pages at these places.
-fn table(crawl: &Crawl, rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
-    let ids = rows.iter().map(|&at| crawl.pages[at].1.doc_id).collect();
+fn table((directory, own): (&Directory, &[Page]), rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
+    let ids = rows.iter().map(|&at| directory.doc_ids[own[at]]).collect();
     let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {
         columns.extend((0..dims).map(|dim| {

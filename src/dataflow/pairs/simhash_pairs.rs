@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::hamming::self_join::close_pairs;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
@@ -86,10 +87,15 @@ pub fn similar_pairs(
     let copies = exact_pairs.iter().map(|pair| pair.b);
     let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
-    let centres = crawl.pages.iter().filter(|(page, _)| copies.binary_search(page).is_err());
-    let rows = centres.filter_map(|(page, capture)| Some(SimhashDocId::new(capture.simhash?, *page)));
+    let rows = crawl.pages.map(|row| {
+        let is_centre = copies.binary_search(&row.page).is_err();
+        row.simhash().filter(|_| is_centre).map(|simhash| SimhashDocId::new(simhash, row.page))
+    });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let owners = HashOwners::new(net);
     let mut rows = net.exchange_all("simhashes of centres", rows, |row| owners.owner(row.simhash()))?;
+    failed.map_or(Ok(()), Err)?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);

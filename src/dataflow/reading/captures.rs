@@ -2,107 +2,171 @@
 //!
 //! Two exchanges: captures to the owner of their doc id, numbers of those that are kept back to the shelf; then the directory
 //! is shared.
+//!
+//! # Memory
+//! 32 bytes a capture, and what its worker may hold of captures twice: as they have come, and in the order of their pages.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::{Capture, NOT_KEPT, Rejection, WorkerPages};
+use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
+use crate::dataflow::reading::worker_pages::{NOT_KEPT, Rejection, WorkerPages};
 use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::ids::{DocId, HostId, Number, Page};
 use crate::pages::record::Reason;
+
+/// Words of captures that a worker sends in a round.
+const ROUND_WORDS: u64 = 4 << 20;
+
+/// Words of captures that travel together.
+const PARCEL_WORDS: usize = 1 << 13;
 
 /// The pages of the run, settled.
 #[derive(Debug)]
 pub struct Crawl {
     /// All pages by number.
     pub directory: Arc<Directory>,
-    /// Rows of the pages that this worker owns, ascending by page.
-    pub pages: Vec<(Page, Capture)>,
+    /// The pages that this worker owns, ascending.
+    pub pages: CaptureRows,
     /// Records that were read twice, because a work item began inside another's record.
     pub overlapping: u64,
 }
 
 impl Crawl {
-    /// The row of a page that this worker owns.
-    pub fn page(&self, page: Page) -> &Capture {
-        let at = self.pages.partition_point(|(other, _)| *other < page);
-        &self.pages[at].1
+    /// Reads pages that this worker owns.
+    pub fn reader(&self) -> PageReader<'_> {
+        PageReader { directory: &self.directory, rows: self.pages.reader() }
     }
+}
 
-    /// The same, to be changed.
-    pub fn page_mut(&mut self, page: Page) -> &mut Capture {
-        let at = self.pages.partition_point(|(other, _)| *other < page);
-        &mut self.pages[at].1
+/// Reads pages of their owner.
+#[derive(Debug)]
+pub struct PageReader<'a> {
+    directory: &'a Directory,
+    rows: CaptureReader<'a>,
+}
+
+impl PageReader<'_> {
+    /// The capture of a page.
+    ///
+    /// # Errors
+    /// As [`CaptureReader::get`].
+    pub fn page(&mut self, page: Page) -> Result<CaptureRow<'_>> {
+        self.rows.get(self.directory.place(page))
     }
 }
 
 /// Settles the captures on all shelves. `floors[item]` is the offset from which the records of a work item are true.
+///
+/// # Errors
+/// Those of the disk that takes what has no room in memory.
 pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partitions: Partitions) -> Result<Crawl> {
     let before = shelf.rejections.len();
     shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize]);
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
-    let rows = std::mem::take(&mut shelf.captures);
-    let owner = |capture: &Capture| partitions.owner(capture.doc_id);
-    let mut captures = net.exchange_rows("captures", rows.into_iter().map(move |row| (owner(&row), row)))?;
-    captures.sort_unstable_by(|x, y| order(x).cmp(&order(y)));
-
-    let mut pages: Vec<Capture> = Vec::new();
-    for capture in captures {
-        let reason = match pages.last() {
-            _ if capture.offset < floors[capture.item as usize] => {
-                overlapping += 1;
-                continue;
-            }
-            Some(kept) if kept.doc_id == capture.doc_id && kept.url == capture.url => Reason::OlderCapture,
-            Some(kept) if kept.doc_id == capture.doc_id => Reason::DocIdCollision,
-            _ => {
-                pages.push(capture);
-                continue;
-            }
-        };
-        let Capture { source, offset, url, item, .. } = capture;
-        shelf.rejections.push(Rejection { source, offset, reason, detail: url, item });
-    }
+    let arrived = to_owners(net, &mut shelf.captures, partitions)?;
+    let mut order: Vec<(DocId, u32)> = Vec::with_capacity(arrived.len());
+    let mut number = 0..;
+    arrived.each(|capture| {
+        let number = number.next().expect("without an end");
+        match capture.offset < floors[capture.item as usize] {
+            true => overlapping += 1,
+            false => order.push((capture.doc_id, number)),
+        }
+    })?;
+    order.sort_unstable();
+    reject_others(&mut order, &arrived, &mut shelf.rejections)?;
 
     let mut counts = vec![0u32; partitions.count()];
-    pages.iter().for_each(|page| counts[partitions.of(page.doc_id)] += 1);
+    order.iter().for_each(|kept| counts[partitions.of(kept.0)] += 1);
     let all = net.all_gather("pages a partition", counts)?;
     let mut next = vec![0u32; partitions.count()];
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
-    let pages: Vec<(Page, Capture)> = pages
-        .into_iter()
-        .map(|capture| {
-            let next = &mut next[partitions.of(capture.doc_id)];
-            *next += 1;
-            (Page(*next - 1), capture)
-        })
-        .collect();
+    let (mut pages, mut reader) = (arrived.like(), arrived.reader());
+    let (mut entries, mut replies) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
+    for (doc_id, number) in order {
+        let next = &mut next[partitions.of(doc_id)];
+        let page = Page(*next);
+        *next += 1;
+        let row = reader.get(number as usize)?;
+        entries.push((page, doc_id, host_key(row.url())));
+        replies.push([row.worker, row.slot, page.0]);
+        pages.push_page(row, page)?;
+    }
+    drop(arrived);
 
     shelf.pages = vec![NOT_KEPT; shelf.exact.len()];
-    let kept = pages.iter().map(|(page, capture)| [capture.worker, capture.slot, page.0]);
-    for [_, slot, page] in net.exchange_all("pages of slots", kept, |reply| reply[0] as usize)? {
+    for [_, slot, page] in net.exchange_all("pages of slots", replies, |reply| reply[0] as usize)? {
         shelf.pages[slot as usize] = Page(page);
     }
-    let directory = directory(net, &pages, partitions)?;
+    let directory = directory(net, &entries, partitions)?;
     Ok(Crawl { directory, pages, overlapping })
 }
 
-/// Groups captures of one doc id, those of the smallest URL first, the newest of these first of all.
-fn order(capture: &Capture) -> (u64, &str, Reverse<i64>, u32, u64) {
-    (capture.doc_id, &capture.url, Reverse(capture.fetch_time), capture.source, capture.offset)
+/// Brings captures to the owners of their doc ids, in rounds.
+fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<CaptureRows> {
+    let (mut next, mut arrived) = (0, captures.like());
+    loop {
+        let (mut open, mut parcels) = (vec![Vec::new(); net.peers()], Vec::new());
+        next = captures.pass(next, ROUND_WORDS, |capture, words| {
+            let to = partitions.owner(capture.doc_id);
+            open[to].extend_from_slice(words);
+            if open[to].len() >= PARCEL_WORDS {
+                parcels.push((to, std::mem::take(&mut open[to])));
+            }
+            Ok(())
+        })?;
+        parcels.extend(open.into_iter().enumerate().filter(|parcel| !parcel.1.is_empty()));
+        if next < captures.len() {
+            // An empty parcel says that there is another round.
+            parcels.extend((0..net.peers()).map(|to| (to, Vec::new())));
+        }
+        let mut goes_on = false;
+        for parcel in net.exchange_rows::<Vec<u64>>("captures", parcels)? {
+            goes_on |= parcel.is_empty();
+            captures_in(&parcel).try_for_each(|words| arrived.push_words(words))?;
+        }
+        if !goes_on {
+            *captures = captures.like();
+            return Ok(arrived);
+        }
+    }
 }
 
-fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partitions) -> Result<Arc<Directory>> {
-    let mut mine: Vec<u64> = pages.iter().map(|(_, capture)| host_key(&capture.url)).collect();
-    mine.sort_unstable();
-    mine.dedup();
+/// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.
+fn reject_others(order: &mut Vec<(DocId, u32)>, arrived: &CaptureRows, rejections: &mut Vec<Rejection>) -> Result<()> {
+    let mut reader = arrived.reader();
+    for same in order.chunk_by_mut(|x, y| x.0 == y.0).filter(|same| same.len() > 1) {
+        let mut captures = Vec::with_capacity(same.len());
+        for &mut (_, number) in &mut *same {
+            let row = reader.get(number as usize)?;
+            captures.push((row.url().to_string(), Reverse(row.fetch_time), row.source, row.offset, row.item, number));
+        }
+        captures.sort_unstable();
+        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.1 = capture.5);
+        let mut captures = captures.into_iter();
+        let kept = captures.next().expect("there are two").0;
+        rejections.extend(captures.map(|(detail, _, source, offset, item, _)| {
+            let reason = if detail == kept { Reason::OlderCapture } else { Reason::DocIdCollision };
+            Rejection { source, offset, reason, detail, item }
+        }));
+    }
+    order.dedup_by_key(|row| row.0);
+    Ok(())
+}
+
+/// The directory of all pages, of which `mine` are those of this worker with their doc ids and the hashes of their hosts' names.
+fn directory(net: &mut Net<'_>, mine: &[(Page, DocId, u64)], partitions: Partitions) -> Result<Arc<Directory>> {
+    let mut keys: Vec<u64> = mine.iter().map(|page| page.2).collect();
+    keys.sort_unstable();
+    keys.dedup();
     let owners = HashOwners::new(net);
-    let mut owned = net.exchange_all("hosts", mine, |key| owners.owner(*key))?;
+    let mut owned = net.exchange_all("hosts", keys, |key| owners.owner(*key))?;
     owned.sort_unstable();
     owned.dedup();
     let hosts = net.share("all hosts", owned)?;
@@ -111,12 +175,9 @@ fn directory(net: &mut Net<'_>, pages: &[(Page, Capture)], partitions: Partition
         hosts.sort_unstable();
         hosts
     })?;
-    let number = |capture: &Capture| HostId::from_index(hosts.partition_point(|&key| key < host_key(&capture.url)));
-    let entries = pages
-        .iter()
-        .map(|(page, capture)| Entry { doc_id: capture.doc_id, page: *page, host: number(capture) })
-        .collect();
-    let entries = net.share("directory rows", entries)?;
+    let number = |key: u64| HostId::from_index(hosts.partition_point(|&other| other < key));
+    let entry = |&(page, doc_id, host): &(Page, DocId, u64)| Entry { doc_id, page, host: number(host) };
+    let entries = net.share("directory rows", mine.iter().map(entry).collect())?;
     net.once(|| Directory::new(&entries, partitions))
 }
 

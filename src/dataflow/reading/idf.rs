@@ -5,7 +5,7 @@
 //!
 //! # Memory
 //! 10 bytes a distinct feature of a page on the shelf, until its simhash is made, or what a bound leaves of them in memory; 12 bytes a distinct feature of the crawl
-//! with its owner, and 24 a feature of two pages or more in each process.
+//! and 16 a page with its owner, and 24 a feature of two pages or more in each process.
 
 use crate::by_hash::ByHash;
 use crate::dataflow::reading::captures::Crawl;
@@ -45,18 +45,23 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
         send([page.0, (simhash >> 32) as u32, simhash as u32]);
         Ok(true)
     };
+    let mut of_pages = vec![None; crawl.pages.len()];
     net.exchange_from(
         "simhashes",
         source,
         |row| directory.owner(Page(row[0])),
         |rows| {
             rows.iter().for_each(|&[page, high, low]| {
-                crawl.page_mut(Page(page)).simhash = Some(u64::from(high) << 32 | u64::from(low));
+                of_pages[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
             });
             Ok(())
         },
     )?;
     drop(slots);
+    crawl.pages.rewrite(|page| {
+        page.set_simhash(of_pages[directory.place(page.page)]);
+        true
+    })?;
     shelf.features.clear();
     Ok(())
 }

@@ -178,6 +178,8 @@ pub(super) struct Reader {
     /// How many of them were taken.
     known_taken: u64,
     worker: u32,
+    /// Where the segments after the first are of the record that is taken next.
+    pub(super) segments: Vec<(u32, u64)>,
     /// Work item and input that are being read.
     pub(super) item: (u32, u32),
 }
@@ -213,6 +215,7 @@ impl Reader {
             known: None,
             known_taken: 0,
             worker: net.index() as u32,
+            segments: Vec::new(),
             item: (0, 0),
         }
     }
@@ -310,7 +313,7 @@ impl Reader {
         let row = &mut known.capture;
         row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
         row.mended.splice(0..0, page.mended);
-        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(page.mime));
+        (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(&page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
         known.names = page.names;
@@ -348,12 +351,12 @@ impl Reader {
         }
         let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
-        shelf.captures.push(Capture {
+        shelf.captures.push(&Capture {
             doc_id: doc_id(url.as_str()),
             url: url.as_str().to_string(),
             fetch_time: page.fetch_time,
             status: page.status,
-            mime: mime(page.mime),
+            mime: mime(&page.mime),
             title: short_title(extracted.title),
             body_bytes: page.body.len() as u64,
             body,
@@ -370,8 +373,8 @@ impl Reader {
             worker: self.worker,
             slot: shelf.exact.len() as u32,
             original: None,
-            segments: Vec::new(),
-        });
+            segments: std::mem::take(&mut self.segments),
+        })?;
         shelf.exact.push(exact);
         shelf.names.push(page.names);
         shelf.fprints.push(&self.fprints)?;
@@ -414,11 +417,16 @@ impl Reading {
 pub type ByInput = BTreeMap<u32, Reading>;
 
 /// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
-pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
+///
+/// # Errors
+/// Those of the disk that captures may be on.
+pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
     let mut counts = ByInput::new();
-    for capture in shelf.captures.iter().filter(|capture| capture.offset >= floors[capture.item as usize]) {
-        counts.entry(capture.source).or_default().records += 1;
-    }
+    shelf.captures.each(|capture| {
+        if capture.offset >= floors[capture.item as usize] {
+            counts.entry(capture.source).or_default().records += 1;
+        }
+    })?;
     for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
         let Rejection { offset, reason, ref detail, .. } = *rejection;
         let mut one = Reading { records: 1, ..Reading::default() };
@@ -428,7 +436,7 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> ByInput {
         }
         counts.entry(rejection.source).or_default().add(one);
     }
-    counts
+    Ok(counts)
 }
 
 /// Fails when an input has a larger share of bad records than the job allows. One bad record among good ones is always

@@ -61,7 +61,7 @@ struct PageAt {
 /// A page, as it is written.
 #[derive(Serialize)]
 struct PageOf<'a> {
-    capture: &'a Capture,
+    capture: Capture,
     names: Names,
     fprints: &'a [FPrint],
     links: &'a [DocId],
@@ -119,7 +119,7 @@ impl PageRecord {
             shelf.features.push_as_kept(&hashes, &weights)?;
         }
         shelf.exact.push(capture.exact);
-        shelf.captures.push(Capture { slot, ..capture });
+        shelf.captures.push(&Capture { slot, ..capture })?;
         shelf.names.push(names);
         shelf.contents.push(content);
         shelf.fprints.push(&fprints)?;
@@ -145,13 +145,13 @@ fn append(value: &impl Serialize, to: &mut Vec<u8>) {
 pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
     let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
-    let (mut fprints, mut links, mut features) =
-        (shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
+    let (mut captures, mut fprints, mut links, mut features) =
+        (shelf.captures.reader(), shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
         let before = parts.len();
         let page = PageOf {
-            capture: &shelf.captures[slot],
+            capture: captures.get(slot)?.to_capture(),
             names: shelf.names[slot],
             fprints: fprints.get(slot)?,
             links: links.get(slot)?,
@@ -245,7 +245,8 @@ mod tests {
         for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
             let url = format!("http://a.example/{text}");
             let number = n as u64 + 1;
-            first.captures.push(Capture {
+            let slot = first.exact.len() as u32;
+            let capture = Capture {
                 doc_id: doc_id(&url),
                 url,
                 fetch_time: -5 * number as i64,
@@ -265,10 +266,11 @@ mod tests {
                 length: number * 8,
                 mended: Reason::ALL[..n % 4].to_vec(),
                 worker: 1,
-                slot: first.exact.len() as u32,
+                slot,
                 original: None,
                 segments: vec![(number as u32, number); n % 2],
-            });
+            };
+            first.captures.push(&capture).unwrap();
             first.contents.push(u128::from(number) << 70);
             first.names.push(Names { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
@@ -345,7 +347,8 @@ mod tests {
             // Other numbers go into rows only.
             let mut other = empty(with_sets);
             prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
-            prop_assert!(other.captures.iter().all(|row| (row.item, row.source, row.worker) == (8, 6, 2)));
+            let mut rows = other.captures.map(|row| (row.item, row.source, row.worker));
+            prop_assert!(rows.all(|row| row.unwrap() == (8, 6, 2)));
             prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
             prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
             prop_assert_eq!(other.items, [(8, part.end)]);

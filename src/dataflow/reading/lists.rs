@@ -12,6 +12,9 @@ use crate::storage::spill::Disk;
 use crate::storage::spill_array::{Reader, SpillArray};
 use crate::text::Feature;
 
+/// Numbers after which memory is given back while lists are taken out: two blocks of them.
+const PASSED_AT_ONCE: u64 = 1 << 18;
+
 /// Lists of numbers back to back. By default they stay in memory.
 ///
 /// # Memory
@@ -68,14 +71,45 @@ impl Lists {
         start..self.ends[slot]
     }
 
+    /// No lists, held as these are.
+    pub fn like(&self) -> Lists {
+        Lists { ends: Vec::new(), items: self.items.like() }
+    }
+
+    /// Calls `each` with the lists from a slot on, until they have `items` numbers together; returns the slot after them. These lists
+    /// and those before give their memory back, and are not read again.
+    ///
+    /// # Errors
+    /// Those of the disk, and of `each`.
+    pub fn pass(&mut self, from: usize, items: u64, mut each: impl FnMut(&[u64]) -> Result<()>) -> Result<usize> {
+        let most = self.range(from).start + items;
+        let mut next = from;
+        let mut lists = self.reader();
+        while next < self.slots() && self.range(next).start < most {
+            each(lists.get(next)?)?;
+            next += 1;
+        }
+        self.items.forget_before(self.range(next - 1).end);
+        Ok(next)
+    }
+
+    /// Calls `each` with all lists, in the order of their slots, of which none is left.
+    ///
+    /// # Errors
+    /// Those of the disk, and of `each`.
+    pub fn drain(&mut self, mut each: impl FnMut(&[u64]) -> Result<()>) -> Result<()> {
+        let mut next = 0;
+        while next < self.slots() {
+            next = self.pass(next, PASSED_AT_ONCE, &mut each)?;
+        }
+        *self = self.like();
+        Ok(())
+    }
+
     /// Drops the lists in slots that do not stay.
     pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
-        let mut kept = Lists { ends: Vec::new(), items: self.items.like() };
-        for slot in (0..stays.len()).filter(|&slot| stays[slot]) {
-            let Range { start, end } = self.range(slot);
-            kept.push(self.items.reader().get(start, (end - start) as usize)?)?;
-            self.items.forget_before(end);
-        }
+        let (mut kept, mut stays) = (self.like(), stays.iter());
+        self.drain(|list| if stays.next() == Some(&true) { kept.push(list) } else { Ok(()) })?;
         *self = kept;
         Ok(())
     }

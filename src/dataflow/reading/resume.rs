@@ -198,10 +198,9 @@ impl Part {
         let slots = || self.slots.clone();
         let numbers = shelf.fprints.items_of(slots()) + shelf.links.items_of(slots());
         let features = shelf.features.items_of(slots());
-        let projected: usize = shelf.captures[slots()].iter().map(|page| page.projected.len()).sum();
         let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
-        8 * (numbers + projected as u64) + 10 * features + 4 * shingles + 200 * rows as u64
+        8 * (numbers + shelf.captures.words_of(slots())) + 10 * features + 4 * shingles + 100 * rows as u64
     }
 }

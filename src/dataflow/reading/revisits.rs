@@ -175,7 +175,7 @@ fn search(
 ) -> Result<()> {
     let mut asked = Asked::Names;
     for _ in 0..ROUNDS {
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked == Asked::Names);
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked == Asked::Names)?;
         let questions = questions(revisits, found, net.index() as u32, asked);
         let answers = round(net, offers, questions)?;
         let mut news = 0;
@@ -218,11 +218,13 @@ fn name_payloads(
     }
     // Slots by place: several records may share one, in a compressed file of one member.
     let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
-    for (slot, (page, names)) in shelf.captures.iter().zip(&shelf.names).enumerate() {
-        if names.payload == 0 && page.segments.is_empty() && page.offset >= floors[page.item as usize] {
+    let (mut captures, mut names) = (shelf.captures.reader(), (0..).zip(&shelf.names));
+    shelf.captures.each(|page| {
+        let Some((slot, names)) = names.next() else { return };
+        if names.payload == 0 && page.rest().segments.is_empty() && page.offset >= floors[page.item as usize] {
             unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
         }
-    }
+    })?;
     let computed = Input { digests: Digests::Compute, ..job.input.clone() };
     let mut named = 0;
     for (source, places) in unnamed {
@@ -235,8 +237,8 @@ fn name_payloads(
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let body = bytes(&page.body);
             for &slot in slots {
-                let capture = &shelf.captures[slot];
-                if capture.body == body && capture.url == url.as_str() {
+                let capture = captures.get(slot)?;
+                if capture.body == body && capture.url() == url.as_str() {
                     shelf.names[slot].payload = name;
                     named += 1;
                 }
@@ -254,7 +256,7 @@ fn offers(
     floors: &[u64],
     me: u32,
     by_names: bool,
-) -> Vec<Offer> {
+) -> Result<Vec<Offer>> {
     let mut offers = Vec::new();
     let mut offer = |url: DocId, time: i64, names: Names, (source, offset): (u32, u64), holder: Holder| {
         let mut under = |key| {
@@ -273,19 +275,21 @@ fn offers(
             under(Way::Payload.key(names.payload));
         }
     };
-    for (page, names) in shelf.captures.iter().zip(&shelf.names) {
+    let mut names = shelf.names.iter();
+    shelf.captures.each(|page| {
+        let Some(&names) = names.next() else { return };
         if page.offset >= floors[page.item as usize] {
             let holder = Holder { worker: me, slot: page.slot };
-            offer(page.doc_id, page.fetch_time, *names, (page.source, page.offset), holder);
+            offer(page.doc_id, page.fetch_time, names, (page.source, page.offset), holder);
         }
-    }
+    })?;
     for (revisit, holder) in revisits.iter().zip(found) {
         if let Some(holder) = holder {
             let place = (revisit.source, revisit.offset);
             offer(doc_id(&revisit.url), revisit.fetch_time, revisit.names, place, *holder);
         }
     }
-    offers
+    Ok(offers)
 }
 
 fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, asked: Asked) -> Vec<Question> {
@@ -365,18 +369,20 @@ fn outlooks(
     let mut outlooks: Vec<Option<Outlook>> = vec![None; found.len()];
     // Numbers of revisits by place of their original.
     let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    let mut captures = shelf.captures.reader();
     for (number, (slot, revisit)) in found.iter().enumerate() {
-        let original = &shelf.captures[*slot as usize];
-        if original.url != revisit.url && original.segments.is_empty() {
+        let original = captures.get(*slot as usize)?;
+        if original.url() != revisit.url && original.rest().segments.is_empty() {
             to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
     for ((slot, revisit), outlook) in found.iter().zip(&mut outlooks) {
-        let original = &shelf.captures[*slot as usize];
-        if original.url != revisit.url && !original.segments.is_empty() {
+        let original = captures.get(*slot as usize)?;
+        let segments = original.rest().segments;
+        if original.url() != revisit.url && !segments.is_empty() {
             let first = (original.source, original.offset);
-            let places: Vec<_> = std::iter::once(first).chain(original.segments.iter().copied()).collect();
+            let places: Vec<_> = std::iter::once(first).chain(segments).collect();
             if let Ok(page) = segments::read(net, &places, None, work, &job.input)? {
                 *outlook = outlook_of(&page, revisit, &mut extractor)?;
             }
@@ -392,9 +398,9 @@ fn outlooks(
             let body = bytes(&page.body);
             for &number in &*numbers {
                 let (slot, revisit) = &found[number];
-                let original = &shelf.captures[*slot as usize];
+                let original = captures.get(*slot as usize)?;
                 // Several records may share a place, in a compressed file of one member.
-                if original.url == url.as_str() && original.body == body && outlooks[number].is_none() {
+                if original.url() == url.as_str() && original.body == body && outlooks[number].is_none() {
                     outlooks[number] = outlook_of(&page, revisit, &mut extractor)?;
                 }
             }
@@ -402,7 +408,8 @@ fn outlooks(
         })?;
         if let Some(&number) = places.values().flatten().find(|&&number| outlooks[number].is_none()) {
             let place = found[number].0 as usize;
-            let Capture { url, offset, .. } = &shelf.captures[place];
+            let page = captures.get(place)?;
+            let (url, offset) = (page.url(), page.offset);
             let lost = format!("at offset {offset} is not {url} any more; it has changed during the run, so run again");
             return Err(Error::input(&work.inputs[source as usize], lost));
         }
@@ -420,9 +427,9 @@ fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> R
 /// Puts a revisit on the shelf as a capture with the content in `slot`.
 fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) -> Result<()> {
     let Revisit { url, fetch_time, source, item, offset, length, .. } = revisit;
-    let original = shelf.captures[slot].clone();
+    let original = shelf.captures.reader().get(slot)?.to_capture();
     let place = Place { source: original.source, offset: original.offset, url: original.url.clone() };
-    shelf.captures.push(Capture {
+    shelf.captures.push(&Capture {
         doc_id: doc_id(&url),
         url,
         fetch_time,
@@ -433,7 +440,7 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         slot: shelf.exact.len() as u32,
         original: Some(Box::new(place)),
         ..original
-    });
+    })?;
     shelf.exact.push(shelf.exact[slot]);
     shelf.fprints.push_again(slot)?;
     if shelf.features.slots() > 0 {

@@ -89,11 +89,8 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
                 Ok(page) => Found::Page(page),
                 Err((reason, detail)) => Found::Refused(Refused::new(first.offset, reason, detail)),
             };
-            let before = reader.shelf.captures.len();
+            reader.segments = places.split_off(places.len().min(1));
             reader.take(found, &queue.progress)?;
-            if let Some(capture) = reader.shelf.captures.get_mut(before) {
-                capture.segments = places.split_off(1);
-            }
         }
         let (reason, detail) = match firsts {
             0 => (Reason::Segmented, "a continuation; its first segment is not in the input, or is no page"),

@@ -1,13 +1,14 @@
 //! What one worker has read: rows of pages, their fingerprints and links, in columns.
 //!
 //! # Memory
-//! About 200 bytes a page, until the run ends. Chunks, features and links ([`crate::dataflow::reading::lists`]) are there as far as
-//! [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
+//! About 60 bytes a page, until the run ends. Captures ([`CaptureRows`]), chunks, features and links
+//! ([`crate::dataflow::reading::lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::lists::{FeatureLists, Lists};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
@@ -19,15 +20,15 @@ use crate::pages::warc::RangeEnd;
 use crate::storage::spill::Disk;
 
 /// Media type of nearly all pages.
-const HTML: &str = "text/html";
+pub const HTML: &str = "text/html";
 
 /// A media type as a capture holds it.
-pub fn mime(name: String) -> Cow<'static, str> {
-    if name == HTML { Cow::Borrowed(HTML) } else { Cow::Owned(name) }
+pub fn mime(name: &str) -> Cow<'static, str> {
+    if name == HTML { Cow::Borrowed(HTML) } else { Cow::Owned(name.to_string()) }
 }
 
 fn shared_mime<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cow<'static, str>, D::Error> {
-    String::deserialize(from).map(mime)
+    String::deserialize(from).map(|name| mime(&name))
 }
 
 /// Most bytes of a title that a capture holds.
@@ -51,7 +52,7 @@ pub fn short_title(title: &str) -> Box<str> {
     short.into_boxed_str()
 }
 
-/// A captured page as it travels to the owner of its doc id.
+/// A captured page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Hash of the canonical URL.
@@ -150,8 +151,8 @@ pub const NOT_KEPT: Page = Page::NONE;
 /// What one worker has read. Slots number its pages in the order of reading.
 #[derive(Debug, Default)]
 pub struct WorkerPages {
-    /// Rows that have not been sent to their owners yet.
-    pub captures: Vec<Capture>,
+    /// Captures that have not been sent to their owners yet; until revisits are resolved, that of each slot.
+    pub captures: CaptureRows,
     /// Whole-document fingerprint of each slot.
     pub exact: Vec<FPrint>,
     /// Chunk fingerprints of each slot, for a study the marks of its shingle paragraphs: ascending, each once.
@@ -186,23 +187,28 @@ impl WorkerPages {
     /// An empty shelf whose chunks, features and links go to `disk` when they may not stay in memory.
     pub fn beside(disk: &Disk) -> WorkerPages {
         let lists = || Lists::beside(disk);
-        WorkerPages { fprints: lists(), links: lists(), features: FeatureLists::beside(disk), ..WorkerPages::default() }
+        let (captures, features) = (CaptureRows::beside(disk), FeatureLists::beside(disk));
+        WorkerPages { captures, features, fprints: lists(), links: lists(), ..WorkerPages::default() }
     }
 
-    /// Holds at most so many bytes of chunks, features and links in memory from now on: half of them for chunks, which are read most.
+    /// Holds at most so many bytes of captures, chunks, features and links in memory from now on: up to half for captures, which are
+    /// read most, and half of what they leave for chunks.
     ///
     /// # Errors
     /// [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or [`crate::error::Error::Storage`] when the disk does
     /// not take the rest.
     pub fn hold_lists_at_most(&mut self, bytes: u64) -> Result<()> {
-        self.links.hold_at_most(bytes / 4)?;
-        self.features.hold_at_most(bytes / 4)?;
-        self.fprints.hold_at_most(bytes / 2)
+        self.captures.hold_at_most(bytes / 2)?;
+        let left = bytes - (bytes / 2).min(8 * self.captures.words());
+        self.links.hold_at_most(left / 4)?;
+        self.features.hold_at_most(left / 4)?;
+        self.fprints.hold_at_most(left / 2)
     }
 
-    /// Bytes of chunks, features and links on disk.
+    /// Bytes of captures, chunks, features and links on disk.
     pub fn spilled_bytes(&self) -> u64 {
-        self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes()
+        let of_lists = self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes();
+        self.captures.spilled_bytes() + of_lists
     }
 
     /// Drops the slots that no capture has; the others get new numbers. Sets of shingles stay as they are, and then so do slots.
@@ -217,7 +223,7 @@ impl WorkerPages {
             return Ok(());
         }
         let mut stays = vec![false; self.exact.len()];
-        self.captures.iter().for_each(|page| stays[page.slot as usize] = true);
+        self.captures.each(|page| stays[page.slot as usize] = true)?;
         self.fprints.retain(&stays)?;
         self.links.retain(&stays)?;
         self.features.retain(&stays)?;
@@ -229,7 +235,10 @@ impl WorkerPages {
         });
         let numbers: Vec<Option<u32>> = staying.collect();
         let number = |slot: u32| numbers[slot as usize];
-        self.captures.iter_mut().for_each(|page| page.slot = number(page.slot).expect("a capture's slot stays"));
+        self.captures.rewrite(|page| {
+            page.slot = number(page.slot).expect("a capture's slot stays");
+            true
+        })?;
         self.leads = self.leads.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
         Ok(())
     }
@@ -274,7 +283,7 @@ mod tests {
                 shelf.leads.push((slot, u64::from(slot)));
             }
             if slot % 3 == 1 {
-                shelf.captures.push(Capture { slot, ..Capture::default() });
+                shelf.captures.push(&Capture { slot, ..Capture::default() }).unwrap();
             }
         }
         shelf.drop_slots_without_captures().unwrap();
@@ -285,7 +294,7 @@ mod tests {
             (shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
         for (slot, &was) in stay.iter().enumerate() {
             let number = was as usize;
-            assert_eq!(shelf.captures[slot].slot, slot as u32);
+            assert_eq!(shelf.captures.reader().get(slot).unwrap().slot, slot as u32);
             assert_eq!(fprints.get(slot).unwrap(), vec![was; times * (number % 5)]);
             assert_eq!(links.get(slot).unwrap(), vec![was << 8; times * (number % 3)]);
             let want = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);

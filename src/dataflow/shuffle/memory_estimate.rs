@@ -7,19 +7,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::applications::ways::WebPart;
+use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::ids::Page;
 use crate::job::Job;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
-/// Bytes of a page's row, its strings, number and directory entry.
-const A_PAGE: u64 = 360;
+/// Bytes of a page beside its capture: hashes of its text, where its lists end, its number and directory entry.
+const A_PAGE: u64 = 100;
 
-/// Most bytes of chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
-const LISTS_LEAST: u64 = 3 << 20;
+/// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
+const LISTS_LEAST: u64 = 5 << 20;
 
 /// Bytes of lists on disk for one of their checksums in memory.
 const A_CHECKSUM: u64 = 512;
@@ -61,6 +63,8 @@ fn row_bytes(job: &Job) -> u64 {
 pub struct MemoryEstimate {
     /// Pages.
     pub pages: u64,
+    /// Bytes of their captures.
+    pub captures: u64,
     /// Rows of `FPrint-DocID`: distinct chunks of pages.
     pub tuples: u64,
     /// Distinct features of pages, where simhashes wait for the crawl.
@@ -71,7 +75,7 @@ pub struct MemoryEstimate {
     pub links: u64,
     /// Pairs of pages, once for each chunk they share.
     pub pairs: u64,
-    /// Bytes of chunks, features and links that are on disk already.
+    /// Bytes of captures, chunks, features and links that are on disk already.
     #[serde(skip)]
     pub on_disk: u64,
 }
@@ -116,6 +120,7 @@ impl MemoryEstimate {
     fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
         workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
             pages: sum.pages + of.pages,
+            captures: sum.captures + of.captures,
             tuples: sum.tuples + of.tuples,
             features: sum.features + of.features,
             shingles: sum.shingles + of.shingles,
@@ -125,12 +130,12 @@ impl MemoryEstimate {
         })
     }
 
-    /// What `all` work items hold when `done` of them hold this.
-    pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
-        let of = |n: u64| (u128::from(n) * all as u128 / done.max(1) as u128) as u64;
-        let MemoryEstimate { pages, tuples, features, shingles, links, pairs, on_disk } = *self;
+    /// What `of` makes of each number.
+    pub fn map(&self, of: impl Fn(u64) -> u64) -> MemoryEstimate {
+        let MemoryEstimate { pages, captures, tuples, features, shingles, links, pairs, on_disk } = *self;
         MemoryEstimate {
             pages: of(pages),
+            captures: of(captures),
             tuples: of(tuples),
             features: of(features),
             shingles: of(shingles),
@@ -140,25 +145,30 @@ impl MemoryEstimate {
         }
     }
 
+    /// What `all` work items hold when `done` of them hold this.
+    pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
+        self.map(|n| (u128::from(n) * all as u128 / done.max(1) as u128) as u64)
+    }
+
     /// Bytes on the shelves of a worker, in memory.
     pub fn shelf_bytes(&self) -> u64 {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
     }
 
-    /// Bytes of rows of pages, and of the block of their sets.
+    /// Bytes of pages beside their captures, and of the block of their sets.
     fn row_bytes(&self) -> u64 {
         A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
     }
 
-    /// Bytes of chunks, features and links, wherever they are.
+    /// Bytes of captures, chunks, features and links, wherever they are.
     fn list_bytes(&self) -> u64 {
-        8 * (self.tuples + self.links) + 10 * self.features
+        self.captures + 8 * (self.tuples + self.links) + 10 * self.features
     }
 
     /// Bytes on the shelves of so many workers whatever is spilled. Links count, for those between pages stay in memory once they
     /// are resolved.
     pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
-        let lists = 8 * self.tuples + 10 * self.features;
+        let lists = self.captures + 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists);
         self.row_bytes() + 8 * self.links + least + lists / A_CHECKSUM * 8
     }
@@ -176,12 +186,25 @@ impl MemoryEstimate {
         let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items());
         MemoryEstimate {
             pages,
+            captures: 8 * shelf.captures.words(),
             tuples,
             features: shelf.features.items(),
             shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
             links: shelf.links.items(),
             pairs: 0,
             on_disk: shelf.spilled_bytes(),
+        }
+    }
+
+    /// What is on a shelf whose captures are settled as the pages of a crawl, of which this worker holds `pages` and `links` between
+    /// pages.
+    pub fn with(shelf: &WorkerPages, pages: &CaptureRows, links: &[(Page, Page)]) -> MemoryEstimate {
+        let on_shelf = MemoryEstimate::on(shelf);
+        MemoryEstimate {
+            captures: 8 * pages.words(),
+            links: on_shelf.links + links.len() as u64,
+            on_disk: on_shelf.on_disk + pages.spilled_bytes(),
+            ..on_shelf
         }
     }
 }

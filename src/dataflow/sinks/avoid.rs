@@ -18,8 +18,10 @@ use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Votes, W
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
+use crate::dataflow::reading::capture_rows::CaptureRow;
 use crate::dataflow::reading::captures::{Crawl, path};
-use crate::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
@@ -156,32 +158,37 @@ pub fn copies(
     (keeping, kept_before, pinned): (&Keeping, &[Page], &[Page]),
     seeds: &HashSet<String>,
 ) -> Result<Vec<PageCopy>> {
-    let of_pages = crawl.pages.iter().zip(from_elsewhere.iter().zip(depths));
-    let rows = of_pages.filter_map(|((page, capture), (&links_from_elsewhere, &depth))| {
-        let (cluster, host) = (labels[*page], crawl.directory.hosts[*page]);
-        (sizes[cluster] > 1).then(|| PageCopy {
-            exact: capture.exact,
-            merit: keeping.merit(capture.fetch_time, capture.text_bytes, &capture.url, *page),
+    let mut place = 0..;
+    let rows = crawl.pages.map(|row| {
+        let (page, place) = (row.page, place.next().expect("without an end"));
+        let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
+        let copy = |url: &str| PageCopy {
+            exact: row.exact,
+            merit: keeping.merit(row.fetch_time, row.text_bytes, url, page),
             cluster,
-            page: *page,
-            preference: keeping.preference(&capture.url),
-            links_from_elsewhere,
+            page,
+            preference: keeping.preference(url),
+            links_from_elsewhere: from_elsewhere[place],
             links_to_host: links_to_host[host],
-            depth,
-            url_length: capture.url.chars().count() as u32,
-            must_visit: u16::from(seeds.contains(&capture.url) || must_visit(capture)),
-            kept_before: u8::from(kept_before.binary_search(page).is_ok()),
-            pinned: u8::from(pinned.binary_search(page).is_ok()),
-        })
+            depth: depths[place],
+            url_length: url.chars().count() as u32,
+            must_visit: u16::from(seeds.contains(url) || must_visit(&row)),
+            kept_before: u8::from(kept_before.binary_search(&page).is_ok()),
+            pinned: u8::from(pinned.binary_search(&page).is_ok()),
+        };
+        (sizes[cluster] > 1).then(|| copy(row.url()))
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
     let mut copies = net.exchange_all("copies", rows, |copy| crawl.directory.owner(copy.cluster.smallest()))?;
+    failed.map_or(Ok(()), Err)?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
     Ok(copies)
 }
 
 /// Whether a page is one that no crawler may skip.
-fn must_visit(capture: &Capture) -> bool {
-    never_skipped(path(&capture.url).split('?').next().unwrap_or_default(), &capture.mime)
+fn must_visit(page: &CaptureRow<'_>) -> bool {
+    never_skipped(path(page.url()).split('?').next().unwrap_or_default(), page.mime())
 }
 
 /// Decides which collection of each similar cluster is kept. `copies` is what [`copies`] gave.
@@ -322,14 +329,19 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
         }
         _ => None,
     });
-    let asked: Vec<(Page, Page, Why, LostBy, Resemblance)> = net.exchange_rows("pages to skip", rows)?;
+    let mut asked: Vec<(Page, Page, Why, LostBy, Resemblance)> = net.exchange_rows("pages to skip", rows)?;
+    asked.sort_unstable_by_key(|row| (row.0, row.1));
+    let mut pages = crawl.reader();
     let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
-        let kept = crawl.page(keep);
-        let (keep_url, keep_time) = (kept.url.clone(), kept.fetch_time);
+        let kept = pages.page(keep)?;
+        let (keep_url, keep_time) = (kept.url().to_string(), kept.fetch_time);
         let keep_doc_id = directory.doc_ids[keep];
-        (directory.owner(page), Avoid { page, keep_doc_id, keep_url, why, lost_by, resemblance, keep_time })
+        Ok((directory.owner(page), Avoid { page, keep_doc_id, keep_url, why, lost_by, resemblance, keep_time }))
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed);
     let mut rows = net.exchange_rows("avoid", rows)?;
+    failed.map_or(Ok(()), Err)?;
     rows.sort_unstable_by_key(|row| row.page);
     Ok(rows)
 }
@@ -338,13 +350,16 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
 pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidLists> {
     let owners = HashOwners::new(net);
     let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows = crawl.pages.iter().map(|(page, capture)| {
-        let avoid = to_skip.next_if_eq(page).is_some();
-        let host = crawl.directory.hosts[*page];
-        let visited = Visited { url: capture.url.clone(), avoid, bytes: capture.body_bytes };
+    let rows = crawl.pages.map(|row| {
+        let avoid = to_skip.next_if_eq(&row.page).is_some();
+        let host = crawl.directory.hosts[row.page];
+        let visited = Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
         (owners.owner(host), (host, visited))
     });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed);
     let mut visited = net.exchange_rows("URLs by host", rows)?;
+    failed.map_or(Ok(()), Err)?;
     visited.sort_unstable();
     let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();

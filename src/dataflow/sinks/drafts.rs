@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::dataflow::reading::captures::Crawl;
+use crate::error::Result;
 use crate::ids::Page;
 use crate::storage::table::Table;
 
@@ -16,12 +17,19 @@ pub struct Draft<'r> {
     pub name: &'r str,
     /// The partition.
     pub partition: usize,
-    rows: Rows<'r>,
+    /// The rows.
+    pub(super) rows: Rows<'r>,
 }
 
-enum Rows<'r> {
+/// What makes some of the rows of a part.
+pub type Make<'r> = Box<dyn Fn(Range<usize>) -> Result<Table> + 'r>;
+
+/// The rows of a part.
+pub enum Rows<'r> {
+    /// As they are.
     Made(Table),
-    Unmade(usize, Box<dyn Fn(Range<usize>) -> Table + 'r>),
+    /// So many, to be made.
+    Unmade(usize, Make<'r>),
 }
 
 /// Rows of a piece.
@@ -41,27 +49,30 @@ impl<'r> From<(&'r str, usize, Table)> for Draft<'r> {
 
 impl<'r> Draft<'r> {
     /// Bytes that its rows take on disk, about. What is made for that stays while `room` has as many bytes, which it takes.
-    pub(super) fn weigh(&mut self, room: &mut u64) -> u64 {
+    ///
+    /// # Errors
+    /// Those of making the rows, which may be of what is on disk.
+    pub(super) fn weigh(&mut self, room: &mut u64) -> Result<u64> {
         let (rows, make) = match &self.rows {
-            Rows::Made(table) => return table.weight(),
+            Rows::Made(table) => return Ok(table.weight()),
             Rows::Unmade(rows, make) => (*rows, make),
         };
         if rows > PIECE_ROWS {
-            return pieces(rows).map(|piece| make(piece).weight()).sum();
+            return pieces(rows).map(|piece| Ok(make(piece)?.weight())).sum();
         }
-        let table = make(0..rows);
+        let table = make(0..rows)?;
         let bytes = table.weight();
         if bytes <= *room {
             *room -= bytes;
             self.rows = Rows::Made(table);
         }
-        bytes
+        Ok(bytes)
     }
 
     /// Its rows.
-    pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Table> + 'r> {
+    pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
-            Rows::Made(table) => Box::new(std::iter::once(table)),
+            Rows::Made(table) => Box::new(std::iter::once(Ok(table))),
             Rows::Unmade(rows, make) => Box::new(pieces(rows).map(make)),
         }
     }
@@ -76,7 +87,7 @@ pub(crate) fn split<'r, R>(
     name: &'static str,
     rows: &'r [R],
     partition: impl Fn(&R) -> usize,
-    table: impl Fn(&'r [R]) -> Table + Copy + 'r,
+    table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
     let of_partition = rows.chunk_by(|x, y| partition(x) == partition(y));
     let draft = |rows: &'r [R]| {
@@ -92,7 +103,7 @@ pub(crate) fn by_page<'r, R>(
     crawl: &Crawl,
     rows: &'r [R],
     page: impl Fn(&R) -> Page,
-    table: impl Fn(&'r [R]) -> Table + Copy + 'r,
+    table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
     split(name, rows, |row| crawl.directory.partition(page(row)), table)
 }

@@ -7,29 +7,30 @@
 //!
 //! # Memory
 //! A file at a time, encoded, and 2^16 of its rows: a partition that has a file of its own stays with its owner, and is made when its
-//! turn comes. Others travel in rounds, of as many bytes as a file has for each worker.
+//! turn comes. Others travel in rounds, of as many bytes as a file has for each worker; where memory has a bound, of a few
+//! megabytes, and what has come waits on the local disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::drafts::Draft;
+use super::arrived::{self, Arrived, slices};
+use super::drafts::{Draft, Rows};
 use super::write::put_file;
+use crate::dataflow::shuffle::memory_estimate::room_beside;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::job::Job;
 use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
+use crate::storage::spill::Disk;
 use crate::storage::table::{Table, encode_pieces};
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.
 const FILE_BYTES: u64 = 64_000_000;
 
-/// What [`Making::held_bytes`] is where memory has no bound: about 40 MB there.
+/// Bytes on disk, about, of rows that stay in memory when they were made to be weighed, where that has no bound: about 40 MB there.
 const HELD_BYTES: u64 = 16_000_000;
-
-/// Rows that travel together.
-const SLICE_ROWS: usize = 256;
 
 /// A partition: where it is, and how large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +45,21 @@ pub struct Making<'t> {
     /// Names of those that have a file even without rows, which worker 0 writes then.
     always: &'t [&'static str],
     /// The table of a name without rows.
-    empty: &'t dyn Fn(&str) -> Table,
-    /// Bytes on disk, about, of rows that stay in memory when they were made to be weighed; others are made twice.
-    held_bytes: u64,
+    empty: &'t dyn Fn(&str) -> Result<Table>,
+    /// Where rows wait that others have sent, where memory has a bound; then nothing that was made to be weighed stays in memory, but
+    /// is made twice.
+    disk: Option<Disk>,
 }
 
 impl<'t> Making<'t> {
     /// How a job makes the tables that are `always` there: within a bound of memory nothing that was made stays.
-    pub fn by(job: &Job, always: &'t [&'static str], empty: &'t dyn Fn(&str) -> Table) -> Making<'t> {
-        Making { always, empty, held_bytes: if job.effort.memory_bytes == 0 { HELD_BYTES } else { 0 } }
+    pub fn by(
+        net: &Net<'_>,
+        job: &Job,
+        always: &'t [&'static str],
+        empty: &'t dyn Fn(&str) -> Result<Table>,
+    ) -> Making<'t> {
+        Making { always, empty, disk: (job.effort.memory_bytes > 0).then(|| room_beside(0, job).disk(net)) }
     }
 }
 
@@ -66,7 +73,8 @@ pub(super) fn put_tables(
     mut parts: Vec<Draft<'_>>,
     making: Making<'_>,
 ) -> Result<Vec<FileEntry>> {
-    let tables = plans(net, &mut parts, making)?;
+    let tables = plans(net, &mut parts, &making)?;
+    let disk = making.disk;
     let place = |part: &Draft<'_>| {
         let table = tables.binary_search_by(|table| table.0.as_str().cmp(part.name)).expect("all tables were weighed");
         Place { table, file: tables[table].1.file(part.partition), partition: part.partition }
@@ -80,16 +88,18 @@ pub(super) fn put_tables(
     let mut travelling = travelling.into_iter().peekable();
     for (table, file) in rounds(&tables, FILE_BYTES * net.peers() as u64) {
         let of_round = std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
-        let (mut here, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
+        let (here, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
         let rows = go.into_iter().flat_map(|(place, part)| {
             let to = file_of(&place).owner;
-            part.pieces().flat_map(slices).map(move |rows| (to, (place, rows)))
+            part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let sent: Vec<(Place, Table)> = net.exchange_rows("tables", rows)?;
-        here.extend(
-            sent.into_iter()
-                .map(|(place, rows)| (place, (tables[place.table].0.as_str(), place.partition, rows).into())),
-        );
+        let Arrived { held, stored } = arrived::bring(net, rows, disk.as_ref())?;
+        let name = |place: &Place| tables[place.table].0.as_str();
+        let mut here: Vec<(Place, Draft<'_>)> = here;
+        here.extend(held.into_iter().map(|(place, rows)| (place, (name(&place), place.partition, rows).into())));
+        here.extend(stored.slices().map(|(place, rows, make)| {
+            (place, Draft { name: name(&place), partition: place.partition, rows: Rows::Unmade(rows, make) })
+        }));
         // Stable: the slices of a partition come from one worker, in order.
         here.sort_by_key(|part| part.0);
         put_files(net, attempt, here, &mut files)?;
@@ -100,10 +110,13 @@ pub(super) fn put_tables(
 
 /// What becomes of each table, by name, the same on every worker. Where no worker has rows of a table that is always there,
 /// worker 0 gets a part without rows. One collective call.
-fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: Making<'_>) -> Result<Vec<(String, Plan)>> {
-    let mut room = making.held_bytes;
-    let mine: Vec<(String, (u64, u64))> =
-        parts.iter_mut().map(|part| (part.name.to_string(), (part.partition as u64, part.weigh(&mut room)))).collect();
+fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> Result<Vec<(String, Plan)>> {
+    let mut room = if making.disk.is_some() { 0 } else { HELD_BYTES };
+    let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
+    for part in &mut *parts {
+        let bytes = part.weigh(&mut room)?;
+        mine.push((part.name.to_string(), (part.partition as u64, bytes)));
+    }
     let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
     for (worker, parts) in net.all_gather("sizes of partitions", mine)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
@@ -114,7 +127,7 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: Making<'_>) -> R
         if !weighed.contains_key(name) {
             weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
             if net.index() == 0 {
-                parts.push((name, 0, (making.empty)(name)).into());
+                parts.push((name, 0, (making.empty)(name)?).into());
             }
         }
     }
@@ -125,7 +138,7 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: Making<'_>) -> R
 }
 
 /// Where a part is put: orders by table, then file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place {
     table: usize,
     file: usize,
@@ -145,7 +158,8 @@ fn put_files(
         let (name, mut rows) = (part.name, 0);
         let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
         let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
-        let bytes = encode_pieces(part.pieces().chain(more).inspect(|piece| rows += piece.rows() as u64))?;
+        let pieces = part.pieces().chain(more);
+        let bytes = encode_pieces(pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |rows| rows.rows() as u64)))?;
         files.push(put_file(attempt, name, place.file, rows, &bytes)?);
     }
     Ok(())
@@ -227,12 +241,6 @@ fn files_of(partitions: &[Weighed], numbers: &[usize], table: usize, workers: us
         _ => File { owner: (table + number) % workers, travels: true, bytes: *bytes },
     };
     lies_with.iter().enumerate().map(file).collect()
-}
-
-/// A table cut into pieces that are sent by themselves.
-fn slices(table: Table) -> impl Iterator<Item = Table> {
-    let rows: Vec<usize> = (0..table.rows()).collect();
-    (0..rows.len()).step_by(SLICE_ROWS).map(move |start| table.pick(&rows[start..rows.len().min(start + SLICE_ROWS)]))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is written: verdicts and the avoid list, the tables with their columns, the summary, and the commit.
 
+pub mod arrived;
 pub mod avoid;
 pub mod contents;
 pub mod drafts;

@@ -12,7 +12,7 @@ use crate::dataflow::sinks::avoid::Avoid;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::FPrint;
+use crate::ids::{FPrint, HostId};
 use crate::overlap::FPrintDocId;
 use crate::pages::public_suffix::registered_domain;
 use crate::storage::table::{Column, Table};
@@ -30,21 +30,19 @@ struct HostRow {
 
 /// The `hosts` table: pages and bytes of each host, and those that a crawler may skip. One exchange.
 pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Partitions) -> Result<Vec<Part>> {
-    let mut rows: BTreeMap<&str, HostRow> = BTreeMap::new();
+    let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
     let mut skipped = avoid.iter().map(|row| row.page).peekable();
-    for (page, capture) in &crawl.pages {
-        let name = host(&capture.url);
-        let row = rows.entry(name).or_insert_with(|| HostRow {
-            host_id: xxh3_64(name.as_bytes()),
-            host: name.to_string(),
-            ..HostRow::default()
+    crawl.pages.each(|page| {
+        let row = rows.entry(crawl.directory.hosts[page.page]).or_insert_with(|| {
+            let name = host(page.url());
+            HostRow { host_id: xxh3_64(name.as_bytes()), host: name.to_string(), ..HostRow::default() }
         });
-        let skip = u64::from(skipped.next_if_eq(page).is_some());
+        let skip = u64::from(skipped.next_if_eq(&page.page).is_some());
         row.pages += 1;
-        row.body_bytes += capture.body_bytes;
+        row.body_bytes += page.body_bytes;
         row.skip_pages += skip;
-        row.skip_bytes += skip * capture.body_bytes;
-    }
+        row.skip_bytes += skip * page.body_bytes;
+    })?;
     let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(row.host_id), row)).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
     for row in net.exchange_rows("hosts by name", rows)? {

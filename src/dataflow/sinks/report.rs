@@ -107,10 +107,12 @@ pub fn rows(
             members.extend(MemberRow::of(id, collection, told.labels));
         }
     }
-    let named = net.exchange_rows("roots", collections)?.into_iter().map(|mut row| {
-        row.root_url = crawl.page(row.root).url.clone();
-        (directory.owner(row.similar_cluster.smallest()), row)
-    });
+    let mut rows: Vec<CollectionRow> = net.exchange_rows("roots", collections)?;
+    let mut pages = crawl.reader();
+    for row in &mut rows {
+        row.root_url = pages.page(row.root)?.url().to_string();
+    }
+    let named = rows.into_iter().map(|row| (directory.owner(row.similar_cluster.smallest()), row));
     let mut collections = net.exchange_rows("collections", named)?;
     collections.sort_unstable();
 
@@ -146,12 +148,16 @@ fn name_prefixes(
     let mut mine = net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))?;
     mine.sort_unstable();
     let contents = contents(net, crawl, told, &mine)?;
+    let mut reader = crawl.reader();
     let parts = mine.chunk_by(|x, y| x[..2] == y[..2]).zip(contents).map(|(pages, content)| {
-        let urls = pages.iter().map(|row| crawl.page(row[2]).url.as_str());
-        let prefix = urls.reduce(in_common).expect("a chunk is not empty").to_string();
-        (directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix, content))
+        let mut prefix = reader.page(pages[0][2])?.url().to_string();
+        for row in &pages[1..] {
+            let common = in_common(&prefix, reader.page(row[2])?.url()).len();
+            prefix.truncate(common);
+        }
+        Ok((directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix, content)))
     });
-    let parts: Vec<(usize, (Page, Page, String, Content))> = parts.collect();
+    let parts: Vec<(usize, (Page, Page, String, Content))> = parts.collect::<Result<_>>()?;
     let mut all: Vec<([Page; 2], Content)> =
         collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
     for (similar_cluster, collection, prefix, content) in net.exchange_rows("parts of collections", parts)? {

@@ -7,15 +7,18 @@
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
 use crate::dataflow::find::ReplicaTables;
+use crate::dataflow::reading::capture_rows::Numbers;
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection};
+use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::avoid::{Avoid, Verdict};
 use crate::dataflow::sinks::drafts::{Draft, by_page, split};
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
+use crate::error::Result;
 use crate::ids::Page;
 use crate::overlap::SimilarPair;
 use crate::pages::surt::surt_key_of;
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 
 /// A part of a table: its name, the partition, the rows.
 pub type Part = (&'static str, usize, Table);
@@ -44,16 +47,21 @@ type PairRow = (Page, Page, u32, u32);
 type SegmentRow = (Page, u32, (u32, u64));
 
 /// Rows of this worker that are put together for tables alone, ascending.
-pub struct TableRows<'f> {
+pub struct TableRows {
+    pages: Vec<Page>,
     pairs: Vec<PairRow>,
-    revisits: Vec<Revisit<'f>>,
+    /// Pages whose records are revisits.
+    revisits: Vec<Page>,
     segments: Vec<SegmentRow>,
     rejected: Vec<Rejection>,
 }
 
-impl<'f> TableRows<'f> {
+impl TableRows {
     /// Of what was found, with the records that are not kept, ascending.
-    pub fn of(found: &'f ReplicaTables, rejected: Vec<Rejection>) -> TableRows<'f> {
+    ///
+    /// # Errors
+    /// Those of the disk that captures may be on.
+    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>) -> Result<TableRows> {
         let by_measure: [&[SimilarPair]; MEASURES.len()] = [
             &found.context_pairs,
             &found.exact_pairs,
@@ -67,36 +75,41 @@ impl<'f> TableRows<'f> {
             pairs.extend(of_measure.iter().map(|pair| (pair.a, pair.b, measure, pair.value)));
         }
         pairs.sort_unstable();
-        let revisits = found.crawl.pages.iter().filter_map(Revisit::of).collect();
-        let segments = found.crawl.pages.iter().flat_map(segments_of).collect();
-        TableRows { pairs, revisits, segments, rejected }
+        let (mut pages, mut revisits, mut segments) = (Vec::new(), Vec::new(), Vec::new());
+        found.crawl.pages.each(|row| {
+            let rest = row.rest();
+            pages.push(row.page);
+            revisits.extend(rest.original.map(|_| row.page));
+            segments.extend(rest.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
+        })?;
+        Ok(TableRows { pages, pairs, revisits, segments, rejected })
     }
 }
 
 /// The parts that this worker owns, of all tables but those that were made on the way. `sources` are the names of the inputs.
 pub fn drafts<'r>(
     found: &'r ReplicaTables,
-    rows: &'r TableRows<'_>,
+    rows: &'r TableRows,
     sources: &'r [String],
     partitions: usize,
 ) -> Vec<Draft<'r>> {
     let crawl = &found.crawl;
-    let TableRows { pairs, revisits, segments, rejected } = rows;
+    let TableRows { pages: own, pairs, revisits, segments, rejected } = rows;
     let mut drafts = rejected_drafts(rejected, sources, partitions);
-    drafts.extend(by_page("links", crawl, &found.links, |row| row.0, |rows| links(crawl, rows)));
-    drafts.extend(by_page("pairs", crawl, pairs, |row| row.0, |rows| pair_table(crawl, rows)));
+    drafts.extend(by_page("links", crawl, &found.links, |row| row.0, |rows| Ok(links(crawl, rows))));
+    drafts.extend(by_page("pairs", crawl, pairs, |row| row.0, |rows| Ok(pair_table(crawl, rows))));
     let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| clusters(crawl, rows)));
+    drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows))));
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
-    drafts.extend(by_page("link_summary", crawl, &found.link_summary, cluster, |rows| link_summary(crawl, rows)));
+    drafts.extend(by_page("link_summary", crawl, &found.link_summary, cluster, |rows| Ok(link_summary(crawl, rows))));
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
-    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| collections(crawl, rows)));
+    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(crawl, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| members(crawl, rows)));
-    drafts.extend(by_page("revisits", crawl, revisits, |row| row.page, |rows| revisit_table(crawl, rows, sources)));
-    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| segment_table(crawl, rows, sources)));
+    drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows))));
+    drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
+    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
     drafts.extend(by_page("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows)));
-    drafts.extend(by_page("pages", crawl, &crawl.pages, |row| row.0, |rows| pages(crawl, rows, sources)));
+    drafts.extend(by_page("pages", crawl, own, |&page| page, |rows| pages(crawl, rows, sources)));
     drafts
 }
 
@@ -107,7 +120,7 @@ pub(crate) fn rejected_drafts<'r>(
     partitions: usize,
 ) -> Vec<Draft<'r>> {
     let partition = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions);
-    split("rejected", rejected, partition, |rows| rejected_table(rows, sources))
+    split("rejected", rejected, partition, |rows| Ok(rejected_table(rows, sources)))
 }
 
 /// Partition of a rejected record: a range of the inputs, which are in ascending order.
@@ -116,19 +129,22 @@ pub fn rejected_partition(source: u32, sources: usize, partitions: usize) -> usi
 }
 
 /// The empty table of a name.
-pub fn empty(name: &str, crawl: &Crawl) -> Table {
-    match name {
-        "pages" => pages(crawl, &[], &[]),
+///
+/// # Errors
+/// None where nothing is read.
+pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
+    Ok(match name {
+        "pages" => pages(crawl, &[], &[])?,
         "links" => links(crawl, &[]),
         "pairs" => pair_table(crawl, &[]),
         "clusters" => clusters(crawl, &[]),
         "link_summary" => link_summary(crawl, &[]),
         "collections" => collections(crawl, &[]),
         "members" => members(crawl, &[]),
-        "avoid" => avoid(crawl, &[]),
+        "avoid" => avoid(crawl, &[])?,
         "server_pairs" => servers::empty(),
         _ => rejected_table(&[], &[]),
-    }
+    })
 }
 
 fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
@@ -151,55 +167,58 @@ fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-fn pages(crawl: &Crawl, rows: &[(Page, Capture)], sources: &[String]) -> Table {
-    Table::new([
-        ("doc_id", ids(crawl, rows, |row| row.0)),
-        ("url", texts(rows, |(_, page)| &page.url)),
-        ("surt", Column::Text(rows.iter().map(|(_, page)| surt_key_of(&page.url)).collect())),
-        ("host", texts(rows, |(_, page)| host(&page.url))),
-        ("title", texts(rows, |(_, page)| &page.title)),
-        ("fetch_time", Column::Time(rows.iter().map(|(_, page)| page.fetch_time).collect())),
-        ("status", u32s(rows, |(_, page)| u32::from(page.status))),
-        ("mime", texts(rows, |(_, page)| &page.mime)),
-        ("body_bytes", counts(rows, |(_, page)| page.body_bytes)),
-        ("body", hashes(rows, |(_, page)| page.body)),
-        ("text_bytes", counts(rows, |(_, page)| page.text_bytes)),
-        ("chunks", u32s(rows, |(_, page)| page.chunks)),
-        ("exact", hashes(rows, |(_, page)| page.exact)),
-        ("simhash", hashes(rows, |(_, page)| page.simhash.unwrap_or_default())),
-        ("has_simhash", Column::Bool(rows.iter().map(|(_, page)| page.simhash.is_some()).collect())),
-        ("source", texts(rows, |(_, page)| &sources[page.source as usize])),
-        ("offset", counts(rows, |(_, page)| page.offset)),
-        ("length", counts(rows, |(_, page)| page.length)),
-    ])
-}
-
-/// A page whose record is a revisit.
-struct Revisit<'c> {
-    page: Page,
-    url: &'c str,
-    original: &'c Place,
-}
-
-impl<'c> Revisit<'c> {
-    fn of((page, capture): &'c (Page, Capture)) -> Option<Revisit<'c>> {
-        Some(Revisit { page: *page, url: &capture.url, original: capture.original.as_deref()? })
+fn pages(crawl: &Crawl, own: &[Page], sources: &[String]) -> Result<Table> {
+    let mut rows: Vec<Numbers> = Vec::with_capacity(own.len());
+    let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { Texts::new() }; 5];
+    let mut reader = crawl.reader();
+    for &page in own {
+        let row = reader.page(page)?;
+        rows.push(row.numbers());
+        urls.push(row.url());
+        surts.push(&surt_key_of(row.url()));
+        hosts.push(host(row.url()));
+        titles.push(row.title());
+        mimes.push(row.mime());
     }
+    let rows = &rows[..];
+    Ok(Table::new([
+        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("url", Column::Text(urls)),
+        ("surt", Column::Text(surts)),
+        ("host", Column::Text(hosts)),
+        ("title", Column::Text(titles)),
+        ("fetch_time", Column::Time(rows.iter().map(|row| row.fetch_time).collect())),
+        ("status", u32s(rows, |row| u32::from(row.status))),
+        ("mime", Column::Text(mimes)),
+        ("body_bytes", counts(rows, |row| row.body_bytes)),
+        ("body", hashes(rows, |row| row.body)),
+        ("text_bytes", counts(rows, |row| row.text_bytes)),
+        ("chunks", u32s(rows, |row| row.chunks)),
+        ("exact", hashes(rows, |row| row.exact)),
+        ("simhash", hashes(rows, |row| row.simhash().unwrap_or_default())),
+        ("has_simhash", Column::Bool(rows.iter().map(|row| row.simhash().is_some()).collect())),
+        ("source", texts(rows, |row| &sources[row.source as usize])),
+        ("offset", counts(rows, |row| row.offset)),
+        ("length", counts(rows, |row| row.length)),
+    ]))
 }
 
 /// A run without such pages does not have this table.
-fn revisit_table(crawl: &Crawl, rows: &[Revisit<'_>], sources: &[String]) -> Table {
-    Table::new([
-        ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("url", texts(rows, |row| row.url)),
-        ("original_url", texts(rows, |row| &row.original.url)),
-        ("original_source", texts(rows, |row| &sources[row.original.source as usize])),
-        ("original_offset", counts(rows, |row| row.original.offset)),
-    ])
-}
-
-fn segments_of((page, capture): &(Page, Capture)) -> impl Iterator<Item = SegmentRow> + '_ {
-    capture.segments.iter().zip(2..).map(|(&place, number)| (*page, number, place))
+fn revisit_table(crawl: &Crawl, rows: &[Page], sources: &[String]) -> Result<Table> {
+    let (mut reader, mut urls, mut originals) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
+    for &page in rows {
+        let row = reader.page(page)?;
+        urls.push(row.url());
+        originals.extend(row.rest().original);
+    }
+    let originals = &originals[..];
+    Ok(Table::new([
+        ("doc_id", ids(crawl, rows, |&page| page)),
+        ("url", Column::Text(urls)),
+        ("original_url", texts(originals, |place| &place.url)),
+        ("original_source", texts(originals, |place| &sources[place.source as usize])),
+        ("original_offset", counts(originals, |place| place.offset)),
+    ]))
 }
 
 /// A run without pages in segments does not have this table.
@@ -270,18 +289,24 @@ fn members(crawl: &Crawl, rows: &[MemberRow]) -> Table {
     ])
 }
 
-fn avoid(crawl: &Crawl, rows: &[Avoid]) -> Table {
-    Table::new([
+fn avoid(crawl: &Crawl, rows: &[Avoid]) -> Result<Table> {
+    let (mut reader, mut urls, mut keep_is) = (crawl.reader(), Texts::new(), Texts::new());
+    for row in rows {
+        let page = reader.page(row.page)?;
+        urls.push(page.url());
+        keep_is.push(row.keep_is(page.fetch_time));
+    }
+    Ok(Table::new([
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("url", texts(rows, |row| &crawl.page(row.page).url)),
+        ("url", Column::Text(urls)),
         ("keep_doc_id", hashes(rows, |row| row.keep_doc_id)),
         ("keep_url", texts(rows, |row| &row.keep_url)),
         ("why", texts(rows, |row| row.why.as_str())),
         ("lost_by", texts(rows, |row| row.lost_by.as_str())),
         ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
         ("kind", texts(rows, |row| row.kind())),
-        ("keep_is", texts(rows, |row| row.keep_is(crawl.page(row.page).fetch_time))),
-    ])
+        ("keep_is", Column::Text(keep_is)),
+    ]))
 }
 
 pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {

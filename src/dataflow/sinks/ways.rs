@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, SEED, Scope, WebPage, WebPart};
 use crate::dataflow::reading::captures::{Crawl, path};
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
@@ -52,14 +53,18 @@ impl WaysThrough {
         let bytes = WebPart::bytes(held.pages, held.links);
         hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
         let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
-        let rows = crawl.pages.iter().zip(from_elsewhere).map(|((page, capture), &links)| WebPage {
-            page: *page,
-            host: hosts[*page],
-            path_length: path(&capture.url).chars().count() as u32,
-            entry: if links > 0 { LINKED_FROM_ELSEWHERE } else { 0 }
-                | if seeds.contains(&capture.url) { SEED } else { 0 },
+        let mut from_elsewhere = from_elsewhere.iter();
+        let rows = crawl.pages.map(|row| WebPage {
+            page: row.page,
+            host: hosts[row.page],
+            path_length: path(row.url()).chars().count() as u32,
+            entry: if from_elsewhere.next() > Some(&0) { LINKED_FROM_ELSEWHERE } else { 0 }
+                | if seeds.contains(row.url()) { SEED } else { 0 },
         });
+        let mut failed = None;
+        let rows = until_failure(rows, &mut failed);
         let web = net.exchange_all("pages by host", rows, |page| owners.owner(page.host))?;
+        failed.map_or(Ok(()), Err)?;
         let rows = links.iter().map(|&(src, dst)| [src, dst]);
         let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0]]))?;
         Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page]), owners })

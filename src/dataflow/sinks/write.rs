@@ -48,13 +48,14 @@ pub fn result(
     let partitions = job.output.partitions as usize;
     let rejected = rejected(net, rejections, sources, partitions)?;
     let made = std::mem::take(&mut found.more_tables);
-    let rows = TableRows::of(found, rejected);
+    let rows = TableRows::of(found, rejected)?;
     let mut parts = drafts(found, &rows, sources, partitions);
     parts.extend(made.into_iter().map(Draft::from));
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let empty = |name: &str| empty(name, &found.crawl);
-        let mine = files::put_tables(net, &attempt, parts, Making::by(job, &NAMES, &empty))?;
+        let making = Making::by(net, job, &NAMES, &empty);
+        let mine = files::put_tables(net, &attempt, parts, making)?;
         let mut files = written(net, mine)?;
         if net.index() == 0 {
             files.extend(rest(&attempt, found, &files)?);

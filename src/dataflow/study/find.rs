@@ -32,7 +32,7 @@ pub struct StudyFindings {
     pub web: Arc<web::Web>,
 }
 
-/// Studies the pages on all shelves, whose numbers are below `pages`; `links` are this worker's, each once.
+/// Studies the pages on all shelves, whose numbers are below `pages`; `held` and `links` are this worker's, each link once.
 ///
 /// # Errors
 /// As [`crate::dataflow::pairs::overlap_join::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
@@ -45,7 +45,7 @@ pub fn find(
     net: &mut Net<'_>,
     job: &Job,
     shelf: &WorkerPages,
-    pages: usize,
+    (pages, held): (usize, MemoryEstimate),
     links: Vec<(Page, Page)>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
@@ -82,7 +82,7 @@ pub fn find(
     let mut lengths = vec![0u32; pages];
     shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    let room = room(net, MemoryEstimate::on(shelf), job)?;
+    let room = room(net, held, job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;
     Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

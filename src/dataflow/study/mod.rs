@@ -18,7 +18,7 @@ use super::replicas::{ReadCrawl, account, read_crawl};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::memory_estimate::make_room;
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, make_room};
 use crate::dataflow::sinks::drafts::by_page;
 use crate::dataflow::sinks::files::Making;
 use crate::dataflow::sinks::summary::Records;
@@ -33,6 +33,7 @@ use crate::progress::Laps;
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
+use crate::storage::texts::Texts;
 use crate::study::bow_tie::BowTiePlace;
 use crate::study::clusters::Step;
 use crate::study::estimate::{Estimate, PERCENTS, estimate};
@@ -90,7 +91,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
-    let found = find(net, job, &shelf, crawl.directory.len(), links, seed)?;
+    let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, &[]));
+    let found = find(net, job, &shelf, pages, links, seed)?;
     let mut summary = Summary {
         digest: crate::job::Digest::of(job).hex(),
         records: account(net, &shelf, &crawl, &queue.work.inputs)?,
@@ -108,16 +110,16 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("writing");
     let sources = &queue.work.inputs;
-    let pages = crawl.pages.iter().map(|row| row.0);
+    let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
     let rejected = rejected(net, std::mem::take(&mut shelf.rejections), sources, partitions.count())?;
     let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
     parts.extend(rejected_drafts(&rejected, sources, partitions.count()));
     let empty = |name: &str| match name {
         "duplicates" => table(&crawl, &found, &[]),
-        _ => rejected_table(&[], &[]),
+        _ => Ok(rejected_table(&[], &[])),
     };
-    let making = Making::by(job, &["duplicates", "rejected"], &empty);
+    let making = Making::by(net, job, &["duplicates", "rejected"], &empty);
     let told = serde_json::to_string_pretty(&summary).expect("plain values");
     let files = put_tables(net, folder, parts, making, &told)?;
     laps.lap("3 write");
@@ -179,12 +181,16 @@ fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
 /// URL of a page, on every worker; none for a crawl without pages.
 fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String> {
     let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
-    let urls = net.all_gather("seed", mine.map(|page| crawl.page(page).url.clone()))?;
+    let mine = mine.map(|page| Ok(crawl.reader().page(page)?.url().to_string())).transpose()?;
+    let urls = net.all_gather("seed", mine)?;
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
 }
 
 /// The rows of some documents.
-fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
+///
+/// # Errors
+/// Those of the disk that captures may be on.
+fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     let (_, clusters) = &*found.tables;
     let id = |page: Page| crawl.directory.doc_ids[page];
     let ids = |of: &dyn Fn(Page) -> Page| Column::Id(rows.iter().map(|&page| id(of(page))).collect());
@@ -196,10 +202,16 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
         _ => "unique",
     };
     let near = |at: usize| bools(&|page| found.near[at].1.contains(page));
-    Table::new([
+    let (mut pages, mut urls, mut paragraphs) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
+    for &page in rows {
+        let row = pages.page(page)?;
+        urls.push(row.url());
+        paragraphs.push(row.chunks);
+    }
+    Ok(Table::new([
         ("doc_id", ids(&|page| page)),
-        ("url", words(&|page| crawl.page(page).url.clone())),
-        ("paragraphs", Column::U32(rows.iter().map(|&page| crawl.page(page).chunks).collect())),
+        ("url", Column::Text(urls)),
+        ("paragraphs", Column::U32(paragraphs)),
         ("cluster", ids(&|page| clusters.labels[page])),
         ("role", words(&|page| role(page).into())),
         ("multiset", ids(&|page| found.same[page])),
@@ -208,5 +220,5 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Table {
         ("near_50", near(2)),
         ("connected", bools(&|page| found.web.reached.contains(page))),
         ("place", words(&|page| found.web.places[page].as_str().into())),
-    ])
+    ]))
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::super::made::duplicates::Collection;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use crate::dataflow::study::{StudyFindings, Summary, find};
 use crate::engine::{Cluster, run};
 use crate::error::{Error, Result};
@@ -47,7 +48,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
         let making = begun.elapsed().as_secs_f64();
         let begun = Instant::now();
         let documents = collection.documents() as usize;
-        let found = find(net, job, &shelf, documents, links, None)?;
+        let found = find(net, job, &shelf, (documents, MemoryEstimate::on(&shelf)), links, None)?;
         let studying = begun.elapsed().as_secs_f64();
         let held = net.once(|| held_against_truth(collection, &found))?;
         Result::clone(&held)?;

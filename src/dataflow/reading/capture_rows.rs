@@ -1,0 +1,392 @@
+//! Captures as a worker holds them: the numbers and texts of each back to back, in memory or on the local disk.
+//!
+//! A run asks for URLs and numbers of its pages some thirty times, nearly always of one page after the other. So what is known of a page
+//! lies in one place, is read where it lies as long as that is in memory, and else comes from the disk in pieces.
+
+use bincode::Options;
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use crate::dataflow::reading::item_record::codec;
+use crate::dataflow::reading::lists::{ListReader, Lists};
+use crate::dataflow::reading::worker_pages::{Capture, HTML, Place, mime};
+use crate::error::Result;
+use crate::ids::{DocId, FPrint, Page, SimHash};
+use crate::pages::record::Reason;
+use crate::storage::spill::Disk;
+
+/// The numbers of a [`Capture`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Numbers {
+    /// Hash of the canonical URL.
+    pub doc_id: DocId,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// Bytes as fetched, decoded.
+    pub body_bytes: u64,
+    /// Fingerprint of these bytes.
+    pub body: FPrint,
+    /// Bytes of text.
+    pub text_bytes: u64,
+    /// Fingerprint of the whole text.
+    pub exact: FPrint,
+    simhash: SimHash,
+    /// Where its record starts.
+    pub offset: u64,
+    /// Length of the record.
+    pub length: u64,
+    /// Number of the page, once captures are settled.
+    pub page: Page,
+    /// Chunks, each as often as it stands on the page.
+    pub chunks: u32,
+    /// Number of the input.
+    pub source: u32,
+    /// Number of the work item.
+    pub item: u32,
+    /// Worker on whose shelf the fingerprints and links are.
+    pub worker: u32,
+    /// Slot on that shelf.
+    pub slot: u32,
+    /// HTTP status.
+    pub status: u16,
+    has_simhash: u16,
+    url_bytes: u32,
+    title_bytes: u32,
+    /// Bytes of the media type; 0 for [`HTML`], for which nothing is written, else one more than there are.
+    mime_bytes: u32,
+    rest_bytes: u32,
+    /// Words of the whole capture.
+    words: u32,
+}
+
+/// Words of the numbers.
+const NUMBERS: usize = size_of::<Numbers>() / 8;
+
+impl Numbers {
+    /// Fingerprint of the features of its text, if it has one.
+    pub fn simhash(&self) -> Option<SimHash> {
+        (self.has_simhash == 1).then_some(self.simhash)
+    }
+
+    /// Gives it one.
+    pub fn set_simhash(&mut self, simhash: Option<SimHash>) {
+        (self.simhash, self.has_simhash) = (simhash.unwrap_or_default(), u16::from(simhash.is_some()));
+    }
+}
+
+/// What few captures have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// As [`Capture::projected`].
+    pub projected: Vec<i64>,
+    /// As [`Capture::mended`].
+    pub mended: Vec<Reason>,
+    /// As [`Capture::original`].
+    pub original: Option<Box<Place>>,
+    /// As [`Capture::segments`].
+    pub segments: Vec<(u32, u64)>,
+}
+
+/// A capture where it lies.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureRow<'a> {
+    numbers: &'a Numbers,
+    texts: &'a [u8],
+}
+
+impl std::ops::Deref for CaptureRow<'_> {
+    type Target = Numbers;
+
+    fn deref(&self) -> &Numbers {
+        self.numbers
+    }
+}
+
+impl<'a> CaptureRow<'a> {
+    /// The capture that these words begin with.
+    fn of(words: &'a [u64]) -> CaptureRow<'a> {
+        let (numbers, texts) = words.split_at(NUMBERS);
+        let numbers: &Numbers = bytemuck::from_bytes(bytemuck::cast_slice(numbers));
+        CaptureRow { numbers, texts: bytemuck::cast_slice(&texts[..numbers.words as usize - NUMBERS]) }
+    }
+
+    /// Its numbers.
+    pub fn numbers(&self) -> Numbers {
+        *self.numbers
+    }
+
+    /// Canonical URL.
+    pub fn url(&self) -> &'a str {
+        self.text(0, self.url_bytes)
+    }
+
+    /// As [`Capture::title`].
+    pub fn title(&self) -> &'a str {
+        self.text(self.url_bytes, self.title_bytes)
+    }
+
+    /// Media type.
+    pub fn mime(&self) -> &'a str {
+        match self.mime_bytes {
+            0 => HTML,
+            bytes => self.text(self.url_bytes + self.title_bytes, bytes - 1),
+        }
+    }
+
+    /// What few captures have.
+    pub fn rest(&self) -> Rest {
+        if self.rest_bytes == 0 {
+            return Rest::default();
+        }
+        let start = (self.url_bytes + self.title_bytes + self.mime_bytes.saturating_sub(1)) as usize;
+        let rest = &self.texts[start..start + self.rest_bytes as usize];
+        codec().deserialize(rest).expect("it is as it was written")
+    }
+
+    fn text(&self, start: u32, bytes: u32) -> &'a str {
+        let text = &self.texts[start as usize..(start + bytes) as usize];
+        std::str::from_utf8(text).expect("it was written as text")
+    }
+
+    /// The capture by itself.
+    pub fn to_capture(self) -> Capture {
+        let Rest { projected, mended, original, segments } = self.rest();
+        Capture {
+            doc_id: self.doc_id,
+            url: self.url().to_string(),
+            fetch_time: self.fetch_time,
+            status: self.status,
+            mime: mime(self.mime()),
+            title: self.title().into(),
+            body_bytes: self.body_bytes,
+            body: self.body,
+            text_bytes: self.text_bytes,
+            chunks: self.chunks,
+            exact: self.exact,
+            simhash: self.simhash(),
+            projected,
+            source: self.source,
+            item: self.item,
+            offset: self.offset,
+            length: self.length,
+            mended,
+            worker: self.worker,
+            slot: self.slot,
+            original,
+            segments,
+        }
+    }
+}
+
+/// Appends the words of a capture.
+fn write(capture: &Capture, words: &mut Vec<u64>) {
+    let Capture { projected, mended, original, segments, .. } = capture;
+    let has_rest = !projected.is_empty() || !mended.is_empty() || original.is_some() || !segments.is_empty();
+    let rest = match has_rest {
+        true => codec().serialize(&(projected, mended, original, segments)).expect("plain values go into memory"),
+        false => Vec::new(),
+    };
+    let is_html = capture.mime == HTML;
+    let mime = if is_html { "" } else { &*capture.mime };
+    let texts = [capture.url.as_bytes(), capture.title.as_bytes(), mime.as_bytes(), &rest];
+    let bytes: usize = texts.iter().map(|text| text.len()).sum();
+    let (start, count) = (words.len(), NUMBERS + bytes.div_ceil(8));
+    let numbers = Numbers {
+        doc_id: capture.doc_id,
+        fetch_time: capture.fetch_time,
+        body_bytes: capture.body_bytes,
+        body: capture.body,
+        text_bytes: capture.text_bytes,
+        exact: capture.exact,
+        simhash: capture.simhash.unwrap_or_default(),
+        offset: capture.offset,
+        length: capture.length,
+        page: Page::NONE,
+        chunks: capture.chunks,
+        source: capture.source,
+        item: capture.item,
+        worker: capture.worker,
+        slot: capture.slot,
+        status: capture.status,
+        has_simhash: u16::from(capture.simhash.is_some()),
+        url_bytes: capture.url.len() as u32,
+        title_bytes: capture.title.len() as u32,
+        mime_bytes: if is_html { 0 } else { mime.len() as u32 + 1 },
+        rest_bytes: rest.len() as u32,
+        words: count as u32,
+    };
+    words.resize(start + count, 0);
+    let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
+    let (head, mut room) = room.split_at_mut(NUMBERS * 8);
+    head.copy_from_slice(bytemuck::bytes_of(&numbers));
+    for text in texts {
+        let this;
+        (this, room) = room.split_at_mut(text.len());
+        this.copy_from_slice(text);
+    }
+}
+
+/// The captures that lie in these words, one after the other.
+pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
+    std::iter::from_fn(move || {
+        let count = (!words.is_empty()).then(|| CaptureRow::of(words).words as usize)?;
+        let capture;
+        (capture, words) = words.split_at(count);
+        Some(capture)
+    })
+}
+
+/// Captures by number, in the order they came.
+///
+/// # Memory
+/// 8 bytes a capture; and 120 and its texts where it is not on disk.
+#[derive(Debug, Default)]
+pub struct CaptureRows {
+    rows: Lists,
+    /// Where one is put together.
+    room: Vec<u64>,
+}
+
+impl CaptureRows {
+    /// None yet; those that may not be held go to `disk`.
+    pub fn beside(disk: &Disk) -> CaptureRows {
+        CaptureRows { rows: Lists::beside(disk), room: Vec::new() }
+    }
+
+    /// None, held as these are.
+    pub fn like(&self) -> CaptureRows {
+        CaptureRows { rows: self.rows.like(), room: Vec::new() }
+    }
+
+    /// Appends a capture.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    pub fn push(&mut self, capture: &Capture) -> Result<()> {
+        self.room.clear();
+        write(capture, &mut self.room);
+        self.rows.push(&self.room)
+    }
+
+    /// Appends one that is written already.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::push`].
+    pub fn push_words(&mut self, words: &[u64]) -> Result<()> {
+        self.rows.push(words)
+    }
+
+    /// Appends a capture of another place, as this page.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::push`].
+    pub fn push_page(&mut self, row: CaptureRow<'_>, page: Page) -> Result<()> {
+        self.room.clear();
+        self.room.extend_from_slice(bytemuck::cast_slice(bytemuck::bytes_of(&Numbers { page, ..*row.numbers })));
+        self.room.extend_from_slice(bytemuck::cast_slice(row.texts));
+        self.rows.push(&self.room)
+    }
+
+    /// Number of captures.
+    pub fn len(&self) -> usize {
+        self.rows.slots()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads captures.
+    pub fn reader(&self) -> CaptureReader<'_> {
+        CaptureReader(self.rows.reader())
+    }
+
+    /// What `of` makes of each, in their order.
+    pub fn map<'a, T>(&'a self, mut of: impl FnMut(CaptureRow<'_>) -> T + 'a) -> impl Iterator<Item = Result<T>> + 'a {
+        let mut rows = self.reader();
+        (0..self.len()).map(move |at| Ok(of(rows.get(at)?)))
+    }
+
+    /// Calls `each` for each, in their order.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn each(&self, mut each: impl FnMut(CaptureRow<'_>)) -> Result<()> {
+        self.map(&mut each).collect()
+    }
+
+    /// Changes the numbers of each; those for which `stays` says no go.
+    ///
+    /// # Errors
+    /// Those of the disk, on which both are for a while.
+    pub fn rewrite(&mut self, mut stays: impl FnMut(&mut Numbers) -> bool) -> Result<()> {
+        let mut kept = self.like();
+        let mut room = Vec::new();
+        self.rows.drain(|words| {
+            room.clear();
+            room.extend_from_slice(words);
+            if stays(bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(&mut room[..NUMBERS]))) {
+                kept.push_words(&room)?;
+            }
+            Ok(())
+        })?;
+        *self = kept;
+        Ok(())
+    }
+
+    /// Calls `each` with the captures from a number on, and their words, until these are `words` together; returns the number after
+    /// them. They and those before give their memory back, and are not read again.
+    ///
+    /// # Errors
+    /// Those of the disk, and of `each`.
+    pub fn pass(
+        &mut self,
+        from: usize,
+        words: u64,
+        mut each: impl FnMut(CaptureRow<'_>, &[u64]) -> Result<()>,
+    ) -> Result<usize> {
+        if from == self.len() {
+            return Ok(from);
+        }
+        self.rows.pass(from, words, |words| each(CaptureRow::of(words), words))
+    }
+
+    /// Holds at most so many bytes in memory from now on.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::push`].
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.rows.hold_at_most(bytes)
+    }
+
+    /// Words of all.
+    pub fn words(&self) -> u64 {
+        self.rows.items()
+    }
+
+    /// Words of neighbouring ones.
+    pub fn words_of(&self, numbers: std::ops::Range<usize>) -> u64 {
+        self.rows.items_of(numbers)
+    }
+
+    /// Bytes on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.rows.spilled_bytes()
+    }
+}
+
+/// Reads captures, mostly one after the other.
+#[derive(Debug)]
+pub struct CaptureReader<'a>(ListReader<'a>);
+
+impl CaptureReader<'_> {
+    /// The capture with a number.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    pub fn get(&mut self, number: usize) -> Result<CaptureRow<'_>> {
+        Ok(CaptureRow::of(self.0.get(number)?))
+    }
+}
