@@ -28,9 +28,11 @@ use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::kept::Kept;
+use super::sinks::avoid::AvoidTable;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use crate::applications::exports::AvoidLists;
+use crate::applications::keep::Why;
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
@@ -70,7 +72,7 @@ pub struct ReplicaTables {
     /// Their pages, likewise.
     pub members: Vec<MemberRow>,
     /// The avoid list, with the owner of the page.
-    pub avoid: Vec<avoid::Avoid>,
+    pub avoid: AvoidTable,
     /// The avoid list as crawlers take it, all at worker 0.
     pub lists: AvoidLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
@@ -206,9 +208,13 @@ pub fn find(
     })?;
     // Also where the step was taken up: nothing asks for chunks any more.
     shelf.fprints.clear();
-    let Kept { verdicts, avoid, lists, collections, members, .. } = kept;
+    let Kept { verdicts, collections, members, .. } = kept;
     second_look.attached = kept.attached;
-    more_tables.extend(paper_tables::hosts(net, &crawl, &avoid, partitions)?);
+    let memory_is_bounded = job.effort.memory_bytes > 0;
+    let disk = memory_is_bounded.then(|| room.disk(net));
+    let avoid = avoid::rows(net, &crawl, &verdicts, disk.as_ref())?;
+    let lists = avoid::lists(net, &crawl, &avoid.rows, memory_is_bounded)?;
+    more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
 
     let [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs] =
         by_first(net, &crawl, [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs])?;
@@ -368,14 +374,20 @@ fn summarise(
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
-    let skipped: BTreeMap<Page, &avoid::Avoid> = found.avoid.iter().map(|row| (row.page, row)).collect();
+    let mut skipped = found.avoid.rows.iter().peekable();
+    let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
     found.crawl.pages.each(|page| {
-        add("bytes", page.body_bytes);
-        if let Some(row) = skipped.get(&page.page) {
-            add(&format!("skip pages {}", row.why.as_str()), 1);
-            add(&format!("skip bytes {}", row.why.as_str()), page.body_bytes);
+        bytes += page.body_bytes;
+        if let Some(row) = skipped.next_if(|row| row.page == page.page) {
+            let saving = savings.entry(row.why).or_default();
+            (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
         }
     })?;
+    add("bytes", bytes);
+    for (why, saving) in savings {
+        add(&format!("skip pages {}", why.as_str()), saving.pages);
+        add(&format!("skip bytes {}", why.as_str()), saving.bytes);
+    }
     for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
         add(&format!("exact {}", copies.len() + 1), 1);
     }
@@ -416,7 +428,6 @@ fn summarise(
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
     let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
-    use crate::applications::keep::Why;
     let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
         .map(|why| {
             let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));

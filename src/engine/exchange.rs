@@ -184,6 +184,50 @@ impl Net<'_> {
         Ok(arrived)
     }
 
+    /// As [`Net::exchange_rows`], in rounds: a worker sends rows until their `weight` comes to `most`, and all go on until no one has
+    /// more. Rows are taken as they come.
+    ///
+    /// # Errors
+    /// Those of `take`; or when the run has ended.
+    ///
+    /// # Panics
+    /// When a row is for no worker.
+    pub fn exchange_in_rounds<T: Serialize + DeserializeOwned + Send + 'static>(
+        &mut self,
+        name: &str,
+        rows: impl IntoIterator<Item = (usize, T)>,
+        (most, weight): (u64, impl Fn(&T) -> u64),
+        mut take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let (mut rows, peers) = (rows.into_iter().peekable(), self.peers());
+        loop {
+            let (mut sent, mut marks) = (0, 0..0);
+            let some = std::iter::from_fn(|| {
+                if sent < most
+                    && let Some((to, row)) = rows.next()
+                {
+                    sent += weight(&row);
+                    if sent >= most && rows.peek().is_some() {
+                        marks = 0..peers;
+                    }
+                    return Some((to, Some(row)));
+                }
+                // No row says that there is another round.
+                marks.next().map(|to| (to, None))
+            });
+            let mut goes_on = false;
+            for row in self.exchange_rows(name, some)? {
+                match row {
+                    Some(row) => take(row)?,
+                    None => goes_on = true,
+                }
+            }
+            if !goes_on {
+                return Ok(());
+            }
+        }
+    }
+
     /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive here, by
     /// sender and then in the order sent.
     ///

@@ -1,5 +1,6 @@
 //! Reading: items of the input become captures on their workers, settled with owners and page numbers.
 
+pub mod byte_lists;
 pub mod capture_rows;
 pub mod captures;
 pub mod first_look;

@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::drafts::Make;
+use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::item_record::codec;
-use crate::dataflow::reading::lists::{Lists, until_failure};
+use crate::dataflow::reading::lists::until_failure;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::storage::spill::Disk;
@@ -32,69 +33,42 @@ pub struct Arrived<P> {
 pub struct Stored<P> {
     /// Places, and numbers of rows.
     slices: Vec<(P, usize)>,
-    /// For each its length in bytes, and these.
-    bytes: Lists,
+    tables: ByteLists,
 }
 
 /// Brings slices, given in pieces that may fail, to the workers beside them: at once, or in rounds if there is a disk.
 ///
 /// # Errors
 /// Those of making the slices, and of the disk.
-pub fn bring<P: Copy + Default + Serialize + DeserializeOwned + Send + 'static>(
+pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
     net: &mut Net<'_>,
     pieces: impl Iterator<Item = Result<impl Iterator<Item = (usize, (P, Table))>>>,
     disk: Option<&Disk>,
 ) -> Result<Arrived<P>> {
-    let stored = Stored { slices: Vec::new(), bytes: disk.map(Lists::beside).unwrap_or_default() };
-    let (mut arrived, mut failed) = (Arrived { held: Vec::new(), stored }, None);
-    arrived.stored.bytes.hold_at_most(0)?;
-    let (mut slices, peers) = (until_failure(pieces, &mut failed).flatten().peekable(), net.peers());
-    loop {
-        let (mut sent, mut marks) = (0, 0..0);
-        let some = std::iter::from_fn(|| {
-            if sent < SENT_AT_ONCE
-                && let Some(slice) = slices.next()
-            {
-                sent += disk.map_or(0, |_| slice.1.1.weight());
-                if sent >= SENT_AT_ONCE && slices.peek().is_some() {
-                    marks = 0..peers;
-                }
-                return Some(slice);
-            }
-            // A table without columns says that there is another round.
-            marks.next().map(|to| (to, Default::default()))
-        });
-        let mut goes_on = false;
-        for (place, rows) in net.exchange_rows("tables", some)? {
-            match disk {
-                _ if rows.columns.is_empty() => goes_on = true,
-                None => arrived.held.push((place, rows)),
-                Some(_) => arrived.stored.push(place, &rows)?,
-            }
-        }
-        if !goes_on {
-            break;
+    let mut failed = None;
+    let slices = until_failure(pieces, &mut failed).flatten();
+    let (mut held, mut stored) = (Vec::new(), Stored { slices: Vec::new(), tables: ByteLists::default() });
+    match disk {
+        None => held = net.exchange_rows("tables", slices)?,
+        Some(disk) => {
+            stored.tables = ByteLists::on(disk)?;
+            let most = (SENT_AT_ONCE, |slice: &(P, Table)| slice.1.weight());
+            net.exchange_in_rounds("tables", slices, most, |(place, rows)| stored.push(place, &rows))?;
         }
     }
-    drop(slices);
-    failed.map_or(Ok(arrived), Err)
+    failed.map_or(Ok(Arrived { held, stored }), Err)
 }
 
 impl<P: Copy> Stored<P> {
     fn push(&mut self, place: P, rows: &Table) -> Result<()> {
-        let bytes = codec().serialize(rows).expect("plain values go into memory");
-        let mut words = vec![0; 1 + bytes.len().div_ceil(8)];
-        words[0] = bytes.len() as u64;
-        bytemuck::cast_slice_mut(&mut words[1..])[..bytes.len()].copy_from_slice(&bytes);
         self.slices.push((place, rows.rows()));
-        self.bytes.push(&words)
+        self.tables.push(&codec().serialize(rows).expect("plain values go into memory"))
     }
 
     fn get(&self, number: usize) -> Result<Table> {
-        let mut bytes = self.bytes.reader();
-        let words = bytes.get(number)?;
-        let table: &[u8] = &bytemuck::cast_slice(&words[1..])[..words[0] as usize];
-        codec().deserialize(table).map_err(|cause| Error::Invariant(format!("rows of a table on disk: {cause}")))
+        let mut tables = self.tables.reader();
+        let table = codec().deserialize(tables.get(number)?);
+        table.map_err(|cause| Error::Invariant(format!("rows of a table on disk: {cause}")))
     }
 
     /// The slices: their places, their rows, and what makes these.

@@ -18,6 +18,7 @@ use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Votes, W
 use crate::applications::never_skipped::never_skipped;
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
+use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::CaptureRow;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
@@ -25,10 +26,11 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, DocId, HostId, Page};
+use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::surt::surt_prefix_of;
 use crate::pages::url::CanonicalUrl;
+use crate::storage::spill::Disk;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,14 +59,12 @@ impl Verdict {
 }
 
 /// A row of the `avoid` table, with its page's owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Avoid {
     /// The page to skip.
     pub page: Page,
-    /// Doc id of the page that stays.
-    pub keep_doc_id: DocId,
-    /// Its URL.
-    pub keep_url: String,
+    /// The page that stays.
+    pub keep: Page,
     /// Why the page may be skipped.
     pub why: Why,
     /// What it has less of than the page that stays.
@@ -73,6 +73,17 @@ pub struct Avoid {
     pub resemblance: Resemblance,
     /// When that page was fetched.
     pub keep_time: i64,
+    /// Number of its URL in [`AvoidTable::keep_urls`].
+    pub keep_url: u32,
+}
+
+/// The `avoid` rows of a worker's pages.
+#[derive(Debug, Default)]
+pub struct AvoidTable {
+    /// Ascending by page.
+    pub rows: Vec<Avoid>,
+    /// URLs of pages that stay.
+    pub keep_urls: ByteLists,
 }
 
 /// Least resemblance of a copy; a page with less is another version.
@@ -320,8 +331,11 @@ fn find_verdict<'v>(verdicts: &'v mut [Verdict], labels: &[ClusterId], page: Pag
     &mut verdicts[at]
 }
 
-/// The `avoid` rows of this worker's pages, ascending by page.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Vec<Avoid>> {
+/// The `avoid` rows of this worker's pages. Where memory has a bound they come in rounds, and their URLs wait on `disk`.
+///
+/// # Errors
+/// Those of the disk, which captures may be on, too; or when the run has ended.
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option<&Disk>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
     let rows = verdicts.iter().filter_map(|row| match row.role {
         Role::Skip(why, lost_by) => {
@@ -334,45 +348,53 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict]) -> Result<Ve
     let mut pages = crawl.reader();
     let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
         let kept = pages.page(keep)?;
-        let (keep_url, keep_time) = (kept.url().to_string(), kept.fetch_time);
-        let keep_doc_id = directory.doc_ids[keep];
-        Ok((directory.owner(page), Avoid { page, keep_doc_id, keep_url, why, lost_by, resemblance, keep_time }))
+        let row = Avoid { page, keep, why, lost_by, resemblance, keep_time: kept.fetch_time, keep_url: 0 };
+        Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let mut failed = None;
+    let keep_urls = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
+    let (mut failed, mut table) = (None, AvoidTable { rows: Vec::new(), keep_urls });
+    let take = |(row, url): (Avoid, String)| {
+        let keep_url = table.keep_urls.len() as u32;
+        table.rows.push(Avoid { keep_url, ..row });
+        table.keep_urls.push(url.as_bytes())
+    };
     let rows = until_failure(rows, &mut failed);
-    let mut rows = net.exchange_rows("avoid", rows)?;
+    match disk {
+        None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take)?,
+        Some(_) => net.exchange_in_rounds("avoid", rows, (ROWS_AT_ONCE, |_: &_| 1), take)?,
+    }
     failed.map_or(Ok(()), Err)?;
-    rows.sort_unstable_by_key(|row| row.page);
-    Ok(rows)
+    table.rows.sort_unstable_by_key(|row| row.page);
+    Ok(table)
 }
 
-/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidLists> {
-    let owners = HashOwners::new(net);
-    let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&row.page).is_some();
-        let host = crawl.directory.hosts[row.page];
-        let visited = Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
-        (owners.owner(host), (host, visited))
-    });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed);
-    let mut visited = net.exchange_rows("URLs by host", rows)?;
-    failed.map_or(Ok(()), Err)?;
-    visited.sort_unstable();
-    let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
+/// Pages whose URLs a worker sends in a round where memory has a bound.
+const ROWS_AT_ONCE: u64 = 1 << 16;
+
+/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
+/// come all at once, or where memory has a bound, in so many rounds that a worker has some [`ROWS_AT_ONCE`] pages of theirs.
+///
+/// # Errors
+/// Those of the disk that captures may be on; or when the run has ended.
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounded: bool) -> Result<AvoidLists> {
+    let pages = crawl.directory.len() as u64 / net.peers() as u64;
+    let rounds = if memory_is_bounded { pages.div_ceil(ROWS_AT_ONCE).max(1) } else { 1 };
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
-    let mut rest = &visited[..];
-    for of_host in hosts.chunk_by(|x, y| x == y) {
-        let pages;
-        (pages, rest) = rest.split_at(of_host.len());
-        // One host may be visited by http and https; a prefix speaks for one of them.
-        let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
-        let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
-        if !prefixes.is_empty() {
-            let rules = surt_rules(pages, &prefixes, surt_prefix_of);
-            found.push((prefixes, rules));
+    for round in 0..rounds {
+        let mut visited = visited(net, crawl, avoid, |host| u64::from(host) % rounds == round)?;
+        visited.sort_unstable();
+        let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
+        let mut rest = &visited[..];
+        for of_host in hosts.chunk_by(|x, y| x == y) {
+            let pages;
+            (pages, rest) = rest.split_at(of_host.len());
+            // One host may be visited by http and https; a prefix speaks for one of them.
+            let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
+            let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
+            if !prefixes.is_empty() {
+                let rules = surt_rules(pages, &prefixes, surt_prefix_of);
+                found.push((prefixes, rules));
+            }
         }
     }
     let mut all = net.exchange_rows("avoid lists", found.into_iter().map(|of_host| (0, of_host)))?;
@@ -381,4 +403,25 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid]) -> Result<AvoidL
     let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
     prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
     Ok(AvoidLists { prefixes, surt_rules })
+}
+
+/// The pages of some hosts, with the owners of these.
+fn visited(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    avoid: &[Avoid],
+    is_wanted: impl Fn(HostId) -> bool,
+) -> Result<Vec<(HostId, Visited)>> {
+    let owners = HashOwners::new(net);
+    let mut to_skip = avoid.iter().map(|row| row.page).peekable();
+    let rows = crawl.pages.map(|row| {
+        let avoid = to_skip.next_if_eq(&row.page).is_some();
+        let host = crawl.directory.hosts[row.page];
+        let visited = || Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
+        is_wanted(host).then(|| (owners.owner(host), (host, visited())))
+    });
+    let mut failed = None;
+    let rows = until_failure(rows, &mut failed).flatten();
+    let visited = net.exchange_rows("URLs by host", rows)?;
+    failed.map_or(Ok(visited), Err)
 }

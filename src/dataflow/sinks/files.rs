@@ -138,7 +138,7 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> 
 }
 
 /// Where a part is put: orders by table, then file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place {
     table: usize,
     file: usize,

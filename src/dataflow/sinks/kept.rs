@@ -4,13 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid::{self, Avoid, Verdict};
+use super::avoid::{self, Verdict};
 use super::contents::Told;
 use super::kept_before::{self, KeptBefore};
 use super::pins::{self, PinCounts};
 use super::report::{self, CollectionRow, MemberRow};
 use super::ways::{Ways, WaysThrough};
-use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::clusters::places;
@@ -57,10 +56,6 @@ pub struct Given<'a> {
 pub struct Kept {
     /// Verdicts on the pages of trivial clusters, ascending, with the owner of the cluster's smallest page.
     pub verdicts: Vec<Verdict>,
-    /// The avoid list, ascending, with the owner of the page.
-    pub avoid: Vec<Avoid>,
-    /// The avoid list as crawlers take it, all at worker 0.
-    pub lists: AvoidLists,
     /// Collections, ascending, with the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Their pages, likewise.
@@ -111,11 +106,9 @@ pub fn keep(
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, through)?;
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
-    let avoid = avoid::rows(net, crawl, &verdicts)?;
-    let lists = avoid::lists(net, crawl, &avoid)?;
     let told = Told { labels, links, exact_pairs: given.exact_pairs };
     let (collections, members) = report::rows(net, crawl, &judged, told)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told_of.map(|cluster| u64::from(cluster.taken_out)).sum();
-    Ok(Kept { verdicts, avoid, lists, collections, members, attached, taken_out, ways, kept_before, pins })
+    Ok(Kept { verdicts, collections, members, attached, taken_out, ways, kept_before, pins })
 }

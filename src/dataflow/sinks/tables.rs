@@ -7,13 +7,14 @@
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
 use crate::dataflow::find::ReplicaTables;
+use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::Numbers;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::avoid::{Avoid, Verdict};
 use crate::dataflow::sinks::drafts::{Draft, by_page, split};
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::Page;
 use crate::overlap::SimilarPair;
 use crate::pages::surt::surt_key_of;
@@ -108,7 +109,7 @@ pub fn drafts<'r>(
     drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows))));
     drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
     drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
-    drafts.extend(by_page("avoid", crawl, &found.avoid, |row| row.page, |rows| avoid(crawl, rows)));
+    drafts.extend(by_page("avoid", crawl, &found.avoid.rows, |row| row.page, |rows| avoid(crawl, rows, &found.avoid.keep_urls)));
     drafts.extend(by_page("pages", crawl, own, |&page| page, |rows| pages(crawl, rows, sources)));
     drafts
 }
@@ -141,7 +142,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "link_summary" => link_summary(crawl, &[]),
         "collections" => collections(crawl, &[]),
         "members" => members(crawl, &[]),
-        "avoid" => avoid(crawl, &[])?,
+        "avoid" => avoid(crawl, &[], &ByteLists::default())?,
         "server_pairs" => servers::empty(),
         _ => rejected_table(&[], &[]),
     })
@@ -289,18 +290,21 @@ fn members(crawl: &Crawl, rows: &[MemberRow]) -> Table {
     ])
 }
 
-fn avoid(crawl: &Crawl, rows: &[Avoid]) -> Result<Table> {
-    let (mut reader, mut urls, mut keep_is) = (crawl.reader(), Texts::new(), Texts::new());
+fn avoid(crawl: &Crawl, rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> {
+    let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
+    let [mut urls, mut keep_urls, mut keep_is] = [const { Texts::new() }; 3];
     for row in rows {
         let page = reader.page(row.page)?;
         urls.push(page.url());
         keep_is.push(row.keep_is(page.fetch_time));
+        let url = std::str::from_utf8(kept.get(row.keep_url as usize)?);
+        keep_urls.push(url.map_err(|_| Error::Invariant("a URL on disk is no text".into()))?);
     }
     Ok(Table::new([
         ("doc_id", ids(crawl, rows, |row| row.page)),
         ("url", Column::Text(urls)),
-        ("keep_doc_id", hashes(rows, |row| row.keep_doc_id)),
-        ("keep_url", texts(rows, |row| &row.keep_url)),
+        ("keep_doc_id", ids(crawl, rows, |row| row.keep)),
+        ("keep_url", Column::Text(keep_urls)),
         ("why", texts(rows, |row| row.why.as_str())),
         ("lost_by", texts(rows, |row| row.lost_by.as_str())),
         ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
