@@ -331,7 +331,9 @@ proptest! {
                 true
             })?;
             let mut crawl = crawl_of(net, &mut shelf)?;
-            idf::simhashes(net, &mut shelf, &mut crawl, bits)?;
+            let mut job = Job::default();
+            job.simhash.bits = bits;
+            idf::simhashes(net, &mut shelf, &mut crawl, &job)?;
             crawl.pages.map(|row| (row.url().to_string(), row.offset, row.simhash())).collect::<Result<Vec<_>>>()
         });
         let got: Vec<_> = parts.into_iter().flatten().collect();

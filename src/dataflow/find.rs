@@ -27,8 +27,8 @@ use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
-use super::sinks::kept::Kept;
 use super::sinks::avoid::AvoidTable;
+use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
 use crate::applications::exports::AvoidLists;
@@ -100,7 +100,7 @@ pub fn find(
     memory_estimate::make_room(net, "pages and links, and the steps after", shelf, job)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     if job.simhash.idf && job.simhash.bits > 0 {
-        idf::simhashes(net, shelf, &mut crawl, job.simhash.bits)?;
+        idf::simhashes(net, shelf, &mut crawl, job)?;
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
     let links = links::resolve(net, shelf, &crawl)?;

@@ -77,7 +77,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
     let partitions = Partitions::new(job.output.partitions, net.peers());
     let mut crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     if job.simhash.idf {
-        idf::simhashes(net, &mut shelf, &mut crawl, job.simhash.bits)?;
+        idf::simhashes(net, &mut shelf, &mut crawl, job)?;
     }
     let mut rows: Vec<FingerprintRow> = Vec::new();
     crawl.pages.each(|page| {

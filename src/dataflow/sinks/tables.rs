@@ -109,7 +109,13 @@ pub fn drafts<'r>(
     drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows))));
     drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
     drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
-    drafts.extend(by_page("avoid", crawl, &found.avoid.rows, |row| row.page, |rows| avoid(crawl, rows, &found.avoid.keep_urls)));
+    drafts.extend(by_page(
+        "avoid",
+        crawl,
+        &found.avoid.rows,
+        |row| row.page,
+        |rows| avoid(crawl, rows, &found.avoid.keep_urls),
+    ));
     drafts.extend(by_page("pages", crawl, own, |&page| page, |rows| pages(crawl, rows, sources)));
     drafts
 }
