@@ -78,6 +78,26 @@ impl Outbox<'_> {
     }
 }
 
+/// Blocks that are being filled, one for each worker.
+struct OpenBlocks(Vec<Block>);
+
+impl OpenBlocks {
+    #[inline]
+    fn push<T: Pod>(&mut self, to: usize, row: &T, outbox: &mut Outbox<'_>) {
+        // True for a full block, and for one without memory, which every receiver begins with.
+        if self.0[to].is_full::<T>() {
+            self.renew::<T>(to, outbox);
+        }
+        self.0[to].push(row);
+    }
+
+    #[cold]
+    fn renew<T: Pod>(&mut self, to: usize, outbox: &mut Outbox<'_>) {
+        let full = std::mem::replace(&mut self.0[to], Block::new::<T>(outbox.spare.pop()));
+        outbox.push_rows(to, full);
+    }
+}
+
 impl Net<'_> {
     /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
     ///
@@ -116,8 +136,14 @@ impl Net<'_> {
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let mut rows = rows.into_iter();
-        let source = |send: &mut dyn FnMut(T)| Ok(rows.by_ref().take(BATCH).map(send).count() == BATCH);
-        self.exchange_blocks(name, mine, source, to, take)
+        self.exchange_blocks(name, mine, take, |open, outbox| {
+            let mut sent = 0;
+            rows.by_ref().take(BATCH).for_each(|row| {
+                open.push(to(&row), &row, outbox);
+                sent += 1;
+            });
+            Ok(sent == BATCH)
+        })
     }
 
     /// As [`Net::exchange`], for rows that are made on the way: `source` is called again while it returns true, and gives a
@@ -128,35 +154,28 @@ impl Net<'_> {
     pub fn exchange_from<T: Pod>(
         &mut self,
         name: &str,
-        source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
+        mut source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
-        self.exchange_blocks(name, 0, source, to, take).map(drop)
+        let fill =
+            |open: &mut OpenBlocks, outbox: &mut Outbox<'_>| source(&mut |row| open.push(to(&row), &row, outbox));
+        self.exchange_blocks(name, 0, take, fill).map(drop)
     }
 
+    /// Carries the rows of blocks that `fill` fills, which is called again while it returns true.
     fn exchange_blocks<T: Pod>(
         &mut self,
         name: &str,
         told: u64,
-        mut source: impl FnMut(&mut dyn FnMut(T)) -> Result<bool>,
-        to: impl Fn(&T) -> usize,
         mut take: impl FnMut(&[T]) -> Result<()>,
+        mut fill: impl FnMut(&mut OpenBlocks, &mut Outbox<'_>) -> Result<bool>,
     ) -> Result<Vec<u64>> {
-        let mut open: Vec<Block> = vec![Block::default(); self.peers()];
+        let mut open = OpenBlocks(vec![Block::default(); self.peers()]);
         let mut produce = |outbox: &mut Outbox<'_>| {
-            let more = source(&mut |row| {
-                let to = to(&row);
-                let block = &mut open[to];
-                // True for a full block, and for one without memory, which every receiver begins with.
-                if block.is_full::<T>() {
-                    let full = std::mem::replace(block, Block::new::<T>(outbox.spare.pop()));
-                    outbox.push_rows(to, full);
-                }
-                block.push(&row);
-            })?;
+            let more = fill(&mut open, outbox)?;
             if !more {
-                open.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
+                open.0.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
             }
             Ok(more)
         };

@@ -9,10 +9,10 @@ pub trait Owners<K> {
     fn owner(&self, key: K) -> usize;
 }
 
-/// Keys of any distribution, by the remainder of their hash.
+/// Keys of any distribution, by ranges of their hash.
 ///
 /// # Cost
-/// A hash and a division; equal numbers of distinct keys for each worker, however the keys are distributed.
+/// A hash and a multiplication; equal numbers of distinct keys for each worker, however the keys are distributed.
 #[derive(Debug, Clone, Copy)]
 pub struct HashOwners {
     peers: u64,
@@ -28,7 +28,7 @@ impl HashOwners {
 impl<K: Into<u64>> Owners<K> for HashOwners {
     #[inline]
     fn owner(&self, key: K) -> usize {
-        (splitmix64(key.into()) % self.peers) as usize
+        ((u128::from(splitmix64(key.into())) * u128::from(self.peers)) >> 64) as usize
     }
 }
 

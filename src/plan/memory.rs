@@ -60,12 +60,13 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
-    // Beside the shelves, of what goes to disk where there is a bound, and of what does not.
-    let (spillable, fixed, always) = match job.kind {
-        JobKind::Fingerprints => (0, 0, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
+    // Beside the shelves, of what goes to disk where there is a bound, and of what does not; and what is left of the shelves then.
+    let shelf = own.shelf_bytes();
+    let (spillable, fixed, left, always) = match job.kind {
+        JobKind::Fingerprints => (0, 0, shelf, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
         JobKind::Study => {
             let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            (own.beside_shelf_bytes(job), web, A_PAGE_SETTLED * own.pages)
+            (own.beside_shelf_bytes(job), web, shelf, A_PAGE_SETTLED * own.pages)
         }
         _ => {
             // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
@@ -82,11 +83,12 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
             let making = making_bytes(own.pages, workers, job.effort.memory_bytes > 0);
-            (by_measure, A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making, told)
+            let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making;
+            (by_measure, found, MemoryEstimate { links, ..own }.settled_bytes(), told)
         }
     };
     let base = A_PROCESS + blocks + others + always;
-    let most = base + own.shelf_bytes() + spillable.max(fixed);
+    let most = (base + (shelf + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
         0 => (most, least),
         // What is found and its tables are not held against the bound.

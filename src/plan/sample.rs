@@ -56,7 +56,7 @@ impl Counts {
     pub fn of_real_crawl(pages: u64) -> Counts {
         let held = MemoryEstimate {
             pages: 105_623,
-            captures: 0,
+            captures: 25_000_000,
             tuples: 18_527_758,
             features: 0,
             shingles: 103_163_969,

@@ -390,3 +390,94 @@ impl CaptureReader<'_> {
         Ok(CaptureRow::of(self.0.get(number)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn capture() -> impl Strategy<Value = Capture> {
+        let texts = (
+            "[a-zü]{0,9}",
+            prop::sample::select(vec!["", HTML, "text/plain", "ü"]),
+            prop::collection::vec(any::<i64>(), 0..3),
+        );
+        let numbers = (any::<u64>(), any::<i64>(), any::<u32>(), any::<u16>(), any::<Option<u64>>(), 0usize..3);
+        (texts, numbers).prop_map(|((text, media, projected), (n, fetch_time, small, status, simhash, few))| Capture {
+            doc_id: n,
+            url: format!("http://a.example/{text}"),
+            fetch_time,
+            status,
+            mime: mime(media),
+            title: text.repeat(few).into(),
+            body_bytes: n ^ 1,
+            body: n ^ 2,
+            text_bytes: n ^ 3,
+            chunks: small,
+            exact: n ^ 4,
+            simhash,
+            projected,
+            source: small ^ 1,
+            item: small ^ 2,
+            offset: n ^ 5,
+            length: n ^ 6,
+            mended: Reason::ALL[..few].to_vec(),
+            worker: small ^ 3,
+            slot: small ^ 4,
+            original: (few == 1).then(|| Box::new(Place { source: small, offset: n, url: text })),
+            segments: vec![(small, n); few / 2],
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn captures_come_back_as_they_were_in_memory_and_on_disk(
+            captures in prop::collection::vec(capture(), 0..30), times in prop::sample::select(vec![1usize, 20_000]),
+            words in 1u64..200_000
+        ) {
+            let captures: Vec<Capture> =
+                captures.into_iter().map(|one| Capture { url: one.url.repeat(times), ..one }).collect();
+            let disk = Disk::new(&std::env::temp_dir(), 0);
+            for allowed in [u64::MAX, 0] {
+                let mut rows = CaptureRows::beside(&disk);
+                rows.hold_at_most(allowed).unwrap();
+                captures.iter().for_each(|one| rows.push(one).unwrap());
+                let all: Vec<Capture> = rows.map(|row| row.to_capture()).collect::<Result<_>>().unwrap();
+                prop_assert_eq!(&all, &captures);
+                let mut reader = rows.reader();
+                for (number, one) in captures.iter().enumerate().rev() {
+                    prop_assert_eq!(&reader.get(number).unwrap().to_capture(), one);
+                }
+
+                // Others, as other pages, in stretches of so many words.
+                rows.rewrite(|numbers| {
+                    numbers.set_simhash(None);
+                    numbers.chunks % 2 == 0
+                }).unwrap();
+                let left: Vec<Capture> = captures
+                    .iter()
+                    .filter(|one| one.chunks % 2 == 0)
+                    .map(|one| Capture { simhash: None, ..one.clone() })
+                    .collect();
+                let (mut next, mut others) = (0, rows.like());
+                while next < rows.len() {
+                    let from = next;
+                    next = rows.pass(from, words, |row, of_row| {
+                        assert_eq!(captures_in(of_row).collect::<Vec<_>>(), [of_row]);
+                        others.push_page(row, Page(row.chunks))
+                    }).unwrap();
+                    prop_assert!(next > from);
+                }
+                let mut found = 0;
+                others.each(|row| {
+                    assert!(row.to_capture() == left[found] && row.page == Page(row.chunks));
+                    found += 1;
+                }).unwrap();
+                prop_assert_eq!(found, left.len());
+            }
+        }
+    }
+}

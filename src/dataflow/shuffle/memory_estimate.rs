@@ -18,7 +18,7 @@ use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
 /// Bytes of a page beside its capture: hashes of its text, where its lists end, its number and directory entry.
-const A_PAGE: u64 = 100;
+const A_PAGE: u64 = 90;
 
 /// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
@@ -27,17 +27,17 @@ const LISTS_LEAST: u64 = 5 << 20;
 const A_CHECKSUM: u64 = 512;
 
 /// Bytes of a page of its own that a process holds beside its shelves when collections have been found. Measured, as those below.
-pub const A_PAGE_FOUND: u64 = 150;
+pub const A_PAGE_FOUND: u64 = 80;
 
 /// The same of a link between pages.
-pub const A_LINK_FOUND: u64 = 20;
+pub const A_LINK_FOUND: u64 = 10;
 
-/// Bytes of a page while tables are made, and the most of them that a worker takes for that: within a bound, and without.
-const MAKING: [(u64, u64); 2] = [(550, 110 << 20), (950, 150 << 20)];
+/// Bytes of a page while tables are made, and the most of them that a worker takes for that: without a bound, and within.
+const MAKING: [(u64, u64); 2] = [(600, 150 << 20), (300, 55 << 20)];
 
 /// Bytes that a process with so many pages takes to make tables, beside what it has found.
 pub fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
-    let (a_page, most) = MAKING[usize::from(!is_bounded)];
+    let (a_page, most) = MAKING[usize::from(is_bounded)];
     (a_page * pages).min(most * workers as u64)
 }
 
@@ -153,6 +153,11 @@ impl MemoryEstimate {
     /// Bytes on the shelves of a worker, in memory.
     pub fn shelf_bytes(&self) -> u64 {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
+    }
+
+    /// Bytes that are left of what is on the shelves when tables are made: pages, their captures, and links between pages.
+    pub fn settled_bytes(&self) -> u64 {
+        self.row_bytes() + self.captures + 8 * self.links
     }
 
     /// Bytes of pages beside their captures, and of the block of their sets.
