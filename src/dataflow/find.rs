@@ -157,7 +157,7 @@ pub fn find(
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let held = MemoryEstimate::with(shelf, &crawl.pages, &links);
-    let room = memory_estimate::room(net, held, job)?;
+    let room = memory_estimate::room_to_find(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;

@@ -236,7 +236,19 @@ fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Resu
 /// # Errors
 /// Only when the run has ended.
 pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    let [held, on_disk] = of_largest_process(net, [mine.shelf_bytes(), mine.on_disk])?;
+    room_where(net, (mine.shelf_bytes(), mine), job)
+}
+
+/// The same for a step while collections are found: what has been found of pages and links is there, too.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
+    room_where(net, (mine.shelf_bytes() + A_PAGE_FOUND * mine.pages + A_LINK_FOUND * mine.links, mine), job)
+}
+
+fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job) -> Result<MemoryBudget> {
+    let [held, on_disk] = of_largest_process(net, [held, mine.on_disk])?;
     let mut room = room_beside(held + AT_REST, job);
     if room.bounds.disk_is_set {
         room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
