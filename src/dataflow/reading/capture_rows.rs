@@ -314,7 +314,11 @@ impl CaptureRows {
     /// # Errors
     /// Those of the disk.
     pub fn each(&self, mut each: impl FnMut(CaptureRow<'_>)) -> Result<()> {
-        self.map(&mut each).collect()
+        let mut rows = self.reader();
+        (0..self.len()).try_for_each(|at| {
+            each(rows.get(at)?);
+            Ok(())
+        })
     }
 
     /// Changes the numbers of each; those for which `stays` says no go.
