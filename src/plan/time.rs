@@ -12,7 +12,7 @@
 //!
 //! Nothing is taken to go on side by side, which makes the sum an upper bound where machines read, send and compute at once; and
 //! nothing is taken to wait for the slowest worker, which makes it a lower one. The rates are those of one machine
-//! (`scripts/runs/2026-11-22-two-cores-scale-2/README.md`); only that of reading is measured anew, wherever a sample is read.
+//! (`scripts/runs/2026-11-23-two-cores-captures/README.md`); only that of reading is measured anew, wherever a sample is read.
 
 use std::collections::BTreeMap;
 
@@ -33,22 +33,22 @@ pub const WRITE: &str = "3 write";
 const READ_PAGE: f64 = 215.0;
 
 /// Microseconds of a page in all steps of finding that are not by chunk, pair or link.
-const FIND_PAGE: f64 = 5.0;
+const FIND_PAGE: f64 = 3.5;
 
 /// The same in the second look, and growth after it.
-const FIND_PAGE_AGAIN: f64 = 2.5;
+const FIND_PAGE_AGAIN: f64 = 1.75;
 
 /// Microseconds of a chunk that is sent, sorted and compared.
-const FIND_CHUNK: f64 = 0.20;
+const FIND_CHUNK: f64 = 0.14;
 
 /// Microseconds of a pair that is sent and counted.
-const FIND_PAIR: f64 = 0.04;
+const FIND_PAIR: f64 = 0.028;
 
 /// Microseconds of a link between two pages in links, LinkSummary and growth.
-const FIND_LINK: f64 = 0.35;
+const FIND_LINK: f64 = 0.25;
 
 /// The same in growth after the second look.
-const FIND_LINK_AGAIN: f64 = 0.25;
+const FIND_LINK_AGAIN: f64 = 0.18;
 
 /// Microseconds of a page whose simhash is joined with all others.
 const FIND_SIMHASH: f64 = 3.0;
@@ -66,7 +66,7 @@ const FIND_SHINGLE: f64 = 0.03;
 const FIND_COMPONENT: f64 = 0.25;
 
 /// Microseconds of writing a page.
-const WRITE_PAGE: f64 = 9.0;
+const WRITE_PAGE: f64 = 6.0;
 
 /// Likewise of a document of a study.
 const WRITE_DOCUMENT: f64 = 1.5;
