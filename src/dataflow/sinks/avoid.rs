@@ -372,7 +372,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option
 const ROWS_AT_ONCE: u64 = 1 << 16;
 
 /// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
-/// come all at once, or where memory has a bound, in so many rounds that a worker has some [`ROWS_AT_ONCE`] pages of theirs.
+/// come all at once, or where memory has a bound, in so many rounds that a worker has some 65,536 pages of theirs.
 ///
 /// # Errors
 /// Those of the disk that captures may be on; or when the run has ended.
