@@ -11,7 +11,7 @@ use super::pairs::overlap_before::{self, Before, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, kept, kept_before, paper_tables, report, summary, tables};
+use super::sinks::{avoid, avoid_table, kept, kept_before, paper_tables, report, summary, tables};
 use super::steps::{self, Seen, Step, Steps};
 
 use super::clusters::places::Places;
@@ -27,7 +27,7 @@ use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
-use super::sinks::avoid::AvoidTable;
+use super::sinks::avoid_table::AvoidTable;
 use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
@@ -212,8 +212,8 @@ pub fn find(
     second_look.attached = kept.attached;
     let memory_is_bounded = job.effort.memory_bytes > 0;
     let disk = memory_is_bounded.then(|| room.disk(net));
-    let avoid = avoid::rows(net, &crawl, &verdicts, disk.as_ref())?;
-    let lists = avoid::lists(net, &crawl, &avoid.rows, memory_is_bounded)?;
+    let avoid = avoid_table::rows(net, &crawl, &verdicts, disk.as_ref())?;
+    let lists = avoid_table::lists(net, &crawl, &avoid.rows, memory_is_bounded)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
 
     let [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs] =

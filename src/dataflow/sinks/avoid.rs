@@ -1,36 +1,28 @@
 //! The avoid list: of every trivial cluster one page stays; what the others cost is what a crawler saves.
 //!
-//! Five exchanges: copies and placed pages to the owner of their trivial cluster, the verdicts by way of the kept page
-//! (which knows its URL) to the page's owner, and all URLs to the owner of their host for the prefixes. Two more where
-//! clusters vote for collections: placed pages before, and the votes. Then those of [`resemblance`] and
-//! [`ways`](super::ways), which take pages off the list again.
+//! Two exchanges: copies and placed pages to the owner of their trivial cluster. Two more where clusters vote for collections:
+//! placed pages before, and the votes. Then those of [`resemblance`] and [`ways`](super::ways), which take pages off the list
+//! again, and of [`avoid_table`](super::avoid_table), which tells of it.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::resemblance::{self, Resemblance};
 use super::ways::{Ways, WaysThrough};
-use crate::applications::exports::AvoidLists;
-use crate::applications::heritrix::{SurtRules, surt_rules};
-use crate::applications::keep::{Keeping, LostBy, PageCopy, Role, Visit, Votes, Why, keeper, kept_collection, why};
+use crate::applications::keep::{Keeping, PageCopy, Role, Visit, Votes, keeper, kept_collection, why};
 use crate::applications::never_skipped::never_skipped;
-use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::clusters::collection::SimilarCluster;
-use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::CaptureRow;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::{HashOwners, Net, Owners};
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Page};
+use crate::ids::{ClusterId, Page};
 use crate::job::Keep;
-use crate::pages::surt::surt_prefix_of;
 use crate::pages::url::CanonicalUrl;
-use crate::storage::spill::Disk;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,55 +47,6 @@ impl Verdict {
     /// Whether a crawler may skip the page.
     fn skips(&self) -> bool {
         matches!(self.role, Role::Skip(..))
-    }
-}
-
-/// A row of the `avoid` table, with its page's owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Avoid {
-    /// The page to skip.
-    pub page: Page,
-    /// The page that stays.
-    pub keep: Page,
-    /// Why the page may be skipped.
-    pub why: Why,
-    /// What it has less of than the page that stays.
-    pub lost_by: LostBy,
-    /// What it has in common with that page.
-    pub resemblance: Resemblance,
-    /// When that page was fetched.
-    pub keep_time: i64,
-    /// Number of its URL in [`AvoidTable::keep_urls`].
-    pub keep_url: u32,
-}
-
-/// The `avoid` rows of a worker's pages.
-#[derive(Debug, Default)]
-pub struct AvoidTable {
-    /// Ascending by page.
-    pub rows: Vec<Avoid>,
-    /// URLs of pages that stay.
-    pub keep_urls: ByteLists,
-}
-
-/// Least resemblance of a copy; a page with less is another version.
-const COPY: f64 = 0.9;
-
-impl Avoid {
-    /// The word in the column `avoid.kind`: `copy` for a page that has nearly all its text in common with the one that stays,
-    /// else `version`.
-    pub fn kind(&self) -> &'static str {
-        if self.resemblance.share() >= COPY { "copy" } else { "version" }
-    }
-
-    /// The word in the column `avoid.keep_is`, for a page fetched at this time (0: unknown).
-    pub fn keep_is(&self, fetch_time: i64) -> &'static str {
-        match self.keep_time.cmp(&fetch_time) {
-            _ if self.keep_time == 0 || fetch_time == 0 => "unknown",
-            Ordering::Less => "older",
-            Ordering::Equal => "as-old",
-            Ordering::Greater => "newer",
-        }
     }
 }
 
@@ -329,99 +272,4 @@ pub fn clear_ways(
 fn find_verdict<'v>(verdicts: &'v mut [Verdict], labels: &[ClusterId], page: Page) -> &'v mut Verdict {
     let at = verdicts.partition_point(|row| (row.cluster, row.page) < (labels[page], page));
     &mut verdicts[at]
-}
-
-/// The `avoid` rows of this worker's pages. Where memory has a bound they come in rounds, and their URLs wait on `disk`.
-///
-/// # Errors
-/// Those of the disk, which captures may be on, too; or when the run has ended.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option<&Disk>) -> Result<AvoidTable> {
-    let directory = crawl.directory.clone();
-    let rows = verdicts.iter().filter_map(|row| match row.role {
-        Role::Skip(why, lost_by) => {
-            Some((directory.owner(row.keep), (row.keep, row.page, why, lost_by, row.resemblance)))
-        }
-        _ => None,
-    });
-    let mut asked: Vec<(Page, Page, Why, LostBy, Resemblance)> = net.exchange_rows("pages to skip", rows)?;
-    asked.sort_unstable_by_key(|row| (row.0, row.1));
-    let mut pages = crawl.reader();
-    let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
-        let kept = pages.page(keep)?;
-        let row = Avoid { page, keep, why, lost_by, resemblance, keep_time: kept.fetch_time, keep_url: 0 };
-        Ok((directory.owner(page), (row, kept.url().to_string())))
-    });
-    let keep_urls = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
-    let (mut failed, mut table) = (None, AvoidTable { rows: Vec::new(), keep_urls });
-    let take = |(row, url): (Avoid, String)| {
-        let keep_url = table.keep_urls.len() as u32;
-        table.rows.push(Avoid { keep_url, ..row });
-        table.keep_urls.push(url.as_bytes())
-    };
-    let rows = until_failure(rows, &mut failed);
-    match disk {
-        None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take)?,
-        Some(_) => net.exchange_in_rounds("avoid", rows, (ROWS_AT_ONCE, |_: &_| 1), take)?,
-    }
-    failed.map_or(Ok(()), Err)?;
-    table.rows.sort_unstable_by_key(|row| row.page);
-    Ok(table)
-}
-
-/// Pages whose URLs a worker sends in a round where memory has a bound.
-const ROWS_AT_ONCE: u64 = 1 << 16;
-
-/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
-/// come all at once, or where memory has a bound, in so many rounds that a worker has some 65,536 pages of theirs.
-///
-/// # Errors
-/// Those of the disk that captures may be on; or when the run has ended.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounded: bool) -> Result<AvoidLists> {
-    let pages = crawl.directory.len() as u64 / net.peers() as u64;
-    let rounds = if memory_is_bounded { pages.div_ceil(ROWS_AT_ONCE).max(1) } else { 1 };
-    let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
-    for round in 0..rounds {
-        let mut visited = visited(net, crawl, avoid, |host| u64::from(host) % rounds == round)?;
-        visited.sort_unstable();
-        let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
-        let mut rest = &visited[..];
-        for of_host in hosts.chunk_by(|x, y| x == y) {
-            let pages;
-            (pages, rest) = rest.split_at(of_host.len());
-            // One host may be visited by http and https; a prefix speaks for one of them.
-            let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
-            let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
-            if !prefixes.is_empty() {
-                let rules = surt_rules(pages, &prefixes, surt_prefix_of);
-                found.push((prefixes, rules));
-            }
-        }
-    }
-    let mut all = net.exchange_rows("avoid lists", found.into_iter().map(|of_host| (0, of_host)))?;
-    all.sort_unstable_by(|x, y| x.0[0].prefix.cmp(&y.0[0].prefix));
-    let (prefixes, surt_rules): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-    let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
-    prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
-    Ok(AvoidLists { prefixes, surt_rules })
-}
-
-/// The pages of some hosts, with the owners of these.
-fn visited(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    avoid: &[Avoid],
-    is_wanted: impl Fn(HostId) -> bool,
-) -> Result<Vec<(HostId, Visited)>> {
-    let owners = HashOwners::new(net);
-    let mut to_skip = avoid.iter().map(|row| row.page).peekable();
-    let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&row.page).is_some();
-        let host = crawl.directory.hosts[row.page];
-        let visited = || Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
-        is_wanted(host).then(|| (owners.owner(host), (host, visited())))
-    });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let visited = net.exchange_rows("URLs by host", rows)?;
-    failed.map_or(Ok(visited), Err)
 }

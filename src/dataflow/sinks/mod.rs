@@ -2,6 +2,7 @@
 
 pub mod arrived;
 pub mod avoid;
+pub mod avoid_table;
 pub mod contents;
 pub mod drafts;
 pub mod files;

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::sinks::avoid::Avoid;
+use crate::dataflow::sinks::avoid_table::Avoid;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
