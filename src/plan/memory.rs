@@ -91,7 +91,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let most = (base + (shelf + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
         0 => (most, least),
-        // What is found and its tables are not held against the bound.
+        // What is found and its tables leave room to others, but are not refused where they alone pass the bound.
         allowed => (most.min(allowed.max(base + own.least_shelf_bytes(workers) + fixed)), least),
     }
 }

@@ -1,7 +1,7 @@
 //! The `avoid` table, and the same as crawlers take it.
 //!
-//! Three exchanges: verdicts by way of the owners of the pages that stay, who know their URLs, to those of the pages to skip; and all
-//! URLs to the owners of their hosts for the prefixes, which worker 0 gathers.
+//! Two exchanges: verdicts by way of the owners of the pages that stay, who know their URLs, to those of the pages to skip. Two for
+//! what crawlers take: all URLs to the owners of their hosts for the prefixes, and these to worker 0.
 
 use std::cmp::Ordering;
 
