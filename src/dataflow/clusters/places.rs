@@ -87,11 +87,11 @@ fn roots(
         let ends = Folders::new(row.url()).ends();
         Some(PathEnd { cluster: labels[row.page], similar_cluster, page: row.page, ends })
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
     let count = crawl.directory.owned(net.index()).filter(|&page| places.of(page).is_some()).count() as u64;
-    let mut shares = HashPartitions::laid_down(net, "ends of paths", count, rows, |row| row.cluster, room)?;
-    failed.map_or(Ok(()), Err)?;
+    let key = |row: &PathEnd| row.cluster;
+    let mut shares = until_failure(rows, |rows| {
+        HashPartitions::laid_down(net, "ends of paths", count, rows.flatten(), key, room)
+    })?;
     let (mut some, mut agreeing) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -113,11 +113,9 @@ fn roots(
         let depth = folders.segments() - segments as usize;
         Ok(Vote { collection, similar_cluster, depth: depth as u32, root: halves(folders.root(depth)) })
     });
-    let mut failed = None;
-    let votes = until_failure(votes, &mut failed);
     let owners = HashOwners::new(net);
-    let mut votes = net.exchange_all("votes for roots", votes, |vote: &Vote| owners.owner(vote.collection))?;
-    failed.map_or(Ok(()), Err)?;
+    let owner = |vote: &Vote| owners.owner(vote.collection);
+    let mut votes = until_failure(votes, |votes| net.exchange_all("votes for roots", votes, owner))?;
     let elected: Arc<Vec<Root>> = net.share("roots", elect(&mut votes))?;
     net.once(|| Roots::new(&elected))
 }
@@ -157,11 +155,11 @@ pub(super) fn for_each_place(
             links,
         })
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
     let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
-    let mut shares = HashPartitions::laid_down(net, "pages by place", crawl.pages.len() as u64, rows, key, room)?;
-    failed.map_or(Ok(()), Err)?;
+    let count = crawl.pages.len() as u64;
+    let mut shares = until_failure(rows, |rows| {
+        HashPartitions::laid_down(net, "pages by place", count, rows.flatten(), key, room)
+    })?;
     let mut some = Vec::new();
     for share in 0..shares.count() {
         net.check()?;

@@ -184,11 +184,11 @@ fn proposed_by_links(
         let name = xxh3_64(name(row.url()).as_bytes());
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let mut pages = HashPartitions::with_bits(net, "names in mirrors", bits, rows, |row| of(row.page), &room)?;
-    failed.map_or(Ok(()), Err)?;
-    let rows = within().map(|&(src, dst)| [src, dst]);
+    let key = |row: &Named| of(row.page);
+    let mut pages = until_failure(rows, |rows| {
+        HashPartitions::with_bits(net, "names in mirrors", bits, rows.flatten(), key, &room)
+    })?;
+    let rows = within().map(<[Page; 2]>::from);
     let mut links = HashPartitions::with_bits(net, "links in mirrors", bits, rows, |row| of(row[0]), &room)?;
 
     let mut mine = Vec::new();
@@ -247,10 +247,10 @@ fn compared(
     let rows = paired().map(|(slot, pair)| -> Result<Vec<Chunk>> {
         Ok(fprints.get(slot)?.iter().map(|&fprint| row(pair, fprint)).collect())
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let mut shares = HashPartitions::laid_down(net, "chunks of pairs", count, rows, |row| row.pair, room)?;
-    failed.map_or(Ok(()), Err)?;
+    let key = |row: &Chunk| row.pair;
+    let mut shares = until_failure(rows, |rows| {
+        HashPartitions::laid_down(net, "chunks of pairs", count, rows.flatten(), key, room)
+    })?;
     let (mut some, mut both, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;

@@ -84,10 +84,8 @@ pub fn overlap(
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
         (row.exact != 0 && sizes[cluster] > 1).then(page)
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let mut pages = net.exchange_all("pages of clusters", rows, |row| owners.owner(row.cluster))?;
-    failed.map_or(Ok(()), Err)?;
+    let owner = |row: &ServerPage| owners.owner(row.cluster);
+    let mut pages = until_failure(rows, |rows| net.exchange_all("pages of clusters", rows.flatten(), owner))?;
     pages.sort_unstable();
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();

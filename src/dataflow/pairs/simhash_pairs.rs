@@ -91,11 +91,9 @@ pub fn similar_pairs(
         let is_centre = copies.binary_search(&row.page).is_err();
         row.simhash().filter(|_| is_centre).map(|simhash| SimhashDocId::new(simhash, row.page))
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
     let owners = HashOwners::new(net);
-    let mut rows = net.exchange_all("simhashes of centres", rows, |row| owners.owner(row.simhash()))?;
-    failed.map_or(Ok(()), Err)?;
+    let owner = |row: &SimhashDocId| owners.owner(row.simhash());
+    let mut rows = until_failure(rows, |rows| net.exchange_all("simhashes of centres", rows.flatten(), owner))?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);

@@ -90,11 +90,10 @@ fn document_frequencies(
     let room = room(net, held, job)?.parted(2);
     let mut features = shelf.features.reader();
     let of_pages = shelf.kept().map(|(slot, _)| Ok(features.get(slot)?.0.to_vec()));
-    let mut failed = None;
-    let rows = until_failure(of_pages, &mut failed).flatten();
-    let count = shelf.features.items();
-    let mut shares = HashPartitions::laid_down(net, "document frequencies", count, rows, |&hash: &u64| hash, &room)?;
-    failed.map_or(Ok(()), Err)?;
+    let (count, key) = (shelf.features.items(), |&hash: &u64| hash);
+    let mut shares = until_failure(of_pages, |rows| {
+        HashPartitions::laid_down(net, "document frequencies", count, rows.flatten(), key, &room)
+    })?;
     let (mut some, mut common) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;

@@ -161,9 +161,37 @@ impl ListReader<'_> {
     }
 }
 
-/// What comes before the first failure, which goes to `failed`: for who takes rows that cannot fail.
-pub fn until_failure<T>(all: impl Iterator<Item = Result<T>>, failed: &mut Option<Error>) -> impl Iterator<Item = T> {
-    all.map_while(|one| one.map_err(|error| *failed = Some(error)).ok())
+/// Gives `take`, which takes rows that cannot fail, what comes before the first failure.
+///
+/// # Errors
+/// That failure; else those of `take`.
+pub fn until_failure<T, I: Iterator<Item = Result<T>>, R>(
+    all: I,
+    take: impl FnOnce(UntilFailure<'_, I>) -> Result<R>,
+) -> Result<R> {
+    let mut failed = None;
+    let taken = take(UntilFailure { all, failed: &mut failed });
+    failed.map_or(taken, Err)
+}
+
+/// What comes before the first failure.
+pub struct UntilFailure<'a, I> {
+    all: I,
+    failed: &'a mut Option<Error>,
+}
+
+impl<T, I: Iterator<Item = Result<T>>> Iterator for UntilFailure<'_, I> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match self.all.next()? {
+            Ok(one) => Some(one),
+            Err(error) => {
+                *self.failed = Some(error);
+                None
+            }
+        }
+    }
 }
 
 /// Weighted features back to back.

@@ -45,18 +45,16 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
     pieces: impl Iterator<Item = Result<impl Iterator<Item = (usize, (P, Table))>>>,
     disk: Option<&Disk>,
 ) -> Result<Arrived<P>> {
-    let mut failed = None;
-    let slices = until_failure(pieces, &mut failed).flatten();
     let (mut held, mut stored) = (Vec::new(), Stored { slices: Vec::new(), tables: ByteLists::default() });
-    match disk {
-        None => held = net.exchange_rows("tables", slices)?,
+    until_failure(pieces, |pieces| match disk {
+        None => Ok(held = net.exchange_rows("tables", pieces.flatten())?),
         Some(disk) => {
             stored.tables = ByteLists::on(disk)?;
             let most = (SENT_AT_ONCE, |slice: &(P, Table)| slice.1.weight());
-            net.exchange_in_rounds("tables", slices, most, |(place, rows)| stored.push(place, &rows))?;
+            net.exchange_in_rounds("tables", pieces.flatten(), most, |(place, rows)| stored.push(place, &rows))
         }
-    }
-    failed.map_or(Ok(Arrived { held, stored }), Err)
+    })?;
+    Ok(Arrived { held, stored })
 }
 
 impl<P: Copy> Stored<P> {

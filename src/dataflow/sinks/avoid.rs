@@ -132,10 +132,8 @@ pub fn copies(
         };
         (sizes[cluster] > 1).then(|| copy(row.url()))
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let mut copies = net.exchange_all("copies", rows, |copy| crawl.directory.owner(copy.cluster.smallest()))?;
-    failed.map_or(Ok(()), Err)?;
+    let owner = |copy: &PageCopy| crawl.directory.owner(copy.cluster.smallest());
+    let mut copies = until_failure(rows, |rows| net.exchange_all("copies", rows.flatten(), owner))?;
     copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
     Ok(copies)
 }

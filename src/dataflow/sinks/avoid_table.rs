@@ -92,18 +92,16 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
     let keep_urls = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
-    let (mut failed, mut table) = (None, AvoidTable { rows: Vec::new(), keep_urls });
+    let mut table = AvoidTable { rows: Vec::new(), keep_urls };
     let take = |(row, url): (Avoid, String)| {
         let keep_url = table.keep_urls.len() as u32;
         table.rows.push(Avoid { keep_url, ..row });
         table.keep_urls.push(url.as_bytes())
     };
-    let rows = until_failure(rows, &mut failed);
-    match disk {
-        None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take)?,
-        Some(_) => net.exchange_in_rounds("avoid", rows, (ROWS_AT_ONCE, |_: &_| 1), take)?,
-    }
-    failed.map_or(Ok(()), Err)?;
+    until_failure(rows, |rows| match disk {
+        None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take),
+        Some(_) => net.exchange_in_rounds("avoid", rows, (ROWS_AT_ONCE, |_: &_| 1), take),
+    })?;
     table.rows.sort_unstable_by_key(|row| row.page);
     Ok(table)
 }
@@ -160,8 +158,5 @@ fn visited(
         let visited = || Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
         is_wanted(host).then(|| (owners.owner(host), (host, visited())))
     });
-    let mut failed = None;
-    let rows = until_failure(rows, &mut failed).flatten();
-    let visited = net.exchange_rows("URLs by host", rows)?;
-    failed.map_or(Ok(visited), Err)
+    until_failure(rows, |rows| net.exchange_rows("URLs by host", rows.flatten()))
 }

@@ -144,12 +144,10 @@ pub fn with_kept(
     if net.processes() > 1 {
         let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
         let count = leaving().map(|(spot, ..)| fprints.size(spot.slot as usize) as u64).sum();
-        let mut failed = None;
         let rows = leaving().map(|(spot, page, keep)| -> Result<Vec<Row>> {
             Ok(of_page.get(spot.slot as usize)?.iter().map(|&fprint| Row { keep, page, fprint }).collect())
         });
-        across_processes(net, (until_failure(rows, &mut failed).flatten(), count), room, &mut counted)?;
-        failed.map_or(Ok(()), Err)?;
+        until_failure(rows, |rows| across_processes(net, (rows.flatten(), count), room, &mut counted))?;
     }
     let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
     let mut found: Vec<_> =

@@ -61,11 +61,9 @@ impl WaysThrough {
             entry: if from_elsewhere.next() > Some(&0) { LINKED_FROM_ELSEWHERE } else { 0 }
                 | if seeds.contains(row.url()) { SEED } else { 0 },
         });
-        let mut failed = None;
-        let rows = until_failure(rows, &mut failed);
-        let web = net.exchange_all("pages by host", rows, |page| owners.owner(page.host))?;
-        failed.map_or(Ok(()), Err)?;
-        let rows = links.iter().map(|&(src, dst)| [src, dst]);
+        let owner = |page: &WebPage| owners.owner(page.host);
+        let web = until_failure(rows, |rows| net.exchange_all("pages by host", rows, owner))?;
+        let rows = links.iter().map(<[Page; 2]>::from);
         let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0]]))?;
         Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page]), owners })
     }
