@@ -12,6 +12,7 @@ use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
+use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::sinks::report::MemberRow;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
@@ -115,7 +116,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], None)?;
-            Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -152,7 +153,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], None)?;
-            Ok((found.links, found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -181,13 +182,13 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
             let job = Job { overlap: settings, ..Job::default() };
-            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
             let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
             }
-            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links.iter().collect::<Vec<_>>()))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
@@ -257,10 +258,10 @@ proptest! {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact::fold(net, &shelf)?;
-            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
-            Ok(((found.pairs, found.counts, found.parts), (projected, links, exact_pairs), crawl.directory.clone()))
+            Ok(((found.pairs, found.counts, found.parts), (projected, links.iter().collect::<Vec<_>>(), exact_pairs), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
             let mut all: Vec<_> = (0..workers).flat_map(of).collect();
@@ -413,7 +414,7 @@ proptest! {
                 let found = find(net, &job, &mut shelf, &[0], None)?;
                 Ok((
                     (
-                        found.links,
+                        found.links.iter().collect::<Vec<_>>(),
                         found.exact_pairs,
                         [
                             found.similar_pairs,

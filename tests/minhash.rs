@@ -7,6 +7,7 @@ use webtwin::dataflow::pairs::exact;
 use webtwin::dataflow::pairs::minhash_pairs::{self, MinhashCounts};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::Partitions;
+use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::Page;
 use webtwin::job::{Guard, Job, Minhash};
@@ -58,13 +59,13 @@ proptest! {
             let partitions = Partitions::new(8, net.peers());
             let crawl = settle(net, &mut shelf, &[0], partitions)?;
             let exact_pairs = exact::fold(net, &shelf)?;
-            let links = links::resolve(net, &mut shelf, &crawl)?;
             let job = Job { minhash: settings, ..Job::default() };
+            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let found = minhash_pairs::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let sets = shelf.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
             let sets = shelf.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
-            Ok((found, sets, exact_pairs, links, crawl.directory.hosts.clone()))
+            Ok((found, sets, exact_pairs, links.iter().collect::<Vec<_>>(), crawl.directory.hosts.clone()))
         }).unwrap();
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();

@@ -11,6 +11,7 @@ use webtwin::dataflow::pairs::overlap_before::{Before, HandOn};
 use webtwin::dataflow::pairs::{exact, overlap};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::Partitions;
+use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::job::{Guard, Job, Overlap};
@@ -105,7 +106,7 @@ fn found(
         let crawl = settle(net, &mut shelf, &[0], Partitions::new(8, net.peers()))?;
         let exact_pairs = exact::fold(net, &shelf)?;
         let job = Job { overlap, ..Job::default() };
-        let links = links::resolve(net, &mut shelf, &crawl)?;
+        let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
         let (me, peers) = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
             for page in left.iter().skip(me).step_by(peers) {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::clusters::{alone, giant_clusters, growth, links, second_look, servers, tolerant};
+use super::clusters::{alone, giant_clusters, growth, link_summary, links, second_look, servers, tolerant};
 use super::pairs::overlap_before::{self, Before, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
@@ -14,6 +14,7 @@ use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, avoid_table, kept, kept_before, paper_tables, report, summary, tables};
 use super::steps::{self, Seen, Step, Steps};
 
+use super::clusters::links::Links;
 use super::clusters::places::Places;
 use super::clusters::second_look::SecondLook;
 use super::pairs::counts::OverlapCounts;
@@ -49,8 +50,8 @@ use crate::storage::table::Table;
 pub struct ReplicaTables {
     /// Pages.
     pub crawl: Crawl,
-    /// Links, by source page.
-    pub links: Vec<(Page, Page)>,
+    /// Links.
+    pub links: Links,
     /// Exact copies with their centres, with the owner of `a`.
     pub exact_pairs: Vec<SimilarPair>,
     /// Pairs of pages that share enough chunks, with the owner of `a`.
@@ -103,7 +104,8 @@ pub fn find(
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
-    let links = links::resolve(net, shelf, &crawl)?;
+    let room = memory_estimate::room(net, MemoryEstimate::with(shelf, &crawl.pages, None), job)?;
+    let links = links::resolve(net, shelf, &crawl, &room)?;
     let earlier = kept_before::open(&job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
@@ -156,10 +158,10 @@ pub fn find(
     let joined = [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
-    let held = MemoryEstimate::with(shelf, &crawl.pages, &links);
+    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
     let room = memory_estimate::room_to_find(net, held, job)?;
     let directory = Arc::clone(&crawl.directory);
-    let from_elsewhere = links::from_elsewhere(net, links.iter().copied(), &directory)?;
+    let from_elsewhere = links::from_elsewhere(net, links.iter(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
     let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, job)?;
@@ -261,8 +263,8 @@ fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&[SimilarPair]])
 /// What growth sees of the crawl beside trivial clusters.
 struct Web<'a> {
     directory: &'a Directory,
-    /// Links from this worker's pages, ascending.
-    links: &'a [(Page, Page)],
+    /// Links from this worker's pages.
+    links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     from_elsewhere: &'a [u32],
     room: &'a MemoryBudget,
@@ -302,7 +304,7 @@ impl Web<'_> {
         let &Web { directory, links, from_elsewhere, room } = self;
         let settings = &job.clusters;
         let clusters = (labels, sizes);
-        let all = || links.iter().copied();
+        let all = || links.iter();
         let mut link_summary = Vec::new();
         let mut merging = tolerant::MergingLinks::default();
         let each = |row, between: &[ClusterLink]| {
@@ -311,7 +313,7 @@ impl Web<'_> {
                 merging.extend(between.iter().map(|link| (link.src, link.dst)));
             }
         };
-        links::summary(net, all(), &directory.hosts, clusters, settings.single_site, room, each)?;
+        link_summary::summary(net, all(), &directory.hosts, clusters, settings.single_site, room, each)?;
         let similar_clusters = match settings.merge {
             MergeCondition::Tolerant => {
                 tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)?

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::clusters::links::Links;
 use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
@@ -67,7 +68,7 @@ pub struct Seen<'a> {
     /// Their texts.
     pub shelf: &'a WorkerPages,
     /// Links from its pages.
-    pub links: &'a [(Page, Page)],
+    pub links: &'a Links,
     /// Attempt that made the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<&'a str>,
 }
@@ -192,7 +193,7 @@ impl Seen<'_> {
             add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);
         }
         add(&[earlier.unwrap_or_default().as_bytes()]);
-        let of_links = |&(src, dst): &(Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
+        let of_links = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
         Ok(links.iter().map(of_links).fold(sum, u64::wrapping_add))
     }
 }

@@ -84,7 +84,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
             };
             let making = making_bytes(own.pages, workers, job.effort.memory_bytes > 0);
             let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making;
-            (by_measure, found, MemoryEstimate { links, ..own }.settled_bytes(), told)
+            (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), told)
         }
     };
     let base = A_PROCESS + blocks + others + always;

@@ -61,6 +61,7 @@ impl Counts {
             features: 0,
             shingles: 103_163_969,
             links: 3_600_000,
+            resolved: 0,
             pairs: 24_478_115,
             on_disk: 0,
         };

@@ -1,20 +1,161 @@
-//! LINK(src, dst): the links within the crawl, and how they run between trivial clusters.
+//! LINK(src, dst): the links within the crawl.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::dataflow::clusters::redirects::Redirects;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Number, Page};
+use crate::error::{Error, Result};
+use crate::ids::{HostId, Number, Page};
+use crate::storage::spill::Buckets;
+
+/// The links from a worker's pages, ascending, each once.
+///
+/// # Memory
+/// 4 bytes a link, and 4 a page.
+#[derive(Debug)]
+pub struct Links {
+    directory: Arc<Directory>,
+    worker: usize,
+    /// Where the targets of each page end.
+    ends: Vec<u32>,
+    targets: Vec<Page>,
+}
+
+impl Links {
+    /// No links yet, of a worker with these pages.
+    fn empty(directory: Arc<Directory>, worker: usize) -> Links {
+        let pages = directory.owned(worker).count();
+        Links { directory, worker, ends: Vec::with_capacity(pages), targets: Vec::new() }
+    }
+
+    /// The links that `of` gives for each page of a worker, in any order.
+    ///
+    /// # Errors
+    /// [`Error::TooManyRows`] for 2^32 or more.
+    pub fn new(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
+        let mut links = Links::empty(Arc::clone(&directory), worker);
+        let mut targets = Vec::new();
+        for page in directory.owned(worker) {
+            targets.clear();
+            of(page, &mut targets);
+            links.push(&mut targets)?;
+        }
+        Ok(links)
+    }
+
+    /// Appends the links of the next page.
+    fn push(&mut self, targets: &mut [Page]) -> Result<()> {
+        targets.sort_unstable();
+        let each_once = targets.chunk_by(|x, y| x == y).map(|same| same[0]);
+        self.targets.extend(each_once);
+        let end = u32::try_from(self.targets.len()).map_err(|_| {
+            let (found, allowed) = (self.targets.len() as u64, u64::from(u32::MAX));
+            Error::TooManyRows { what: "links of a worker's pages".into(), found, allowed }
+        })?;
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// The pages that one of this worker's links to.
+    pub fn of(&self, page: Page) -> &[Page] {
+        &self.targets[self.range(self.directory.place(page))]
+    }
+
+    /// All targets, by source.
+    pub fn targets(&self) -> &[Page] {
+        &self.targets
+    }
+
+    /// Each page of this worker with those it links to.
+    pub fn by_page(&self) -> impl Iterator<Item = (Page, &[Page])> {
+        self.directory.owned(self.worker).enumerate().map(|(place, page)| (page, &self.targets[self.range(place)]))
+    }
+
+    /// Each link.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
+        self.at(0..self.len())
+    }
+
+    /// The links at some places among all.
+    pub fn at(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
+        let before = self.ends.partition_point(|&end| end as usize <= places.start);
+        let pages = self.directory.owned(self.worker).skip(before);
+        Iter { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
+    }
+
+    /// The places of the links from pages of each partition that has some.
+    pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
+        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut end = 0;
+        for (page, targets) in self.by_page().filter(|row| !row.1.is_empty()) {
+            let partition = self.directory.partition(page);
+            let start = end;
+            end += targets.len();
+            match found.last_mut() {
+                Some(last) if last.0 == partition => last.1.end = end,
+                _ => found.push((partition, start..end)),
+            }
+        }
+        found
+    }
+
+    fn range(&self, place: usize) -> Range<usize> {
+        let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        start as usize..self.ends[place] as usize
+    }
+}
+
+/// Iterates over links.
+struct Iter<'a, P> {
+    links: &'a Links,
+    /// The pages after `src`.
+    pages: P,
+    src: Page,
+    /// Where the targets of `src` end.
+    end: usize,
+    /// Place of the page after it.
+    next_page: usize,
+    /// Of the links that are left.
+    places: Range<usize>,
+}
+
+impl<P: Iterator<Item = Page>> Iterator for Iter<'_, P> {
+    type Item = (Page, Page);
+
+    fn next(&mut self) -> Option<(Page, Page)> {
+        let at = self.places.next()?;
+        while self.end <= at {
+            self.src = self.pages.next()?;
+            self.end = self.links.ends[self.next_page] as usize;
+            self.next_page += 1;
+        }
+        Some((self.src, self.links.targets[at]))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.places.size_hint()
+    }
+}
+
+impl<P: Iterator<Item = Page>> ExactSizeIterator for Iter<'_, P> {}
 
 /// A page on its way to where collections grow, with the links to it from other hosts: 8 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -24,10 +165,17 @@ pub(super) struct LinkedPage {
     pub links_from_elsewhere: u32,
 }
 
-/// Resolves the links on all shelves; they lie, ascending and each once, with the owner of their source page.
+/// Resolves the links on all shelves; they lie with the owner of their source page.
 ///
 /// One exchange, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Vec<(Page, Page)>> {
+///
+/// # Errors
+/// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what `room` has no memory for;
+/// [`Error::TooManyRows`] for 2^32 links from a worker's pages; or when the run has ended.
+///
+/// # Memory
+/// That of [`Links`]; 8 bytes a link on its way, or what `room` allows.
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: &MemoryBudget) -> Result<Links> {
     let directory = crawl.directory.clone();
     let redirects = Redirects::gather(net, shelf, &directory)?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
@@ -49,22 +197,57 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
         }
         Ok(false)
     };
-    let mut links: Vec<(Page, Page)> = Vec::new();
-    let directory = crawl.directory.clone();
+    // By stretches of pages, ascending.
+    let pages = crawl.pages.len();
+    let bits = bucket_bits(shelf.links.items() * size_of::<[Page; 2]>() as u64);
+    let stretch = (pages >> bits) + 1;
+    let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
     net.exchange_from(
         "LINK",
         source,
-        move |link| directory.owner(link[0]),
+        |link| directory.owner(link[0]),
         |rows: &[[Page; 2]]| {
-            links.extend(rows.iter().map(|&[src, dst]| (src, dst)));
-            Ok(())
+            rows.iter().try_for_each(|&[src, dst]| {
+                let place = directory.place(src);
+                arrived.push(place / stretch, [Page((place % stretch) as u32), dst])
+            })
         },
     )?;
     drop(slots);
-    links.sort_unstable_by_key(|&(src, dst)| u64::from(src) << 32 | u64::from(dst));
-    links.dedup();
     shelf.links.clear();
+    let mut links = Links::empty(directory, net.index());
+    let (mut some, mut ends, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    for bucket in 0..arrived.count() {
+        net.check()?;
+        arrived.take(bucket, &mut some)?;
+        ends.clear();
+        ends.resize(stretch.min(pages.saturating_sub(bucket * stretch)), 0);
+        by_source(&some, &mut ends, &mut targets);
+        let mut start = 0;
+        for &end in &ends {
+            links.push(&mut targets[start..end as usize])?;
+            start = end as usize;
+        }
+    }
+    links.targets.shrink_to_fit();
     Ok(links)
+}
+
+/// Replaces the content of `targets` by those of links, ascending by source, the number of a page below `ends.len()`, and that of
+/// `ends`, all zero, by where the targets of each source end.
+fn by_source(links: &[[Page; 2]], ends: &mut [u32], targets: &mut Vec<Page>) {
+    links.iter().for_each(|[src, _]| ends[*src] += 1);
+    let mut before = 0;
+    for end in ends.iter_mut() {
+        before += std::mem::replace(end, before);
+    }
+    targets.clear();
+    targets.resize(links.len(), Page::NONE);
+    for &[src, dst] in links {
+        let next = &mut ends[src];
+        targets[*next as usize] = dst;
+        *next += 1;
+    }
 }
 
 /// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
@@ -104,48 +287,61 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Res
     })
 }
 
-/// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
-/// owns, each once, in an order of their own, and the links that a row counts.
-///
-/// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
-/// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
-///
-/// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
-///
-/// # Memory
-/// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
-pub fn summary(
-    net: &mut Net<'_>,
-    links: impl ExactSizeIterator<Item = (Page, Page)>,
-    hosts: &[HostId],
-    (labels, sizes): (&[ClusterId], &[u32]),
-    single_site: bool,
-    room: &MemoryBudget,
-    mut each: impl FnMut(LinkSummary, &[ClusterLink]),
-) -> Result<()> {
-    let count = links.len() as u64;
-    let rows = links.filter(|&(src, dst)| {
-        let (ri, rj) = (labels[src], labels[dst]);
-        let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
-        counts && (!single_site || hosts[src] == hosts[dst])
-    });
-    let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
-    let rows = rows.map(<[Page; 2]>::from);
-    let mut shares = HashPartitions::laid_down(net, "LinkSummary", count, rows, clusters, room)?;
-    let (mut some, mut between) = (Vec::new(), Vec::new());
-    for number in 0..shares.count() {
-        net.check()?;
-        shares.take(number, &mut some)?;
-        between.clear();
-        between.extend(some.iter().map(|&[src, dst]| {
-            let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
-            ClusterLink { src_cluster, dst_cluster, src, dst }
-        }));
-        let rows = link_summary(&mut between, |cluster| sizes[cluster]);
-        let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
-        rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dataflow::shuffle::directory::Partitions;
+
+    proptest! {
+        #[test]
+        fn links_are_those_that_were_given_ascending_each_once(
+            given in prop::collection::vec((0u32..40, 0u32..40), 0..200), pages in 0u32..40, peers in 1usize..4
+        ) {
+            let partitions = Partitions::new(8, peers);
+            let hosts = vec![HostId(0); pages as usize];
+            let directory = Arc::new(Directory::even(hosts, partitions));
+            let given: Vec<(Page, Page)> =
+                given.into_iter().filter(|link| link.0 < pages).map(|link| (Page(link.0), Page(link.1))).collect();
+            for worker in 0..peers {
+                let mut want: Vec<(Page, Page)> =
+                    given.iter().copied().filter(|link| directory.owner(link.0) == worker).collect();
+                want.sort_unstable();
+                want.dedup();
+                let links = Links::new(Arc::clone(&directory), worker, |page, targets| {
+                    targets.extend(given.iter().filter(|link| link.0 == page).map(|link| link.1));
+                }).unwrap();
+                prop_assert_eq!(links.iter().collect::<Vec<_>>(), &want[..]);
+                let by_page = links.by_page().flat_map(|(page, targets)| targets.iter().map(move |&dst| (page, dst)));
+                prop_assert_eq!(by_page.collect::<Vec<_>>(), &want[..]);
+                for (page, targets) in links.by_page() {
+                    prop_assert_eq!(links.of(page), targets);
+                }
+                for start in 0..want.len() {
+                    prop_assert_eq!(links.at(start..want.len()).collect::<Vec<_>>(), &want[start..]);
+                }
+                let parts = links.by_partition();
+                for (partition, places) in &parts {
+                    let of_partition = links.at(places.clone());
+                    prop_assert!(of_partition.into_iter().all(|link| directory.partition(link.0) == *partition));
+                }
+                prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..want.len()).collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn targets_lie_by_source(links in prop::collection::vec((0u32..9, 0u32..9), 0..40)) {
+            let links: Vec<[Page; 2]> = links.into_iter().map(|(src, dst)| [Page(src), Page(dst)]).collect();
+            let (mut ends, mut targets) = (vec![0; 9], Vec::new());
+            by_source(&links, &mut ends, &mut targets);
+            let mut start = 0;
+            for (src, &end) in (0..).zip(&ends) {
+                let want: Vec<Page> = links.iter().filter(|link| link[0] == Page(src)).map(|link| link[1]).collect();
+                prop_assert_eq!(&targets[start..end as usize], &want[..]);
+                start = end as usize;
+            }
+            prop_assert_eq!(start, links.len());
+        }
     }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 pub(crate) mod alone;
 pub mod giant_clusters;
 pub mod growth;
+pub mod link_summary;
 pub mod links;
 pub mod places;
 pub mod redirects;

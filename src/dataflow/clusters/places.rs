@@ -19,6 +19,7 @@ use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::places::{
     DEEPEST, Folders, Placed, Root, Roots, Vote, belonging, by_place, elect, halves, in_common, says,
 };
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
@@ -120,15 +121,14 @@ fn roots(
     net.once(|| Roots::new(&elected))
 }
 
-/// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages,
-/// ascending.
+/// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages.
 ///
 /// # Errors
 /// As [`HashPartitions::laid_down`].
 pub(super) fn for_each_place(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &[(Page, Page)],
+    links: &Links,
     labels: &[ClusterId],
     places: &Places,
     room: &MemoryBudget,
@@ -137,9 +137,7 @@ pub(super) fn for_each_place(
     let roots = roots(net, crawl, labels, places, room)?;
     let hosts = &crawl.directory.hosts;
     let links_on_host = |page: Page| {
-        let from = links.partition_point(|link| link.0 < page);
-        let own = links[from..].iter().take_while(|link| link.0 == page);
-        own.map(|link| link.1).any(|target| target != page && hosts[target] == hosts[page])
+        links.of(page).iter().any(|&target| target != page && hosts[target] == hosts[page])
     };
     let rows = crawl.pages.map(|row| {
         let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
@@ -178,7 +176,7 @@ pub(super) fn for_each_place(
 pub(crate) fn attach(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &[(Page, Page)],
+    links: &Links,
     labels: &[ClusterId],
     found: &mut [SimilarCluster],
     room: &MemoryBudget,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::clusters::union_find::sizes;
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{HashOwners, Net, Owners};
@@ -23,8 +24,8 @@ pub(crate) struct Context<'a> {
     pub crawl: &'a Crawl,
     /// This worker's pairs that join clusters already, wherever their pages are: (centre, copy), and what was kept before.
     pub joined: &'a [&'a [SimilarPair]],
-    /// Links from this worker's pages, ascending.
-    pub links: &'a [(Page, Page)],
+    /// Links from this worker's pages.
+    pub links: &'a Links,
 }
 
 /// Keeps the pairs that may join clusters, ascending with each worker; returns how many of all workers' are refused.
@@ -145,9 +146,10 @@ pub(crate) fn keep_mutual_best(
 }
 
 /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
-pub(crate) fn hosts_with_links(net: &mut Net<'_>, links: &[(Page, Page)], hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
+pub(crate) fn hosts_with_links(net: &mut Net<'_>, links: &Links, hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
     let mut linking = vec![false; hosts.len()];
-    links.iter().for_each(|link| linking[hosts[link.0].index()] = true);
+    let pages = links.by_page().filter(|(_, targets)| !targets.is_empty());
+    pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
     let mine = (0..hosts.len()).filter(|&host| linking[host]).map(HostId::from_index).collect();
     let all = net.share("hosts with links", mine)?;
     net.once(|| {
@@ -186,8 +188,7 @@ fn part_neighbours(
     let mut exact = net.exchange_all("exact copies", joined(), |pair| to(pair.a))?;
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
     let linked = with_others.map(|page| {
-        let from = links.partition_point(|link| link.0 < page);
-        let of_page = links[from..].iter().take_while(|link| link.0 == page).map(|link| link.1);
+        let of_page = links.of(page).iter().copied();
         Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page]))
     });
     let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;

@@ -6,6 +6,7 @@
 //! # Memory
 //! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
 
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
@@ -35,21 +36,21 @@ struct Answer {
 }
 
 /// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
-/// for a page without. `links` are those of these pages, ascending.
+/// for a page without. `links` are those of these pages.
 pub fn hyperlink_map(
     net: &mut Net<'_>,
     directory: &Directory,
     rp: &[u64],
     signed: &[bool],
-    links: &[(Page, Page)],
+    links: &Links,
     settings: &Signatures,
 ) -> Result<Vec<u64>> {
     let dims = settings.dims as usize;
-    let mut children: Vec<Page> = links.iter().map(|link| link.1).collect();
+    let mut children = links.targets().to_vec();
     children.sort_unstable();
     children.dedup();
     let place = |child: Page| children.partition_point(|&other| other < child) as u32;
-    let places: Vec<u32> = links.iter().map(|link| place(link.1)).collect();
+    let places: Vec<u32> = links.targets().iter().map(|&child| place(child)).collect();
 
     let me = net.index() as u32;
     let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
@@ -83,11 +84,10 @@ pub fn hyperlink_map(
         )?;
         let mut next = r.clone();
         let mut at = 0;
-        for links in links.chunk_by(|x, y| x.0 == y.0) {
-            let of_parent = &places[at..at + links.len()];
-            at += links.len();
-            let parent = directory.place(links[0].0);
-            if !signed[parent] {
+        for (parent, (_, children)) in links.by_page().enumerate() {
+            let of_parent = &places[at..at + children.len()];
+            at += children.len();
+            if !signed[parent] || children.is_empty() {
                 continue;
             }
             let parent = parent * dims;

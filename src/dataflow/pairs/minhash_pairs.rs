@@ -18,6 +18,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::pairs::exact::copies;
 use crate::dataflow::pairs::guards::{Context, keep};
 use crate::dataflow::reading::captures::Crawl;
@@ -157,7 +158,7 @@ pub fn similar_pairs(
     shelf: &WorkerPages,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
-    links: &[(Page, Page)],
+    links: &Links,
     job: &Job,
 ) -> Result<(Vec<SimilarPair>, MinhashCounts)> {
     let (pages, settings) = (crawl.directory.len(), &job.minhash);
@@ -170,7 +171,7 @@ pub fn similar_pairs(
     let [compared] = net.sum("pages compared", [held.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
-    let held_bytes = held_bytes(net, MemoryEstimate::with(shelf, &crawl.pages, links))? + A_PAGE * pages as u64;
+    let held_bytes = held_bytes(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)))? + A_PAGE * pages as u64;
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {

@@ -1,5 +1,6 @@
 //! The Overlap table of a crawl: rows from the shelves to [`crate::dataflow::pairs::overlap_join`], and the guard on what comes out.
 
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::exact::copies;
@@ -20,7 +21,7 @@ use crate::overlap::alone::is_weak;
 use crate::overlap::rows::{Row32, Row64};
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
-/// `links` those from its pages, ascending.
+/// `links` those from its pages.
 ///
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
@@ -35,12 +36,12 @@ pub fn similar_pairs(
     shelf: &WorkerPages,
     crawl: &Crawl,
     exact_pairs: &[SimilarPair],
-    links: &[(Page, Page)],
+    links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
-    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, links), job)?;
+    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();

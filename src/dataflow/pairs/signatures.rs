@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::pairs::guards::keep_mutual_best;
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;
@@ -66,7 +67,7 @@ pub struct SignaturePairs {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &[(Page, Page)],
+    links: &Links,
     exact_pairs: &[SimilarPair],
     job: &Job,
 ) -> Result<SignaturePairs> {

@@ -36,7 +36,7 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
     let bits = job.simhash.bits;
     let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
     let [pages] = net.sum("pages with features", [mine])?;
-    let held = MemoryEstimate::with(shelf, &crawl.pages, &[]);
+    let held = MemoryEstimate::with(shelf, &crawl.pages, None);
     let frequencies = document_frequencies(net, shelf, held, job)?;
 
     let mut weighted = Vec::new();

@@ -7,12 +7,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::applications::ways::WebPart;
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::ids::Page;
 use crate::job::Job;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
@@ -29,7 +29,10 @@ const A_CHECKSUM: u64 = 512;
 /// Bytes of a page of its own that a process holds beside its shelves when collections have been found. Measured, as those below.
 pub const A_PAGE_FOUND: u64 = 80;
 
-/// The same of a link between pages.
+/// Bytes of a link between pages: its target.
+const A_LINK: u64 = 4;
+
+/// The same of a link between pages when collections have been found.
 pub const A_LINK_FOUND: u64 = 10;
 
 /// Bytes of a page while tables are made, and the most of them that a worker takes for that: without a bound, and within.
@@ -73,6 +76,9 @@ pub struct MemoryEstimate {
     pub shingles: u64,
     /// Links, within the crawl and out of it.
     pub links: u64,
+    /// Links between pages, once they are known.
+    #[serde(skip)]
+    pub resolved: u64,
     /// Pairs of pages, once for each chunk they share.
     pub pairs: u64,
     /// Bytes of captures, chunks, features and links that are on disk already.
@@ -125,6 +131,7 @@ impl MemoryEstimate {
             features: sum.features + of.features,
             shingles: sum.shingles + of.shingles,
             links: sum.links + of.links,
+            resolved: sum.resolved + of.resolved,
             pairs: sum.pairs + of.pairs,
             on_disk: sum.on_disk + of.on_disk,
         })
@@ -132,7 +139,7 @@ impl MemoryEstimate {
 
     /// What `of` makes of each number.
     pub fn map(&self, of: impl Fn(u64) -> u64) -> MemoryEstimate {
-        let MemoryEstimate { pages, captures, tuples, features, shingles, links, pairs, on_disk } = *self;
+        let MemoryEstimate { pages, captures, tuples, features, shingles, links, resolved, pairs, on_disk } = *self;
         MemoryEstimate {
             pages: of(pages),
             captures: of(captures),
@@ -140,6 +147,7 @@ impl MemoryEstimate {
             features: of(features),
             shingles: of(shingles),
             links: of(links),
+            resolved: of(resolved),
             pairs: of(pairs),
             on_disk: of(on_disk),
         }
@@ -157,12 +165,12 @@ impl MemoryEstimate {
 
     /// Bytes that are left of what is on the shelves when tables are made: pages, their captures, and links between pages.
     pub fn settled_bytes(&self) -> u64 {
-        self.row_bytes() + self.captures + 8 * self.links
+        self.row_bytes() + self.captures
     }
 
-    /// Bytes of pages beside their captures, and of the block of their sets.
+    /// Bytes of pages beside their captures, of links between them, and of the block of sets.
     fn row_bytes(&self) -> u64 {
-        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
+        A_PAGE * self.pages + A_LINK * self.resolved + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
     }
 
     /// Bytes of captures, chunks, features and links, wherever they are.
@@ -175,7 +183,7 @@ impl MemoryEstimate {
     pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists);
-        self.row_bytes() + 8 * self.links + least + lists / A_CHECKSUM * 8
+        self.row_bytes() + A_LINK * self.links + least + lists / A_CHECKSUM * 8
     }
 
     /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
@@ -196,18 +204,19 @@ impl MemoryEstimate {
             features: shelf.features.items(),
             shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
             links: shelf.links.items(),
+            resolved: 0,
             pairs: 0,
             on_disk: shelf.spilled_bytes(),
         }
     }
 
-    /// What is on a shelf whose captures are settled as the pages of a crawl, of which this worker holds `pages` and `links` between
-    /// pages.
-    pub fn with(shelf: &WorkerPages, pages: &CaptureRows, links: &[(Page, Page)]) -> MemoryEstimate {
+    /// What is on a shelf whose captures are settled as the pages of a crawl, of which this worker holds `pages` and, if they are
+    /// known, `links`.
+    pub fn with(shelf: &WorkerPages, pages: &CaptureRows, links: Option<&Links>) -> MemoryEstimate {
         let on_shelf = MemoryEstimate::on(shelf);
         MemoryEstimate {
             captures: 8 * pages.words(),
-            links: on_shelf.links + links.len() as u64,
+            resolved: links.map_or(0, |links| links.len() as u64),
             on_disk: on_shelf.on_disk + pages.spilled_bytes(),
             ..on_shelf
         }
@@ -244,7 +253,7 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<Memory
 /// # Errors
 /// Only when the run has ended.
 pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    room_where(net, (mine.shelf_bytes() + A_PAGE_FOUND * mine.pages + A_LINK_FOUND * mine.links, mine), job)
+    room_where(net, (mine.shelf_bytes() + A_PAGE_FOUND * mine.pages + A_LINK_FOUND * mine.resolved, mine), job)
 }
 
 fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job) -> Result<MemoryBudget> {

@@ -1,19 +1,20 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
 use crate::clusters::identical::Content;
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, Page};
 use crate::overlap::SimilarPair;
 
-/// What tells of pages: their trivial clusters, links from this worker's pages, ascending, and this worker's exact pairs.
+/// What tells of pages: their trivial clusters, links from this worker's pages, and this worker's exact pairs.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
     /// The trivial cluster of every page.
     pub labels: &'a [ClusterId],
-    /// Links from this worker's pages, ascending.
-    pub links: &'a [(Page, Page)],
+    /// Links from this worker's pages.
+    pub links: &'a Links,
     /// (centre, copy), wherever their pages are.
     pub exact_pairs: &'a [SimilarPair],
 }
@@ -47,9 +48,7 @@ pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &
         collections.push(pages[0][1]);
     }
     let out_of = mine.iter().flat_map(|&[_, collection, page]| {
-        let from = told.links.partition_point(|link| link.0 < page);
-        let of_page = told.links[from..].iter().take_while(move |link| link.0 == page);
-        of_page.map(move |link| [link.1, collection, told.labels[page].smallest()])
+        told.links.of(page).iter().map(move |&target| [target, collection, told.labels[page].smallest()])
     });
     net.exchange(
         "links of collections",

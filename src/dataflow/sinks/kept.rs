@@ -12,6 +12,7 @@ use super::report::{self, CollectionRow, MemberRow};
 use super::ways::{Ways, WaysThrough};
 use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::places;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
@@ -19,7 +20,7 @@ use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{ClusterId, Page};
+use crate::ids::ClusterId;
 use crate::job::{Attach, Job, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::Run;
@@ -33,8 +34,8 @@ pub struct Given<'a> {
     pub labels: &'a [ClusterId],
     /// Pages of every trivial cluster.
     pub sizes: &'a [u32],
-    /// Links from this worker's pages, ascending.
-    pub links: &'a [(Page, Page)],
+    /// Links from this worker's pages.
+    pub links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     pub from_elsewhere: &'a [u32],
     /// Links from other hosts to every host.

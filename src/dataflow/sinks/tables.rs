@@ -4,6 +4,8 @@
 //! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
 //! part, so that readers find its columns.
 
+use std::ops::Range;
+
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
 use crate::dataflow::find::ReplicaTables;
@@ -13,7 +15,7 @@ use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::avoid::Verdict;
 use crate::dataflow::sinks::avoid_table::Avoid;
-use crate::dataflow::sinks::drafts::{Draft, by_page, split};
+use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, split};
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::error::{Error, Result};
 use crate::ids::Page;
@@ -98,7 +100,13 @@ pub fn drafts<'r>(
     let crawl = &found.crawl;
     let TableRows { pages: own, pairs, revisits, segments, rejected } = rows;
     let mut drafts = rejected_drafts(rejected, sources, partitions);
-    drafts.extend(by_page("links", crawl, &found.links, |row| row.0, |rows| Ok(links(crawl, rows))));
+    drafts.extend(found.links.by_partition().into_iter().map(|(partition, places)| {
+        let make = move |piece: Range<usize>| {
+            let rows: Vec<_> = found.links.at(places.start + piece.start..places.start + piece.end).collect();
+            Ok(links(crawl, &rows))
+        };
+        Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
+    }));
     drafts.extend(by_page("pairs", crawl, pairs, |row| row.0, |rows| Ok(pair_table(crawl, rows))));
     let cluster = |row: &Verdict| row.cluster.smallest();
     drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows))));

@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 
 use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, SEED, Scope, WebPage, WebPart};
+use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
@@ -45,12 +46,12 @@ impl WaysThrough {
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        links: &[(Page, Page)],
+        links: &Links,
         from_elsewhere: &[u32],
         seeds: &HashSet<String>,
         (held, allowed_bytes): (MemoryEstimate, u64),
     ) -> Result<WaysThrough> {
-        let bytes = WebPart::bytes(held.pages, held.links);
+        let bytes = WebPart::bytes(held.pages, held.resolved);
         hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
         let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
         let mut from_elsewhere = from_elsewhere.iter();

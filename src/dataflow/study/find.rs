@@ -46,7 +46,7 @@ pub fn find(
     job: &Job,
     shelf: &WorkerPages,
     (pages, held): (usize, MemoryEstimate),
-    links: Vec<(Page, Page)>,
+    links: Vec<[Page; 2]>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page).collect();

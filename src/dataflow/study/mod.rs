@@ -18,7 +18,7 @@ use super::replicas::{ReadCrawl, account, read_crawl};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, make_room};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
 use crate::dataflow::sinks::drafts::by_page;
 use crate::dataflow::sinks::files::Making;
 use crate::dataflow::sinks::summary::Records;
@@ -90,8 +90,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     make_room(net, "pages and links, and the steps after", &mut shelf, job)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
-    let links = links::resolve(net, &mut shelf, &crawl)?;
-    let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, &[]));
+    let room = room(net, MemoryEstimate::with(&shelf, &crawl.pages, None), job)?;
+    let links = links::resolve(net, &mut shelf, &crawl, &room)?.iter().map(<[Page; 2]>::from).collect();
+    let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, None));
     let found = find(net, job, &shelf, pages, links, seed)?;
     let mut summary = Summary {
         digest: crate::job::Digest::of(job).hex(),

@@ -39,7 +39,7 @@ pub(super) fn web(
     net: &mut Net<'_>,
     job: &Job,
     pages: usize,
-    links: Vec<(Page, Page)>,
+    links: Vec<[Page; 2]>,
     seed: Option<Page>,
     documents: &PageSet,
 ) -> Result<Arc<Web>> {
@@ -51,7 +51,7 @@ pub(super) fn web(
         let what = "links of a study".into();
         return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
-    let links = net.share("links", links.into_iter().map(|(src, dst)| [src, dst]).collect::<Vec<[Page; 2]>>())?;
+    let links = net.share("links", links)?;
     net.once(|| {
         let (forwards, backwards) = (Graph::new(pages, &links, false), Graph::new(pages, &links, true));
         let core = forwards.core();

@@ -42,7 +42,7 @@ pub fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Resu
             shelf.fprints.push(&marks)?;
             shelf.pages.push(document);
             collection.links(document, &mut targets);
-            links.extend(targets.iter().map(|&target| (document, target)));
+            links.extend(targets.iter().map(|&target| [document, target]));
         }
         net.all_gather("made", 0u8)?;
         let making = begun.elapsed().as_secs_f64();

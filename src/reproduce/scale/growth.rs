@@ -11,7 +11,8 @@ use super::{of_the_machine, scaled};
 use crate::build::peak_memory_bytes;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
-use crate::dataflow::clusters::{growth, links, tolerant};
+use crate::dataflow::clusters::links::{self, Links};
+use crate::dataflow::clusters::{growth, link_summary, tolerant};
 use crate::dataflow::shuffle::directory::{Directory, Partitions};
 use crate::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use crate::engine::{Cluster, Net, run as run_on};
@@ -28,15 +29,9 @@ const FOR_SHARES: f64 = 1.25;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The links from a worker's pages: 4 bytes per link and per page.
-struct LinksOut {
-    ends: Vec<u32>,
-    targets: Vec<Page>,
-}
-
 /// Data that all workers share.
 struct Web {
-    directory: Directory,
+    directory: Arc<Directory>,
     labels: Vec<ClusterId>,
     sizes: Vec<u32>,
 }
@@ -119,8 +114,8 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
 /// One worker: its links, then from them to similar clusters.
 fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &MemoryBudget) -> Result<Done> {
     let begun = Instant::now();
-    let out = LinksOut::of(graph, web.directory.owned(net.index()));
-    let mut done = Done { links: out.targets.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+    let out = Links::new(Arc::clone(&web.directory), net.index(), |page, targets| graph.links(page, targets))?;
+    let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
     net.all_gather("links made", ())?;
     let mut begun = Instant::now();
     let mut stages = Vec::new();
@@ -129,8 +124,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let me = net.index();
-    let links = || out.rows(directory.owned(me));
+    let links = || out.iter();
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
@@ -144,7 +138,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
             MergeCondition::Exact | MergeCondition::Extended => edges.push((row.src_cluster, row.dst_cluster)),
         }
     };
-    links::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
+    link_summary::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
     done.merging = (merging.count() + edges.len()) as u64;
     stage("LinkSummary");
 
@@ -167,61 +161,12 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     Ok(done)
 }
 
-impl LinksOut {
-    fn of(graph: &LinkGraph, pages: impl Iterator<Item = Page>) -> LinksOut {
-        let (mut ends, mut targets, mut links) = (Vec::new(), Vec::new(), Vec::new());
-        for page in pages {
-            graph.links(page, &mut links);
-            targets.extend_from_slice(&links);
-            ends.push(targets.len() as u32);
-        }
-        LinksOut { ends, targets }
-    }
-
-    /// LINK(src, dst), by source; `pages` are those the links were made for.
-    fn rows<'a>(&'a self, pages: impl Iterator<Item = Page> + 'a) -> impl ExactSizeIterator<Item = (Page, Page)> + 'a {
-        Rows { pages, links: self, src: Page::NONE, place: 0, at: 0 }
-    }
-}
-
-/// Iterates over the links of a worker's pages.
-struct Rows<'a, P> {
-    /// The pages after `src`.
-    pages: P,
-    links: &'a LinksOut,
-    src: Page,
-    /// Number of pages begun.
-    place: usize,
-    at: usize,
-}
-
-impl<P: Iterator<Item = Page>> Iterator for Rows<'_, P> {
-    type Item = (Page, Page);
-
-    fn next(&mut self) -> Option<(Page, Page)> {
-        let dst = *self.links.targets.get(self.at)?;
-        while self.place == 0 || self.links.ends[self.place - 1] as usize <= self.at {
-            self.src = self.pages.next()?;
-            self.place += 1;
-        }
-        self.at += 1;
-        Some((self.src, dst))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.links.targets.len() - self.at;
-        (left, Some(left))
-    }
-}
-
-impl<P: Iterator<Item = Page>> ExactSizeIterator for Rows<'_, P> {}
-
 impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
         let count = graph.pages() as usize;
-        let directory = Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions);
+        let directory = Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
         let (mut smallest, mut sizes) = (vec![Page::NONE; count], vec![0; count]);
         let labels = Page::first(count)
             .map(|page| {
