@@ -64,8 +64,13 @@ mod outputs;
 // The index of a run: what it answers, against its tables.
 mod lookup;
 
-// What the five papers say, in their order, and that it holds.
+// What lies between trivial clusters, where some of these have changed.
+mod link_summary;
+
+// Similar pairs taken over from the crawl before, where pages are as they were.
 mod overlap_merge;
+
+// What the five papers say, in their order, and that it holds.
 mod papers;
 
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.

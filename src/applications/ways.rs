@@ -16,7 +16,7 @@
 //! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
 //!
 //! # Memory
-//! 4 bytes a link, 36 a page; 8 more for a link to another part, and for every link while the part is made.
+//! 4 bytes a link, 36 a page; 8 for a link to another part instead.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -112,62 +112,62 @@ pub struct WebPart {
 }
 
 impl WebPart {
-    /// The part of some hosts: all their pages in any order, and the links from them, which are sorted here.
-    ///
-    /// `host` tells the host of any page of the crawl.
-    pub fn new(mut web: Vec<WebPage>, mut links: Vec<[Page; 2]>, host: impl Fn(Page) -> HostId) -> WebPart {
+    /// The part of some hosts: all their pages, in any order. Their links follow ([`WebPart::link`]).
+    pub fn new(mut web: Vec<WebPage>) -> WebPart {
         web.sort_unstable();
         mark_roots(&mut web);
-        let pages: Vec<Page> = web.iter().map(|page| page.page).collect();
-        let mut entry: Vec<u32> = web.iter().map(|page| page.entry).collect();
-        drop(web);
-        // By source, those within the host first. Stable sorts, for links come in ascending stretches.
-        links.sort();
-        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
-            let home = host(of_page[0][0]);
-            of_page.sort_by_key(|link| host(link[1]) != home);
-        }
-        let local = |page: Page| pages.binary_search(&page).ok().map(|at| at as Local);
-        let mut part = WebPart::default();
-        let mut linked = vec![false; pages.len()];
-        let mut next = 0;
-        for (src, &page) in pages.iter().enumerate() {
-            let begin = part.targets.len() as u32;
-            let mut within = begin;
-            while let Some(&[_, dst]) = links.get(next).filter(|link| link[0] == page) {
-                next += 1;
-                match local(dst) {
-                    _ if dst == page => {}
-                    Some(target) => {
-                        linked[target as usize] = true;
-                        part.targets.push(target);
-                        within += u32::from(host(dst) == host(page));
-                    }
-                    None => part.leaving.push((src as Local, dst)),
-                }
-            }
-            part.links.push([begin, within]);
-        }
-        debug_assert_eq!(next, links.len(), "a link from a page of another part");
-        for (entry, linked) in entry.iter_mut().zip(linked) {
-            if !linked && *entry & LINKED_FROM_ELSEWHERE == 0 {
-                *entry |= NOT_LINKED;
-            }
-        }
-        let count = pages.len();
+        let entry = |page: &WebPage| match page.entry & LINKED_FROM_ELSEWHERE {
+            0 => page.entry | NOT_LINKED,
+            _ => page.entry,
+        };
+        let count = web.len();
         WebPart {
-            pages,
-            entry,
+            pages: web.iter().map(|page| page.page).collect(),
+            entry: web.iter().map(entry).collect(),
             skip: vec![false; count],
             cost: vec![NO_WAY; count],
             from: vec![Page::NONE; count],
-            ..part
+            links: Vec::with_capacity(count),
+            ..WebPart::default()
         }
     }
 
-    /// Bytes of a part with so many pages and links, and of the links that it is made of.
+    /// Adds links from pages of the part: the sources of one call come after those of the call before, in any order. A page that has
+    /// none is passed over; the pages after the last source are, too, when ways are looked for.
+    ///
+    /// `host` tells the host of any page of the crawl.
+    pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) {
+        // By source, those within the host first. A stable sort, for links come in ascending stretches.
+        links.sort();
+        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
+            let page = of_page[0][0];
+            let (src, home) = (self.local(page), host(page));
+            of_page.sort_by_key(|link| host(link[1]) != home);
+            let begin = self.targets.len() as u32;
+            self.links.resize(src as usize, [begin; 2]);
+            let mut within = begin;
+            for &[_, dst] in of_page.iter().filter(|link| link[1] != page) {
+                match self.pages.binary_search(&dst) {
+                    Ok(target) => {
+                        self.entry[target] &= !NOT_LINKED;
+                        self.targets.push(target as Local);
+                        within += u32::from(host(dst) == home);
+                    }
+                    Err(_) => self.leaving.push((src, dst)),
+                }
+            }
+            self.links.push([begin, within]);
+        }
+    }
+
+    /// Bytes of a part with so many pages and links.
     pub fn bytes(pages: u64, links: u64) -> u64 {
-        36 * pages + 12 * links
+        36 * pages + 4 * links
+    }
+
+    /// Place of a page among those of this part.
+    pub fn place(&self, page: Page) -> usize {
+        self.local(page) as usize
     }
 
     /// Sets which pages are skipped; they are pages of this part.
@@ -333,7 +333,7 @@ impl WebPart {
 
     /// Where the links of a page that a crawler follows are, among all targets.
     fn followed(&self, page: Local, scope: Scope) -> Range<usize> {
-        let [begin, within] = self.links[page as usize];
+        let Some(&[begin, within]) = self.links.get(page as usize) else { return 0..0 };
         let end = match scope {
             Scope::WithinHosts => within,
             Scope::AllLinks => self.links.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
@@ -374,7 +374,13 @@ mod tests {
     /// All hosts in one part: takes off a list what cuts others off, pass by pass.
     fn repaired(web: Vec<WebPage>, links: &[[Page; 2]], skip: &[Page]) -> BTreeSet<Page> {
         let hosts: Vec<HostId> = web.iter().map(|page| page.host).collect();
-        let mut part = WebPart::new(web, links.to_vec(), |page| hosts[page]);
+        let mut part = WebPart::new(web);
+        // In two calls, and in no order within each.
+        for second in [false, true] {
+            let is_of = |link: &&[Page; 2]| (link[0].0 as usize >= hosts.len() / 2) == second;
+            let mut some: Vec<[Page; 2]> = links.iter().rev().filter(is_of).copied().collect();
+            part.link(&mut some, |page| hosts[page]);
+        }
         part.skip(skip.iter().copied());
         for (entry, scope) in PASSES {
             part.start(entry);

@@ -15,10 +15,35 @@ use crate::ids::{ClusterId, Page, PieceId, SimilarClusterId};
 /// When two pieces are joined, at most one in this many pages of the smaller may be doubled in the larger.
 const DOUBLED: usize = 5;
 
+/// Links between pages of one host.
+#[derive(Debug, Clone, Copy)]
+pub struct HostLinks<'a> {
+    /// The pages, ascending.
+    pub pages: &'a [Page],
+    /// The places there of each link's source and target.
+    pub ends: &'a [[u32; 2]],
+}
+
+impl HostLinks<'_> {
+    /// Source and target of each.
+    pub fn pairs(&self) -> Vec<(Page, Page)> {
+        self.ends.iter().map(|ends| ends.map(|at| self.pages[at as usize]).into()).collect()
+    }
+}
+
+/// The pages of links, and the places there of their ends, as [`HostLinks`] has them.
+pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
+    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    let at = |page: Page| pages.partition_point(|&other| other < page) as u32;
+    let ends = links.iter().map(|&(src, dst)| [at(src), at(dst)]).collect();
+    (pages, ends)
+}
+
 /// Grows pieces on one host: `(page, piece)`, ascending.
 ///
-/// `links` are links between pages of the host in trivial clusters that may merge; `cluster` returns a page's trivial
-/// cluster.
+/// `links` are those between pages in trivial clusters that may merge; `cluster` returns a page's trivial cluster.
 ///
 /// 1. Start at the trivial cluster with the fewest linked pages on the host, because a second one is rather a version
 ///    or a double (ties: most linked, then smallest). Each of its pages that is in no piece founds one.
@@ -32,17 +57,13 @@ const DOUBLED: usize = 5;
 ///
 /// # Cost
 /// A union-find over the links; those of contested components times log links.
-pub fn grow_pieces(links: &[(Page, Page)], cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
-    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
-    pages.sort_unstable();
-    pages.dedup();
-    let at = |page: Page| pages.partition_point(|&other| other < page) as u32;
-    let ends: Vec<[u32; 2]> = links.iter().map(|&(src, dst)| [at(src), at(dst)]).collect();
+pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
+    let HostLinks { pages, ends } = *links;
     let mut joined = UnionFind::new(pages.len());
     ends.iter().for_each(|&[src, dst]| _ = joined.union(src, dst));
     let component = joined.labels();
     let clusters: Vec<ClusterId> = pages.iter().map(|&page| cluster(page)).collect();
-    let host = Host { component: &component, clusters: &clusters, ends: &ends };
+    let host = Host { component: &component, clusters: &clusters, ends };
     let contested = host.contested();
     let piece_of = if contested.contains(&true) { host.grow(&contested) } else { Vec::new() };
     let mut names: HashMap<u32, PieceId> = HashMap::new();
@@ -51,7 +72,7 @@ pub fn grow_pieces(links: &[(Page, Page)], cluster: impl Fn(Page) -> ClusterId) 
         true => *names.entry(piece_of[place]).or_insert(PieceId::of(pages[place])),
     };
     let pieces: Vec<PieceId> = (0..pages.len()).map(piece).collect();
-    pages.into_iter().zip(pieces).collect()
+    pages.iter().copied().zip(pieces).collect()
 }
 
 /// The linked pages of a host, by their places in ascending order.
@@ -325,7 +346,11 @@ mod tests {
             links in prop::collection::btree_set((page(12), page(12)), 1..40),
         ) {
             let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x] != cluster[*y]).collect();
-            prop_assert_eq!(grow_pieces(&links, |page| cluster[page]), reference(&links, &cluster));
+            let (pages, mut ends) = by_place(&links);
+            let want = reference(&links, &cluster);
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want.clone());
+            ends.reverse();
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want);
         }
 
         #[test]

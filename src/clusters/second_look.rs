@@ -92,12 +92,12 @@ fn weight(pages: u32) -> u64 {
 
 /// The pairs to compare among the pages of one similar cluster, ascending.
 ///
-/// `pages` ascend; `links` are those within collections, ascending.
+/// `pages` ascend; `links` are those within collections, by the places of pages, in any order.
 ///
 /// # Cost
-/// A search in its collection for each link. For each two collections that mirror each other, a sort of the links of each page without a
+/// Two looks at each link. For each two collections that mirror each other, a sort of the links of each page without a
 /// copy, and for each such page at most 64 others a link, each of which costs the links of both.
-pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
+pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
     let (numbers, clusters) = numbers_of_clusters(pages);
     let mut collections: Vec<Collection<'_>> = Vec::new();
     let mut first = 0;
@@ -109,7 +109,7 @@ pub fn candidates(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
         collections.push(Collection { first, pages, numbers, clusters });
         first += pages.len();
     }
-    let links_of = LinksOf::new(pages, links, &collections, clusters);
+    let links_of = LinksOf::new(&numbers, links, &collections, clusters);
     let mut found = Vec::new();
     let (mut is_common, mut having) = (vec![false; clusters], vec![0; 2 * clusters]);
     for (at, left) in collections.iter().enumerate() {
@@ -170,52 +170,35 @@ struct LinksOf {
 }
 
 impl LinksOf {
-    fn new(pages: &[Seen], links: &[(Page, Page)], collections: &[Collection<'_>], clusters: usize) -> LinksOf {
+    /// `numbers` are those of the trivial clusters of pages, of which there are `clusters`.
+    fn new(numbers: &[u32], links: &[[u32; 2]], collections: &[Collection<'_>], clusters: usize) -> LinksOf {
         let mut collections_with = vec![0; clusters];
         for &cluster in collections.iter().flat_map(|of| &of.clusters) {
             collections_with[cluster as usize] += 1;
         }
-        let mut asked: Vec<bool> = Vec::with_capacity(pages.len());
-        let mut numbers: Vec<u32> = Vec::with_capacity(pages.len());
-        let mut by_page: Vec<(Page, usize, usize)> = Vec::with_capacity(pages.len());
-        for (collection, of) in collections.iter().enumerate() {
-            asked.extend(of.numbers.iter().map(|&cluster| collections_with[cluster as usize] < collections.len()));
-            numbers.extend(of.numbers);
-            by_page.extend(of.pages.iter().enumerate().map(|(at, seen)| (seen.page, of.first + at, collection)));
-        }
-        by_page.sort_unstable();
-
-        let mut between: Vec<[u32; 2]> = Vec::new();
-        let mut sources = by_page.iter().peekable();
-        for &(src, dst) in links.iter().filter(|(src, dst)| src != dst) {
-            while sources.next_if(|source| source.0 < src).is_some() {}
-            let Some(&&(_, from, collection)) = sources.peek().filter(|source| source.0 == src) else { continue };
-            let Collection { first, pages, .. } = &collections[collection];
-            let Ok(to) = pages.binary_search_by_key(&dst, |seen| seen.page) else { continue };
-            if asked[from] || asked[first + to] {
-                between.push([from as u32, (first + to) as u32]);
-            }
-        }
-        let mut ends = vec![0; pages.len()];
-        for at in between.iter().flatten().filter(|at| asked[**at as usize]) {
+        let is_asked = |at: u32| (collections_with[numbers[at as usize] as usize] as usize) < collections.len();
+        let asked: Vec<bool> = (0..numbers.len() as u32).map(is_asked).collect();
+        let between = || links.iter().filter(|[from, to]| from != to);
+        let mut ends = vec![0; numbers.len()];
+        for at in between().flatten().filter(|at| asked[**at as usize]) {
             ends[*at as usize] += 1;
         }
         let mut all = 0;
         for end in &mut ends {
             all += std::mem::replace(end, all);
         }
-        let mut links = vec![0; all];
+        let mut links_of = vec![0; all];
         let mut put = |at: u32, link| {
             if asked[at as usize] {
-                links[ends[at as usize]] = link;
+                links_of[ends[at as usize]] = link;
                 ends[at as usize] += 1;
             }
         };
-        for &[from, to] in &between {
+        for &[from, to] in between() {
             put(from, 2 * numbers[to as usize]);
             put(to, 2 * numbers[from as usize] + 1);
         }
-        LinksOf { ends, links }
+        LinksOf { ends, links: links_of }
     }
 
     /// The links of a page by its place, those to several pages of a cluster more than once and in no order.
@@ -406,9 +389,10 @@ mod tests {
                 collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
             };
             let pages: Vec<Seen> = (0..24).map(seen).collect();
-            let mut links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
-            links.sort_unstable();
-            prop_assert_eq!(candidates(&pages, &links), by_definition(&pages, &links));
+            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
+            // A page is its own place.
+            let places: Vec<[u32; 2]> = links.iter().rev().map(|(src, dst)| [src.0, dst.0]).collect();
+            prop_assert_eq!(candidates(&pages, &places), by_definition(&pages, &links));
         }
 
         #[test]

@@ -51,7 +51,7 @@ use super::ground::Ground;
 use super::link_summary::{ClusterLink, link_summary};
 use super::merge::may_merge;
 use super::nearby::nearby_pages;
-use super::pieces::{PieceMember, grow_pieces, join_pieces};
+use super::pieces::{HostLinks, PieceMember, by_place, grow_pieces, join_pieces};
 use super::separate::separate;
 use super::union_find::{UnionFind, sizes};
 use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
@@ -255,7 +255,9 @@ pub fn similar_clusters(
 
     let mut pieces: Vec<PieceId> = Page::first(labels.len()).map(PieceId::of).collect();
     for links in merging.values() {
-        grow_pieces(links, cluster).into_iter().for_each(|(page, piece)| pieces[page] = piece);
+        let (linked, ends) = by_place(links);
+        let links = HostLinks { pages: &linked, ends: &ends };
+        grow_pieces(&links, cluster).into_iter().for_each(|(page, piece)| pieces[page] = piece);
     }
     // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
     // a joined piece may be a copy of another one than its parts were.

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clusters::{alone, giant_clusters, growth, link_summary, links, second_look, servers, tolerant};
-use super::pairs::overlap_before::{self, Before, HandOn};
+use super::pairs::overlap_before::{self, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, avoid_table, kept, kept_before, paper_tables, report, summary, tables};
 use super::steps::{self, Seen, Step, Steps};
 
+use super::clusters::link_summary::{Before, MergingLinks};
 use super::clusters::links::Links;
 use super::clusters::places::Places;
 use super::clusters::second_look::SecondLook;
@@ -35,13 +36,13 @@ use super::sinks::summary::{Saving, Summary};
 use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Why;
 use crate::clusters::collection::SimilarCluster;
-use crate::clusters::link_summary::{ClusterLink, LinkSummary};
+use crate::clusters::link_summary::LinkSummary;
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
-use crate::job::{Job, Measure, MergeCondition};
+use crate::job::{Clusters, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
 use crate::storage::table::Table;
@@ -122,8 +123,12 @@ pub fn find(
         };
         let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
         let shares = resume.and_then(|resume| resume.store.shares());
-        let before =
-            shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, most: overlap_before::MOST });
+        let before = shares.map(|shares| overlap_before::Before {
+            shares,
+            each_page: &each_page,
+            tell: &tell,
+            most: overlap_before::MOST,
+        });
         (similar_pairs, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
             overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
         })?;
@@ -164,7 +169,7 @@ pub fn find(
     let from_elsewhere = links::from_elsewhere(net, links.iter(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
-    let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, job)?;
+    let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
         let places = Places::new(net, &grown.similar_clusters, crawl.directory.len())?;
@@ -179,12 +184,16 @@ pub fn find(
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
             let joined =
                 [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
-            labels = trivial_clusters(net, &crawl, &joined)?;
-            drop(grown);
-            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, job)?;
+            let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
+            let before = match grown.merging {
+                Some(merging) => Some(Before::new(net, (grown.link_summary, merging), [&labels_before, &labels])?),
+                None => None,
+            };
+            drop(labels_before);
+            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job)?;
         }
     }
-    let Grown { sizes, link_summary, similar_clusters } = grown;
+    let Grown { sizes, link_summary, similar_clusters, .. } = grown;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
@@ -278,6 +287,8 @@ struct Grown {
     link_summary: Vec<LinkSummary>,
     /// Similar clusters, with the owners of their names by key.
     similar_clusters: Vec<SimilarCluster>,
+    /// The links that merged, for growth after a second look: where memory has no bound, and no record had the rest.
+    merging: Option<MergingLinks>,
 }
 
 impl Web<'_> {
@@ -286,44 +297,43 @@ impl Web<'_> {
         net: &mut Net<'_>,
         (steps, step): (&mut Steps<'_>, Step),
         labels: &[ClusterId],
+        before: Option<Before>,
         job: &Job,
     ) -> Result<Grown> {
         let sizes = net.once(|| sizes(labels))?;
-        let (link_summary, similar_clusters) =
-            steps.step(net, step, |net| self.collections(net, (labels, &sizes), job))?;
-        Ok(Grown { sizes, link_summary, similar_clusters })
+        let keeps = job.effort.memory_bytes == 0 && second_look::is_asked_for(job) && step == steps::GROWTH;
+        let mut kept = None;
+        let (link_summary, similar_clusters) = steps.step(net, step, |net| {
+            let links = (self.links, &self.directory.hosts[..]);
+            let (link_summary, merging) =
+                link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, self.room)?;
+            kept = keeps.then(|| merging.clone());
+            let similar_clusters = self.collections(net, (labels, &sizes), (&link_summary, merging), &job.clusters)?;
+            Ok((link_summary, similar_clusters))
+        })?;
+        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
 
-    /// This worker's rows of `LinkSummary` and similar clusters.
+    /// This worker's similar clusters.
     fn collections(
         &self,
         net: &mut Net<'_>,
         (labels, sizes): (&[ClusterId], &[u32]),
-        job: &Job,
-    ) -> Result<(Vec<LinkSummary>, Vec<SimilarCluster>)> {
+        (link_summary, merging): (&[LinkSummary], MergingLinks),
+        settings: &Clusters,
+    ) -> Result<Vec<SimilarCluster>> {
         let &Web { directory, links, from_elsewhere, room } = self;
-        let settings = &job.clusters;
-        let clusters = (labels, sizes);
         let all = || links.iter();
-        let mut link_summary = Vec::new();
-        let mut merging = tolerant::MergingLinks::default();
-        let each = |row, between: &[ClusterLink]| {
-            link_summary.push(row);
-            if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
-                merging.extend(between.iter().map(|link| (link.src, link.dst)));
-            }
-        };
-        link_summary::summary(net, all(), &directory.hosts, clusters, settings.single_site, room, each)?;
-        let similar_clusters = match settings.merge {
+        match settings.merge {
             MergeCondition::Tolerant => {
-                tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)?
+                let clusters = (labels, sizes);
+                tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)
             }
             MergeCondition::Exact | MergeCondition::Extended => {
-                let edges = edges_of(&link_summary, settings.merge);
-                growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)?
+                let edges = edges_of(link_summary, settings.merge);
+                growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)
             }
-        };
-        Ok((link_summary, similar_clusters))
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod alone;
 pub mod giant_clusters;
 pub mod growth;
+mod host_links;
 pub mod link_summary;
 pub mod links;
 pub mod places;

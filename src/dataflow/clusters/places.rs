@@ -90,9 +90,8 @@ fn roots(
     });
     let count = crawl.directory.owned(net.index()).filter(|&page| places.of(page).is_some()).count() as u64;
     let key = |row: &PathEnd| row.cluster;
-    let mut shares = until_failure(rows, |rows| {
-        HashPartitions::laid_down(net, "ends of paths", count, rows.flatten(), key, room)
-    })?;
+    let mut shares =
+        until_failure(rows, |rows| HashPartitions::laid_down(net, "ends of paths", count, rows.flatten(), key, room))?;
     let (mut some, mut agreeing) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -136,9 +135,8 @@ pub(super) fn for_each_place(
 ) -> Result<()> {
     let roots = roots(net, crawl, labels, places, room)?;
     let hosts = &crawl.directory.hosts;
-    let links_on_host = |page: Page| {
-        links.of(page).iter().any(|&target| target != page && hosts[target] == hosts[page])
-    };
+    let links_on_host =
+        |page: Page| links.of(page).iter().any(|&target| target != page && hosts[target] == hosts[page]);
     let rows = crawl.pages.map(|row| {
         let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
         let says = if row.chunks > 0 { says::CHUNKS } else { says::little(row.title(), row.text_bytes) };
@@ -155,9 +153,8 @@ pub(super) fn for_each_place(
     });
     let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
     let count = crawl.pages.len() as u64;
-    let mut shares = until_failure(rows, |rows| {
-        HashPartitions::laid_down(net, "pages by place", count, rows.flatten(), key, room)
-    })?;
+    let mut shares =
+        until_failure(rows, |rows| HashPartitions::laid_down(net, "pages by place", count, rows.flatten(), key, room))?;
     let mut some = Vec::new();
     for share in 0..shares.count() {
         net.check()?;

@@ -8,7 +8,7 @@
 //!
 //! # Memory
 //! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, 18 more for a link while they are sorted, some 30 for each link of one similar cluster, and 12 for each chunk of a page that
+//! link and 24 a page of collections, 8 more for a link while they are put in order, 4 a page in each process for that, some 20 for each link of one similar cluster, and 12 for each chunk of a page that
 //! is compared.
 
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::host_links::{PagePlaces, by_source, links_of};
 use super::places::{Places, for_each_place};
 use crate::clusters::places::{TEXT, alike};
 use crate::clusters::second_look::{Candidate, Seen, WHOLE, candidates, name, one_to_one, share};
@@ -192,7 +193,9 @@ fn proposed_by_links(
     let mut links = HashPartitions::with_bits(net, "links in mirrors", bits, rows, |row| of(row[0]), &room)?;
 
     let mut mine = Vec::new();
+    let at = PagePlaces::new(net, labels.len())?;
     let (mut some, mut some_links, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ends, mut by_place) = (Vec::new(), Vec::new());
     for share in 0..pages.count() {
         net.check()?;
         pages.take(share, &mut some)?;
@@ -206,17 +209,18 @@ fn proposed_by_links(
             })
             .collect();
         here.sort_unstable();
-        let mut links_of: Vec<(Page, Page, Page)> = some_links.iter().map(|&[src, dst]| (of(src), src, dst)).collect();
-        // Stable, for links come in ascending stretches.
-        links_of.sort_by_key(|&(of, src, dst)| (u64::from(of) << 32 | u64::from(src), dst));
+        let in_here = || here.iter().map(|row| row.1.page);
+        at.put(in_here());
+        by_source(&some_links, &at, here.len(), &mut ends, &mut by_place);
+        let mut first = 0;
         for seen in here.chunk_by(|x, y| x.0 == y.0) {
-            let from = links_of.partition_point(|link| link.0 < seen[0].0);
-            let of_this = links_of[from..].iter().take_while(|link| link.0 == seen[0].0);
-            own.clear();
-            own.extend(of_this.map(|&(_, src, dst)| (src, dst)));
+            let last = first + seen.len();
+            links_of(&by_place, &ends, first..last, &mut own);
             let seen: Vec<Seen> = seen.iter().map(|row| row.1).collect();
             mine.extend(candidates(&seen, &own));
+            first = last;
         }
+        at.take_away(in_here());
     }
     all_of(net, "pairs proposed by links", mine)
 }

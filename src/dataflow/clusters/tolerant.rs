@@ -14,18 +14,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::nearby::nearby_pages;
-use crate::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
+use crate::clusters::pieces::{HostLinks, PieceMember, grow_pieces, join_pieces};
 use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
 use crate::clusters::union_find::sizes;
+use crate::dataflow::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
+use crate::dataflow::clusters::link_summary::MergingLinks;
 use crate::dataflow::clusters::links::LinkedPage;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
@@ -33,7 +32,6 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
 use crate::overlap::prune::PageSet;
-use crate::storage::spill::BLOCK_BYTES;
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -44,37 +42,7 @@ struct Web<'a> {
     copied: Arc<PageSet>,
     /// Shares for as many links as there are, as a power of two.
     bits: u32,
-}
-
-/// Links of a block.
-const BLOCK_LINKS: usize = BLOCK_BYTES / size_of::<(Page, Page)>();
-
-/// Links between pages of one host whose trivial clusters may merge. They come while the rows that they are found among go, and
-/// lie in blocks of the same size, so that they take the memory which these give back.
-#[derive(Debug, Default)]
-pub struct MergingLinks {
-    blocks: Vec<Vec<(Page, Page)>>,
-}
-
-impl MergingLinks {
-    /// Adds links.
-    pub fn extend(&mut self, links: impl IntoIterator<Item = (Page, Page)>) {
-        for link in links {
-            match self.blocks.last_mut() {
-                Some(block) if block.len() < BLOCK_LINKS => block.push(link),
-                _ => {
-                    let mut block = Vec::with_capacity(BLOCK_LINKS);
-                    block.push(link);
-                    self.blocks.push(block);
-                }
-            }
-        }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.blocks.iter().map(Vec::len).sum()
-    }
+    places: PagePlaces,
 }
 
 /// Pieces, by name.
@@ -104,7 +72,8 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
     let [all] = net.sum("links", [links().len() as u64])?;
     let bits = bucket_bits(all / net.peers() as u64 * size_of::<[Page; 2]>() as u64);
-    let web = Web { directory, labels, copied, bits };
+    let places = PagePlaces::new(net, labels.len())?;
+    let web = Web { directory, labels, copied, bits, places };
     let pieces = web.grown(net, merging, room)?;
     let pieces = web.joined(net, pieces, links(), room)?;
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
@@ -128,39 +97,21 @@ impl Web<'_> {
         self.directory.hosts[page]
     }
 
-    /// Gives the links within each host to `each`, and returns what it makes of them. One exchange.
+    /// As [`on_each_host`].
     fn on_each_host<Group>(
         &self,
         net: &mut Net<'_>,
         name: &str,
         links: impl Iterator<Item = (Page, Page)>,
         room: &MemoryBudget,
-        mut each: impl FnMut(&[(Page, Page)]) -> Vec<(Page, Group)>,
+        each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
-        let rows = links.filter(|&(src, dst)| self.host(src) == self.host(dst)).map(<[Page; 2]>::from);
-        let key = |row: &[Page; 2]| self.host(row[0]);
-        let mut shares = HashPartitions::with_bits(net, name, self.bits, rows, key, room)?;
-        let (mut some, mut by_source, mut gather) = (Vec::new(), Vec::new(), Gather::default());
-        let (mut links, mut made) = (Vec::new(), Vec::new());
-        for share in 0..shares.count() {
-            net.check()?;
-            shares.take(share, &mut some)?;
-            gather.by_key(&some, |row| (self.host(row[0]), row[0]), &mut by_source);
-            for of_host in by_source.chunk_by(|x, y| self.host(x[0]) == self.host(y[0])) {
-                links.clear();
-                links.extend(of_host.iter().map(|&[src, dst]| (src, dst)));
-                // Mostly they are in order by now.
-                links.sort_unstable();
-                links.dedup();
-                made.extend(each(&links));
-            }
-        }
-        Ok(made)
+        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &self.places), room, each)
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
     fn grown(&self, net: &mut Net<'_>, merging: MergingLinks, room: &MemoryBudget) -> Result<Pieces> {
-        let of = components(net, "pieces", self.labels.len(), merging.blocks.iter().flatten().copied())?;
+        let of = components(net, "pieces", self.labels.len(), merging.iter())?;
         let rows = self.clusters_of_pieces(net, &of);
         let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
         let hosts: Vec<HostId> = doubled.map(|pair| self.host(pair[0].0.smallest())).collect();
@@ -172,7 +123,7 @@ impl Web<'_> {
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
-        let links = merging.blocks.into_iter().flatten().filter(of_contested);
+        let links = merging.drain().filter(of_contested);
         let grown = self.on_each_host(net, "links that merge", links, room, |links| {
             grow_pieces(links, |page| self.cluster(page))
         })?;
@@ -256,10 +207,10 @@ impl Web<'_> {
             (false, false) => false,
         };
         let joined = self.on_each_host(net, "links between pieces", links.filter(joins), room, |links| {
-            let host = self.host(links[0].0);
+            let host = self.host(links.pages[0]);
             let here = &members[members.partition_point(|member| member.0 < host)..];
             let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
-            join_pieces(&here, links, |piece| pieces.similar_cluster[piece])
+            join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
         })?;
         self.renamed(net, &pieces.of, joined)
     }
@@ -311,9 +262,6 @@ impl Web<'_> {
         let key = |row: &[Page; 2]| similar_cluster(row[0]);
         let mut within = HashPartitions::with_bits(net, "links of pieces", self.bits, rows, key, &room)?;
 
-        // Where a page lies in the share that is looked at: a page is in one share of one worker.
-        let places = net.once(|| (0..self.labels.len()).map(|_| AtomicU32::new(0)).collect::<Vec<AtomicU32>>())?;
-        let place = |page: Page| places[page.index()].load(Relaxed);
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut ends, mut own) = (Vec::new(), Vec::new());
@@ -330,22 +278,17 @@ impl Web<'_> {
                 links_from_elsewhere,
             }));
             here.sort_unstable();
-            (0..).zip(&here).for_each(|(at, row)| places[row.page.index()].store(at, Relaxed));
+            self.places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
-            by_source(&some_links, place, here.len(), &mut ends, &mut links);
+            by_source(&some_links, &self.places, here.len(), &mut ends, &mut links);
             let mut first = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let last = first + pages.len();
-                let start = if first == 0 { 0 } else { ends[first - 1] as usize };
-                own.clear();
-                own.extend(
-                    links[start..ends[last - 1] as usize]
-                        .iter()
-                        .map(|ends: &[u32; 2]| ends.map(|at| at - first as u32)),
-                );
+                links_of(&links, &ends, first..last, &mut own);
                 first = last;
                 found.extend(verified(pages, &own, settings));
             }
+            self.places.take_away(here.iter().map(|row| row.page));
         }
         found.sort_by_cached_key(SimilarCluster::id);
         Ok(found)
@@ -390,8 +333,9 @@ impl Web<'_> {
         }
         // Links between members attach nothing.
         let links = links.filter(|&(src, dst)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none()));
-        let near =
-            self.on_each_host(net, "links near collections", links, room, |links| nearby_pages(links, of, attach))?;
+        let near = self.on_each_host(net, "links near collections", links, room, |links| {
+            nearby_pages(&links.pairs(), of, attach)
+        })?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
         let mut collections: HashMap<Page, &mut PageCollection> = found
             .iter_mut()
@@ -405,30 +349,5 @@ impl Web<'_> {
         }
         collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
         Ok(())
-    }
-}
-
-/// Replaces the content of `into` by the places of links' pages, which are below `places`, ascending by source, and that of `ends`
-/// by where the links of each place end.
-fn by_source(
-    links: &[[Page; 2]],
-    place: impl Fn(Page) -> u32,
-    places: usize,
-    ends: &mut Vec<u32>,
-    into: &mut Vec<[u32; 2]>,
-) {
-    ends.clear();
-    ends.resize(places, 0);
-    into.clear();
-    into.resize(links.len(), [0; 2]);
-    links.iter().for_each(|link| ends[place(link[0]) as usize] += 1);
-    let mut before = 0;
-    for end in ends.iter_mut() {
-        before += std::mem::replace(end, before);
-    }
-    for link in links {
-        let next = &mut ends[place(link[0]) as usize];
-        into[*next as usize] = link.map(&place);
-        *next += 1;
     }
 }

@@ -10,8 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::pairs::guards::keep_mutual_best;
 use crate::dataflow::clusters::links::Links;
+use crate::dataflow::pairs::guards::keep_mutual_best;
 use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::directory::Directory;

@@ -240,7 +240,7 @@ fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Resu
     Ok(std::array::from_fn(|kind| all.chunks(workers).map(|process| of_process(process, kind)).max().unwrap_or(0)))
 }
 
-/// What a step may use: the memory that is left where each worker holds `mine`, and the disk.
+/// What a step may use: the memory that is left where each worker holds `mine`, and the disk. One round where memory has a bound.
 ///
 /// # Errors
 /// Only when the run has ended.
@@ -257,6 +257,9 @@ pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Resul
 }
 
 fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job) -> Result<MemoryBudget> {
+    if job.effort.memory_bytes == 0 {
+        return Ok(room_beside(0, job));
+    }
     let [held, on_disk] = of_largest_process(net, [held, mine.on_disk])?;
     let mut room = room_beside(held + AT_REST, job);
     if room.bounds.disk_is_set {
@@ -284,17 +287,17 @@ pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
     MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds }
 }
 
-/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round.
+/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round then.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
 /// steps after, too; those of the disk.
 pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
     let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
-    let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
     if allowed == 0 {
         return Ok(());
     }
+    let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
     let all_pages = all.iter().map(|worker| worker.pages).sum();
     let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
     let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
@@ -322,11 +325,14 @@ pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<
 }
 
 /// Refuses to go on when a process would hold more than it may: `mine` bytes in this worker, or this worker's share of what its
-/// process holds once.
+/// process holds once. One round where memory has a bound.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers, with the number that would fit.
 pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
+    if allowed_bytes == 0 {
+        return Ok(());
+    }
     let [held] = of_largest_process(net, [mine])?;
     refuse_beyond_bound(what, held, allowed_bytes)
 }

@@ -93,7 +93,7 @@ pub fn keep(
 
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
-    let room_for_ways = (given.held, job.effort.memory_bytes);
+    let room_for_ways = (given.held, job.effort.memory_bytes, room);
     let mut through = WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room_for_ways)?;
     let linked = (from_elsewhere, &through.depths(net, crawl)?[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;

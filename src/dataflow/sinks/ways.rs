@@ -4,7 +4,8 @@
 //! links between hosts are exchanged until no better way is found, in as many rounds as a best way leaves a worker's hosts.
 //!
 //! # Memory
-//! [`WebPart::bytes`], 16 bytes for each link that is on its way between hosts.
+//! [`WebPart::bytes`]; 8 bytes for each link before its part is made, or what the room for them allows; 16 for each that is on its
+//! way between hosts.
 
 use std::collections::HashSet;
 
@@ -12,10 +13,12 @@ use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, S
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
+use crate::storage::spill::Buckets;
 
 /// What became of the ways of a crawler that obeys the avoid list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -39,7 +42,7 @@ pub struct WaysThrough {
 
 impl WaysThrough {
     /// Brings pages and links to the owners of their hosts. `links` are this worker's, `from_elsewhere` counts the links to its
-    /// pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory.
+    /// pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory; `room` is for links on their way.
     ///
     /// # Errors
     /// [`crate::error::Error::MemoryLimit`] when there is no room for them; or when the run has ended.
@@ -49,7 +52,7 @@ impl WaysThrough {
         links: &Links,
         from_elsewhere: &[u32],
         seeds: &HashSet<String>,
-        (held, allowed_bytes): (MemoryEstimate, u64),
+        (held, allowed_bytes, room): (MemoryEstimate, u64, &MemoryBudget),
     ) -> Result<WaysThrough> {
         let bytes = WebPart::bytes(held.pages, held.resolved);
         hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
@@ -65,8 +68,24 @@ impl WaysThrough {
         let owner = |page: &WebPage| owners.owner(page.host);
         let web = until_failure(rows, |rows| net.exchange_all("pages by host", rows, owner))?;
         let rows = links.iter().map(<[Page; 2]>::from);
-        let links = net.exchange_all("links by host", rows, |link| owners.owner(hosts[link[0]]))?;
-        Ok(WaysThrough { part: WebPart::new(web, links, |page| hosts[page]), owners })
+        let mut part = WebPart::new(web);
+        // By stretches of pages, ascending.
+        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        let stretch = (part.len() >> bits) + 1;
+        let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
+        net.exchange(
+            "links by host",
+            rows,
+            |link| owners.owner(hosts[link[0]]),
+            |rows: &[[Page; 2]]| rows.iter().try_for_each(|&link| arrived.push(part.place(link[0]) / stretch, link)),
+        )?;
+        let mut some = Vec::new();
+        for bucket in 0..arrived.count() {
+            net.check()?;
+            arrived.take(bucket, &mut some)?;
+            part.link(&mut some, |page| hosts[page]);
+        }
+        Ok(WaysThrough { part, owners })
     }
 
     /// Links from the root of its host, or a seed there, to each of this worker's pages of the crawl, in their order; `u32::MAX`

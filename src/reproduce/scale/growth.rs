@@ -128,7 +128,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
-    let mut merging = tolerant::MergingLinks::default();
+    let mut merging = link_summary::MergingLinks::default();
     let mut edges: Vec<(ClusterId, ClusterId)> = Vec::new();
     let each = |row: LinkSummary, between: &[ClusterLink]| {
         done.summary_rows += 1;
@@ -138,7 +138,15 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
             MergeCondition::Exact | MergeCondition::Extended => edges.push((row.src_cluster, row.dst_cluster)),
         }
     };
-    link_summary::summary(net, links(), &directory.hosts, (labels, sizes), settings.single_site, room, each)?;
+    link_summary::summary(
+        net,
+        (out.len(), links()),
+        &directory.hosts,
+        (labels, sizes),
+        settings.single_site,
+        room,
+        each,
+    )?;
     done.merging = (merging.count() + edges.len()) as u64;
     stage("LinkSummary");
 
@@ -166,7 +174,8 @@ impl Web {
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = Partitions::new(Job::default().output.partitions, workers);
         let count = graph.pages() as usize;
-        let directory = Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
+        let directory =
+            Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
         let (mut smallest, mut sizes) = (vec![Page::NONE; count], vec![0; count]);
         let labels = Page::first(count)
             .map(|page| {
