@@ -1,20 +1,24 @@
 //! Inverse document frequencies: features weigh less the more pages they are on, so simhashes wait for the whole crawl.
 //!
-//! Two exchanges and a share: features of pages to their owners, who count the pages of each; features on two pages or
-//! more to every process (any other is on one); simhashes to the owners of their pages.
+//! Three exchanges: features of pages to their owners, in shares that spill, who count the pages of each; features with their
+//! weights back to where those of a page meet, in shares, too; simhashes to the owners of their pages.
 //!
 //! # Memory
-//! 10 bytes a distinct feature of a page on the shelf, until its simhash is made, and 8 with its owner while it is counted, or what a
-//! bound leaves of them in memory; 56 bytes a feature of two pages or more in each process, and 16 a page with its owner.
+//! 10 bytes a distinct feature of a page on the shelf, until it is sent; then 16, or what a bound leaves of them in memory. 12 more
+//! for those of one share, which has some megabytes of them, and 16 a page with its owner.
 
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
+
+use bytemuck::{Pod, Zeroable};
 
 use crate::by_hash::ByHash;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::gather::Gather;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_estimate::{AT_REST, MemoryEstimate, hold_bytes_against_bound, room};
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_for_features};
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::hamming::simhash::Sums;
@@ -22,95 +26,109 @@ use crate::ids::Page;
 use crate::job::Job;
 use crate::text::{Feature, inverse_document_frequency};
 
-/// Bytes in a process of a feature of two pages or more: as it is told, and in a map.
-const A_COMMON_FEATURE: u64 = 56;
+/// A feature of a page, as it counts there or as it counts in the crawl.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct OfPage {
+    high: u32,
+    low: u32,
+    page: Page,
+    weight: u32,
+}
 
-/// Pages by feature.
-type Frequencies = ByHash<u32>;
+impl OfPage {
+    fn new(hash: u64, page: Page, weight: u32) -> OfPage {
+        OfPage { high: (hash >> 32) as u32, low: hash as u32, page, weight }
+    }
+
+    fn hash(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+}
 
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`] when features of two pages or more have no room; those of the disk.
+/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what has no memory; those of
+/// reading from it.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
-    let bits = job.simhash.bits;
     let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
     let [pages] = net.sum("pages with features", [mine])?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, None);
-    let frequencies = document_frequencies(net, shelf, held, job)?;
+    let room = room_for_features(net, held, job)?.parted(2);
+    let of_pages = weighted(net, shelf, pages, &room)?;
 
-    let mut weighted = Vec::new();
     let directory = crawl.directory.clone();
-    let (mut slots, mut features) = (shelf.kept(), shelf.features.reader());
-    let source = |send: &mut dyn FnMut([u32; 3])| {
-        let Some((slot, page)) = slots.next() else { return Ok(false) };
-        let (hashes, weights) = features.get(slot)?;
-        if hashes.is_empty() {
-            return Ok(true);
-        }
-        weighted.clear();
-        weighted.extend(hashes.iter().zip(weights).map(|(&hash, &weight)| {
-            let pages_with = frequencies.get(&hash).copied().unwrap_or(1);
-            Feature { hash, weight: u32::from(weight) * inverse_document_frequency(pages, u64::from(pages_with)) }
-        }));
-        let mut sums = Sums::default();
-        sums.add_weighted(&weighted);
-        let simhash = sums.simhash(bits);
-        send([page.0, (simhash >> 32) as u32, simhash as u32]);
-        Ok(true)
-    };
-    let mut of_pages = vec![None; crawl.pages.len()];
-    net.exchange_from(
-        "simhashes",
-        source,
-        |row| directory.owner(Page(row[0])),
-        |rows| {
-            rows.iter().for_each(|&[page, high, low]| {
-                of_pages[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
-            });
-            Ok(())
-        },
-    )?;
-    drop(slots);
-    crawl.pages.rewrite(|page| {
-        page.set_simhash(of_pages[directory.place(page.page)]);
-        true
+    let mut simhashes = vec![None; crawl.pages.len()];
+    let of_shares = made(of_pages, job.simhash.bits);
+    until_failure(of_shares, |rows| {
+        net.exchange(
+            "simhashes",
+            rows.flatten(),
+            |row| directory.owner(Page(row[0])),
+            |rows: &[[u32; 3]]| {
+                rows.iter().for_each(|&[page, high, low]| {
+                    simhashes[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
+                });
+                Ok(())
+            },
+        )
     })?;
-    shelf.features.clear();
-    Ok(())
+    crawl.pages.rewrite(|page| {
+        page.set_simhash(simhashes[directory.place(page.page)]);
+        true
+    })
 }
 
-/// The features on two pages or more with their numbers of pages, once in each process.
-fn document_frequencies(
+/// The features of pages as they count in the crawl, by page. Takes them from the shelf.
+fn weighted(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
-    held: MemoryEstimate,
-    job: &Job,
-) -> Result<Arc<Frequencies>> {
-    let room = room(net, held, job)?.parted(2);
+    pages: u64,
+    room: &MemoryBudget,
+) -> Result<HashPartitions<OfPage>> {
+    let count = shelf.features.items();
     let mut features = shelf.features.reader();
-    let of_pages = shelf.kept().map(|(slot, _)| Ok(features.get(slot)?.0.to_vec()));
-    let (count, key) = (shelf.features.items(), |&hash: &u64| hash);
+    let of_pages = shelf.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
+        let (hashes, weights) = features.get(slot)?;
+        Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
+    });
     let mut shares = until_failure(of_pages, |rows| {
-        HashPartitions::laid_down(net, "document frequencies", count, rows.flatten(), key, &room)
+        HashPartitions::laid_down(net, "features", count, rows.flatten(), OfPage::hash, room)
     })?;
-    let (mut some, mut common) = (Vec::new(), Vec::new());
-    for share in 0..shares.count() {
-        net.check()?;
+    shelf.features.clear();
+    let (mut some, mut pages_with) = (Vec::new(), ByHash::<u32>::default());
+    let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
         shares.take(share, &mut some)?;
-        some.sort_unstable();
-        let on_several = some.chunk_by(|x, y| x == y).filter(|pages| pages.len() > 1);
-        common.extend(on_several.map(|pages| [(pages[0] >> 32) as u32, pages[0] as u32, pages.len() as u32]));
-    }
-    drop((shares, some));
-    let [all] = net.sum("common features", [common.len() as u64])?;
-    let (workers, allowed) = (net.workers_per_process() as u64, job.effort.memory_bytes);
-    let least = held.least_shelf_bytes(1) + A_COMMON_FEATURE * all / workers;
-    hold_bytes_against_bound(net, "features of two pages or more", least, allowed)?;
-    if allowed > 0 {
-        // Lists make room for them.
-        shelf.hold_lists_at_most((allowed / workers).saturating_sub(least + AT_REST / workers))?;
-    }
-    let common = net.share("common features", common)?;
-    net.once(|| common.iter().map(|row| (u64::from(row[0]) << 32 | u64::from(row[1]), row[2])).collect())
+        pages_with.clear();
+        for row in &some {
+            match pages_with.entry(row.hash()) {
+                Entry::Occupied(mut pages) => *pages.get_mut() += 1,
+                Entry::Vacant(none) => _ = none.insert(1),
+            }
+        }
+        let weight = |row: &OfPage| row.weight * inverse_document_frequency(pages, pages_with[&row.hash()].into());
+        Ok(some.iter().map(|row| OfPage { weight: weight(row), ..*row }).collect())
+    });
+    until_failure(of_shares, |rows| {
+        HashPartitions::laid_down(net, "weighted features", count, rows.flatten(), |row| row.page, room)
+    })
+}
+
+/// The simhashes of pages, as [page, the halves of the simhash], share by share.
+fn made(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
+    let (mut some, mut by_page, mut gather, mut features) = (Vec::new(), Vec::new(), Gather::default(), Vec::new());
+    (0..of_pages.count()).map(move |share| {
+        of_pages.take(share, &mut some)?;
+        gather.by_key(&some, |row| row.page, &mut by_page);
+        let simhash = |of_page: &[OfPage]| {
+            features.clear();
+            features.extend(of_page.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));
+            let mut sums = Sums::default();
+            sums.add_weighted(&features);
+            let simhash = sums.simhash(bits);
+            [of_page[0].page.0, (simhash >> 32) as u32, simhash as u32]
+        };
+        Ok(by_page.chunk_by(|x, y| x.page == y.page).map(simhash).collect())
+    })
 }

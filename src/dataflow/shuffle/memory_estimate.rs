@@ -23,6 +23,11 @@ const A_PAGE: u64 = 90;
 /// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
 
+/// Bytes of a feature of a page on its way to where those of the crawl are counted, and the most of them that a worker has in memory
+/// whatever is spilled: blocks that are being filled, and what is on its way.
+const A_FEATURE: u64 = 16;
+const FEATURES_LEAST: u64 = 40 << 20;
+
 /// Bytes of lists on disk for one of their checksums in memory.
 const A_CHECKSUM: u64 = 512;
 
@@ -182,8 +187,13 @@ impl MemoryEstimate {
     /// are resolved.
     pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
-        let least = (LISTS_LEAST * workers as u64).min(lists);
+        let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
         self.row_bytes() + A_LINK * self.links + least + lists / A_CHECKSUM * 8
+    }
+
+    /// Bytes that features take while those of the crawl are counted, whatever is spilled.
+    fn features_least_bytes(&self, workers: usize) -> u64 {
+        (A_FEATURE * self.features).min(FEATURES_LEAST * workers as u64)
     }
 
     /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
@@ -254,6 +264,14 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<Memory
 /// Only when the run has ended.
 pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
     room_where(net, (mine.shelf_bytes() + A_PAGE_FOUND * mine.pages + A_LINK_FOUND * mine.resolved, mine), job)
+}
+
+/// The same for features on their way to where those of the crawl are counted.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn room_for_features(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
+    room_where(net, (mine.shelf_bytes() + mine.features_least_bytes(1), mine), job)
 }
 
 fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job) -> Result<MemoryBudget> {
