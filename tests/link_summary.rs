@@ -69,7 +69,7 @@ proptest! {
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let (links, hosts, labels, job) = &given;
             let directory = Arc::new(Directory::even(hosts.clone(), Partitions::new(8, net.peers())));
-            let links = Links::new(directory, net.index(), |page, targets| {
+            let links = Links::new(net, directory, |page, targets| {
                 targets.extend(links.iter().filter(|link| link.0 == page).map(|link| link.1));
             })?;
             let room = room_beside(0, job);

@@ -1,6 +1,7 @@
 use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::hash_partitions::HashPartitions;
+use webtwin::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::shuffle::page_counts;
 use webtwin::engine::{AT_ONCE_BYTES, Net, run};
@@ -104,8 +105,9 @@ fn components_of_edges_anywhere_are_those_of_all_edges_in_one_place() {
 
 #[test]
 fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
-    for rows in LENGTHS.map(|length| length / 2) {
-        // The first worker has twice as many, so that few and many meet in one call.
+    // The first worker has twice as many, so that few and many meet in one call.
+    let few = BUCKET_BYTES as usize / size_of::<[u32; 2]>() / 2;
+    for rows in [0, 50, few, few + 3] {
         let of = move |worker: usize| {
             let rows = if worker == 0 { 2 * rows } else { rows };
             (0..rows as u64).map(move |n| [(splitmix64(n) % 5000) as u32, (n as u32) << 2 | worker as u32])
@@ -161,5 +163,5 @@ fn a_run_takes_no_more_rounds_than_it_did() {
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     // Each takes as long as a message between the processes, and most of them come with every run. Lower it when there are fewer.
     let rounds = manifest["rounds"].as_u64().unwrap();
-    assert!((20..=145).contains(&rounds), "{rounds}");
+    assert!((20..=126).contains(&rounds), "{rounds}");
 }

@@ -216,26 +216,41 @@ impl Net<'_> {
         name: &str,
         rows: impl IntoIterator<Item = (usize, T)>,
         (most, weight): (u64, impl Fn(&T) -> u64),
+        take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let mut rows = rows.into_iter().peekable();
+        let round = || {
+            let mut sent = 0;
+            let some = std::iter::from_fn(|| {
+                let row = if sent < most { rows.next() } else { None };
+                sent += row.as_ref().map_or(0, |row| weight(&row.1));
+                row
+            });
+            Ok((some.collect(), rows.peek().is_some()))
+        };
+        self.exchange_rounds(name, round, take)
+    }
+
+    /// The same where `round` gives the rows of the next round, and says whether there are more.
+    ///
+    /// # Errors
+    /// Those of `round` and `take`; or when the run has ended.
+    ///
+    /// # Panics
+    /// When a row is for no worker.
+    pub fn exchange_rounds<T: Serialize + DeserializeOwned + Send + 'static>(
+        &mut self,
+        name: &str,
+        mut round: impl FnMut() -> Result<(Vec<(usize, T)>, bool)>,
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let (mut rows, peers) = (rows.into_iter().peekable(), self.peers());
         loop {
-            let (mut sent, mut marks) = (0, 0..0);
-            let some = std::iter::from_fn(|| {
-                if sent < most
-                    && let Some((to, row)) = rows.next()
-                {
-                    sent += weight(&row);
-                    if sent >= most && rows.peek().is_some() {
-                        marks = 0..peers;
-                    }
-                    return Some((to, Some(row)));
-                }
-                // No row says that there is another round.
-                marks.next().map(|to| (to, None))
-            });
+            let (rows, more) = round()?;
+            // No row says that there is another round.
+            let marks = (0..if more { self.peers() } else { 0 }).map(|to| (to, None));
+            let rows = rows.into_iter().map(|(to, row)| (to, Some(row))).chain(marks);
             let mut goes_on = false;
-            for row in self.exchange_rows(name, some)? {
+            for row in self.exchange_rows(name, rows)? {
                 match row {
                     Some(row) => take(row)?,
                     None => goes_on = true,

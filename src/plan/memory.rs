@@ -7,7 +7,7 @@ use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::{A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate, making_bytes};
+use crate::dataflow::shuffle::memory_estimate::{A_FEATURE, A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate, making_bytes};
 use crate::job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
@@ -82,6 +82,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
+            let by_measure = by_measure.max(A_FEATURE * own.features);
             let making = making_bytes(own.pages, workers, job.effort.memory_bytes > 0);
             let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making;
             (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), told)

@@ -53,6 +53,9 @@ const FIND_LINK_AGAIN: f64 = 0.18;
 /// Microseconds of a page whose simhash is joined with all others.
 const FIND_SIMHASH: f64 = 3.0;
 
+/// Microseconds of a feature of a page where features are weighed by the crawl.
+const FIND_FEATURE: f64 = 0.12;
+
 /// Microseconds that each process beside the first takes for a page: what every process knows of every page.
 const TELL_PAGE: f64 = 0.5;
 
@@ -95,7 +98,9 @@ pub fn cpu_seconds(job: &Job, counts: &Counts, volume: &Volume, machines: &Machi
                 true => us(held.pages, FIND_PAGE_AGAIN) + us(counts.links_within, FIND_LINK_AGAIN),
                 false => 0.0,
             };
-            let find = us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + measure + told;
+            let weighed = us(held.features, FIND_FEATURE);
+            let find =
+                us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + weighed + measure + told;
             (find, us(held.pages, WRITE_PAGE))
         }
     };

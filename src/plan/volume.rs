@@ -8,6 +8,7 @@ use super::Machines;
 use super::sample::Counts;
 use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::minhash_pairs;
+use crate::dataflow::shuffle::memory_estimate::A_FEATURE;
 use crate::engine::AT_ONCE_BYTES;
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
@@ -127,7 +128,9 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             let found = A_PAGE_FOUND * held.pages + (A_LINK + A_LINK_FOUND) * counts.links_within + again;
             let measure = of_measure(job, counts, overlap, machines);
             let texts = captures + A_PAGE_WRITTEN * held.pages;
-            ([settled + found + measure, texts], A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
+            // To where features of the crawl are counted, and back to those of a page.
+            let features = 2 * A_FEATURE * held.features;
+            ([settled + found + measure + features, texts], A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
         }
     };
     Volume::new((to_owners, told, by_first), rounds(job, held.pages, machines), machines)
@@ -177,6 +180,7 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
         (_, Measure::Overlap) => 81,
         (_, Measure::Both) => 89,
     };
+    let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 4 } else { 0 };
     let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
     let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };

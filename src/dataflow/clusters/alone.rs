@@ -11,10 +11,10 @@
 use std::sync::Arc;
 
 use super::places::Places;
-use crate::dataflow::pairs::guards::{Context, hosts_with_links};
+use crate::dataflow::pairs::guards::Context;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::ids::{HostId, Page};
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::{Around, stands_alone};
 use crate::overlap::prune::PageSet;
@@ -34,7 +34,6 @@ pub(crate) fn take_back(
     context: &Context<'_>,
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
-    let linking = hosts_with_links(net, context.links, hosts)?;
     let copies = copies(net, weak, context)?;
     let on_hosts = net.once(|| {
         let rows = Page::first(hosts.len()).filter_map(|page| Some((hosts[page], places.of(page)?.1)));
@@ -52,7 +51,7 @@ pub(crate) fn take_back(
             let from = on_hosts.partition_point(|row| row.0 < host);
             let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);
             let all = std::iter::once(own).chain(here.map(Some));
-            all.map(|similar_cluster| (host, linking[host.index()], similar_cluster)).collect::<Vec<_>>()
+            all.map(|similar_cluster| (host, context.links.lead_from(host), similar_cluster)).collect::<Vec<_>>()
         }))
     };
     let before = pairs.len() as u64;

@@ -49,8 +49,7 @@ pub fn similar_clusters(
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let room = room.parted(3);
-    let [all] = net.sum("links", [links.len() as u64])?;
-    let bits = bucket_bits(all / net.peers() as u64 * 8);
+    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = directory
         .owned(net.index())
         .zip(from_elsewhere)

@@ -19,7 +19,7 @@ use crate::storage::spill::Buckets;
 /// The links from a worker's pages, ascending, each once.
 ///
 /// # Memory
-/// 4 bytes a link, and 4 a page.
+/// 4 bytes a link, and 4 a page; 1 a page of the crawl in each process.
 #[derive(Debug)]
 pub struct Links {
     directory: Arc<Directory>,
@@ -27,20 +27,26 @@ pub struct Links {
     /// Where the targets of each page end.
     ends: Vec<u32>,
     targets: Vec<Page>,
+    /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
+    linking: Arc<Vec<bool>>,
 }
 
 impl Links {
     /// No links yet, of a worker with these pages.
     fn empty(directory: Arc<Directory>, worker: usize) -> Links {
         let pages = directory.owned(worker).count();
-        Links { directory, worker, ends: Vec::with_capacity(pages), targets: Vec::new() }
+        Links { directory, worker, ends: Vec::with_capacity(pages), targets: Vec::new(), linking: Arc::default() }
     }
 
-    /// The links that `of` gives for each page of a worker, in any order.
+    /// The links that `of` gives for each page of this worker, in any order. One round.
     ///
     /// # Errors
-    /// [`Error::TooManyRows`] for 2^32 or more.
-    pub fn new(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
+    /// [`Error::TooManyRows`] for 2^32 or more; or when the run has ended.
+    pub fn new(net: &mut Net<'_>, directory: Arc<Directory>, of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
+        Links::of_worker(directory, net.index(), of)?.told(net)
+    }
+
+    fn of_worker(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
         let mut links = Links::empty(Arc::clone(&directory), worker);
         let mut targets = Vec::new();
         for page in directory.owned(worker) {
@@ -49,6 +55,28 @@ impl Links {
             links.push(&mut targets)?;
         }
         Ok(links)
+    }
+
+    /// The same when all workers have told which hosts they have links from.
+    fn told(mut self, net: &mut Net<'_>) -> Result<Links> {
+        let hosts = &self.directory.hosts;
+        let mut linking = vec![false; hosts.len()];
+        let pages = self.by_page().filter(|(_, targets)| !targets.is_empty());
+        pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
+        let mine = (0..hosts.len()).filter(|&host| linking[host]).map(HostId::from_index).collect();
+        drop(linking);
+        let all = net.share("hosts with links", mine)?;
+        self.linking = net.once(|| {
+            let mut linking = vec![false; hosts.len()];
+            all.iter().for_each(|host| linking[host.index()] = true);
+            linking
+        })?;
+        Ok(self)
+    }
+
+    /// Whether some page of a host links to a page of the crawl.
+    pub fn lead_from(&self, host: HostId) -> bool {
+        self.linking[host.index()]
     }
 
     /// Appends the links of the next page.
@@ -167,7 +195,7 @@ pub(super) struct LinkedPage {
 
 /// Resolves the links on all shelves; they lie with the owner of their source page.
 ///
-/// One exchange, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
+/// Two exchanges, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
 ///
 /// # Errors
 /// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what `room` has no memory for;
@@ -230,7 +258,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         }
     }
     links.targets.shrink_to_fit();
-    Ok(links)
+    links.told(net)
 }
 
 /// Replaces the content of `targets` by those of links, ascending by source, the number of a page below `ends.len()`, and that of
@@ -309,7 +337,7 @@ mod tests {
                     given.iter().copied().filter(|link| directory.owner(link.0) == worker).collect();
                 want.sort_unstable();
                 want.dedup();
-                let links = Links::new(Arc::clone(&directory), worker, |page, targets| {
+                let links = Links::of_worker(Arc::clone(&directory), worker, |page, targets| {
                     targets.extend(given.iter().filter(|link| link.0 == page).map(|link| link.1));
                 }).unwrap();
                 prop_assert_eq!(links.iter().collect::<Vec<_>>(), &want[..]);

@@ -178,8 +178,7 @@ fn proposed_by_links(
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let room = room.parted(2);
     let within = || links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
-    let [all] = net.sum("links within mirrors", [within().count() as u64])?;
-    let bits = bucket_bits(all / net.peers() as u64 * 8);
+    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = crawl.pages.map(|row| {
         places.of(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());

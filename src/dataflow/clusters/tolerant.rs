@@ -40,7 +40,7 @@ struct Web<'a> {
     labels: &'a [ClusterId],
     /// The pages that have copies.
     copied: Arc<PageSet>,
-    /// Shares for as many links as there are, as a power of two.
+    /// Shares for as many links as this worker has, as a power of two.
     bits: u32,
     places: PagePlaces,
 }
@@ -70,8 +70,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
-    let [all] = net.sum("links", [links().len() as u64])?;
-    let bits = bucket_bits(all / net.peers() as u64 * size_of::<[Page; 2]>() as u64);
+    let bits = bucket_bits((links().len() * size_of::<[Page; 2]>()) as u64);
     let places = PagePlaces::new(net, labels.len())?;
     let web = Web { directory, labels, copied, bits, places };
     let pieces = web.grown(net, merging, room)?;

@@ -8,7 +8,7 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::ids::{HostId, Page};
 use crate::job::Guard;
 use crate::overlap::SimilarPair;
 use crate::overlap::centre::{decide, keep_best};
@@ -145,20 +145,6 @@ pub(crate) fn keep_mutual_best(
     Ok(())
 }
 
-/// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
-pub(crate) fn hosts_with_links(net: &mut Net<'_>, links: &Links, hosts: &[HostId]) -> Result<Arc<Vec<bool>>> {
-    let mut linking = vec![false; hosts.len()];
-    let pages = links.by_page().filter(|(_, targets)| !targets.is_empty());
-    pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
-    let mine = (0..hosts.len()).filter(|&host| linking[host]).map(HostId::from_index).collect();
-    let all = net.share("hosts with links", mine)?;
-    net.once(|| {
-        let mut linking = vec![false; hosts.len()];
-        all.iter().for_each(|host| linking[host.index()] = true);
-        linking
-    })
-}
-
 /// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); pages without links are neighbours on hosts with
 /// links only.
 ///
@@ -175,7 +161,6 @@ fn part_neighbours(
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
-    let linking = hosts_with_links(net, links, hosts)?;
     let joined = || joined.iter().flat_map(|pairs| pairs.iter().copied());
     let edges = joined().chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
@@ -205,7 +190,7 @@ fn part_neighbours(
             these.to_vec()
         };
         let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-        keep_apart(&mut these, &copies, pages, hosts, |host: HostId| linking[host.index()], &larger);
+        keep_apart(&mut these, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
         pairs.append(&mut these);
     }
     pairs.sort_unstable();

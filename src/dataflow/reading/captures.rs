@@ -108,11 +108,11 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     Ok(Crawl { directory, pages, overlapping })
 }
 
-/// Brings captures to the owners of their doc ids, in rounds.
+/// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back.
 fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<CaptureRows> {
-    let (mut next, mut arrived) = (0, captures.like());
-    loop {
-        let (mut open, mut parcels) = (vec![Vec::new(); net.peers()], Vec::new());
+    let (mut next, mut arrived, peers) = (0, captures.like(), net.peers());
+    let round = || {
+        let (mut open, mut parcels) = (vec![Vec::new(); peers], Vec::new());
         next = captures.pass(next, ROUND_WORDS, |capture, words| {
             let to = partitions.owner(capture.doc_id);
             open[to].extend_from_slice(words);
@@ -122,20 +122,13 @@ fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitio
             Ok(())
         })?;
         parcels.extend(open.into_iter().enumerate().filter(|parcel| !parcel.1.is_empty()));
-        if next < captures.len() {
-            // An empty parcel says that there is another round.
-            parcels.extend((0..net.peers()).map(|to| (to, Vec::new())));
-        }
-        let mut goes_on = false;
-        for parcel in net.exchange_rows::<Vec<u64>>("captures", parcels)? {
-            goes_on |= parcel.is_empty();
-            captures_in(&parcel).try_for_each(|words| arrived.push_words(words))?;
-        }
-        if !goes_on {
-            *captures = captures.like();
-            return Ok(arrived);
-        }
-    }
+        Ok((parcels, next < captures.len()))
+    };
+    net.exchange_rounds("captures", round, |parcel: Vec<u64>| {
+        captures_in(&parcel).try_for_each(|words| arrived.push_words(words))
+    })?;
+    *captures = captures.like();
+    Ok(arrived)
 }
 
 /// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.

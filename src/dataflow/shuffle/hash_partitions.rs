@@ -2,8 +2,8 @@
 
 use bytemuck::Pod;
 
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::{AT_ONCE_BYTES, Net};
+use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, MemoryBudget, bucket_bits};
+use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::splitmix64;
 use crate::overlap::rows::Shares;
@@ -17,8 +17,8 @@ pub struct HashPartitions<T> {
 impl<T: Pod + Send> HashPartitions<T> {
     /// Sends rows to the owners of their keys, who lay them down in shares.
     ///
-    /// `count` is about how many there are here. One round where they take at most [`AT_ONCE_BYTES`] with every worker, for
-    /// these wait with their owners until it is known how many shares there are; otherwise two.
+    /// `count` is about how many there are here. One round where they take no more than a share with every worker, for these
+    /// wait with their owners until it is known how many shares there are; otherwise two.
     ///
     /// # Errors
     /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
@@ -31,7 +31,7 @@ impl<T: Pod + Send> HashPartitions<T> {
         key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let is_few = |count: u64| count * size_of::<T>() as u64 <= AT_ONCE_BYTES as u64;
+        let is_few = |count: u64| count * size_of::<T>() as u64 <= BUCKET_BYTES;
         let hash = |row: &T| splitmix64(key(row).into());
         let mut rows = rows.into_iter();
         let few = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
@@ -56,7 +56,8 @@ impl<T: Pod + Send> HashPartitions<T> {
         Ok(partitions)
     }
 
-    /// The same in `2^bits` shares: rows of several kinds that have keys in common meet in shares of the same number.
+    /// The same in `2^bits` shares here: rows of several kinds that have keys in common meet in shares of the same number. Other
+    /// workers may have other numbers of shares.
     ///
     /// # Errors
     /// As [`HashPartitions::laid_down`].

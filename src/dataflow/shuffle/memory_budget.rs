@@ -9,7 +9,7 @@ use crate::overlap::planner::Method;
 use crate::storage::spill::{BLOCK_BYTES, Disk, no_room_on_disk};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
-pub(crate) const BUCKET_BYTES: u64 = 4 << 20;
+pub const BUCKET_BYTES: u64 = 4 << 20;
 
 /// Most buckets of a worker, as a power of two: their open blocks take 64 MiB.
 const MOST_BUCKET_BITS: u32 = 10;

@@ -23,9 +23,10 @@ const A_PAGE: u64 = 90;
 /// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
 
-/// Bytes of a feature of a page on its way to where those of the crawl are counted, and the most of them that a worker has in memory
-/// whatever is spilled: blocks that are being filled, and what is on its way.
-const A_FEATURE: u64 = 16;
+/// Bytes of a feature of a page on its way to where those of the crawl are counted.
+pub const A_FEATURE: u64 = 16;
+
+/// Most bytes of these that a worker has in memory whatever is spilled: blocks that are being filled, and those of others.
 const FEATURES_LEAST: u64 = 40 << 20;
 
 /// Bytes of lists on disk for one of their checksums in memory.
@@ -380,9 +381,9 @@ mod tests {
         let few =
             MemoryEstimate { pages: 1_000_000, tuples: 10_000_000, links: 5_000_000, ..MemoryEstimate::default() };
         let many = MemoryEstimate { tuples: 110_000_000, features: 50_000_000, ..few };
-        // A fiftieth of a byte a byte, for checksums.
+        // A fiftieth of a byte a byte, for checksums; and features on their way.
         let lists = 8 * 100_000_000 + 10 * 50_000_000;
-        assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8);
+        assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
         assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);
         let spilled = MemoryEstimate { on_disk: lists, ..many };
         assert_eq!(spilled.shelf_bytes() - few.shelf_bytes(), lists / A_CHECKSUM * 8);

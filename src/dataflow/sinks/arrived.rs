@@ -47,7 +47,10 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
 ) -> Result<Arrived<P>> {
     let (mut held, mut stored) = (Vec::new(), Stored { slices: Vec::new(), tables: ByteLists::default() });
     until_failure(pieces, |pieces| match disk {
-        None => Ok(held = net.exchange_rows("tables", pieces.flatten())?),
+        None => {
+            held = net.exchange_rows("tables", pieces.flatten())?;
+            Ok(())
+        }
         Some(disk) => {
             stored.tables = ByteLists::on(disk)?;
             let most = (SENT_AT_ONCE, |slice: &(P, Table)| slice.1.weight());

@@ -114,7 +114,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
 /// One worker: its links, then from them to similar clusters.
 fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &MemoryBudget) -> Result<Done> {
     let begun = Instant::now();
-    let out = Links::new(Arc::clone(&web.directory), net.index(), |page, targets| graph.links(page, targets))?;
+    let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
     let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
     net.all_gather("links made", ())?;
     let mut begun = Instant::now();
