@@ -8,6 +8,7 @@ use super::Machines;
 use super::sample::Counts;
 use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::minhash_pairs;
+use crate::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use crate::dataflow::shuffle::memory_estimate::A_FEATURE;
 use crate::engine::AT_ONCE_BYTES;
 use crate::job::{Job, JobKind, Measure};
@@ -67,6 +68,10 @@ const A_ROW_OF_DIRECTORY: u64 = 16;
 /// Rounds more in which counts of pages are added up, and in which forests are merged: half of those of the main job. Measured.
 const SUMS: u64 = 6;
 const MERGES: u64 = 6;
+
+/// Bytes of a page on its way to the owner of its place, and rounds more where such rows are many. Measured.
+const A_PAGE_BY_PLACE: u64 = 60;
+const LAID_DOWN: u64 = 8;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,15 +177,18 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
-        (_, Measure::Hamming) => 94,
-        (_, Measure::Signatures) => 98,
-        (_, Measure::Minhash) => 110,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 133,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 141,
-        (_, Measure::Overlap) => 81,
-        (_, Measure::Both) => 89,
+        (_, Measure::Hamming) => 91,
+        (_, Measure::Signatures) => 96,
+        (_, Measure::Minhash) => 100,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 124,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 133,
+        (_, Measure::Overlap) => 84,
+        (_, Measure::Both) => 93,
     };
-    let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 4 } else { 0 };
+    let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 6 } else { 0 };
+    // Where pages by place have no room in a share, it is told how many there are before they are sent.
+    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() as u64 > BUCKET_BYTES;
+    let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
     let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
     let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
@@ -189,7 +197,7 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
         processes if is_long => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
         _ => 4 * main,
     };
-    steps + added + merged
+    steps + told + added + merged
 }
 
 #[cfg(test)]
