@@ -16,7 +16,7 @@
 //! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
 //!
 //! # Memory
-//! 4 bytes a link, 36 a page; 8 for a link to another part instead.
+//! 36 bytes a page; 4 a link within the part, 8 a link to another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,6 +24,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::error::{Error, Result};
 use crate::ids::{HostId, Page};
 
 /// What makes a page an entry point: the root of its host, or the page with the shortest URL where the root was not crawled.
@@ -132,11 +133,16 @@ impl WebPart {
         }
     }
 
-    /// Adds links from pages of the part: the sources of one call come after those of the call before, in any order. A page that has
-    /// none is passed over; the pages after the last source are, too, when ways are looked for.
+    /// Adds links from pages of the part. Those of one call may come in any order, but their sources lie after those of all earlier
+    /// calls. `host` tells the host of any page of the crawl.
     ///
-    /// `host` tells the host of any page of the crawl.
-    pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) {
+    /// # Errors
+    /// [`Error::TooManyRows`] for 2^32 links within the part.
+    pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<()> {
+        let (found, allowed) = ((self.targets.len() + links.len()) as u64, u64::from(u32::MAX));
+        if found > allowed {
+            return Err(Error::TooManyRows { what: "links from the pages of a worker's hosts".into(), found, allowed });
+        }
         // By source, those within the host first. A stable sort, for links come in ascending stretches.
         links.sort();
         for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
@@ -158,6 +164,7 @@ impl WebPart {
             }
             self.links.push([begin, within]);
         }
+        Ok(())
     }
 
     /// Bytes of a part with so many pages and links.
@@ -379,7 +386,7 @@ mod tests {
         for second in [false, true] {
             let is_of = |link: &&[Page; 2]| (link[0].0 as usize >= hosts.len() / 2) == second;
             let mut some: Vec<[Page; 2]> = links.iter().rev().filter(is_of).copied().collect();
-            part.link(&mut some, |page| hosts[page]);
+            part.link(&mut some, |page| hosts[page]).unwrap();
         }
         part.skip(skip.iter().copied());
         for (entry, scope) in PASSES {

@@ -185,10 +185,7 @@ pub fn find(
             let joined =
                 [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
             let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
-            let before = match grown.merging {
-                Some(merging) => Some(Before::new(net, (grown.link_summary, merging), [&labels_before, &labels])?),
-                None => None,
-            };
+            let before = grown.left(net, [&labels_before, &labels])?;
             drop(labels_before);
             grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job)?;
         }
@@ -287,8 +284,16 @@ struct Grown {
     link_summary: Vec<LinkSummary>,
     /// Similar clusters, with the owners of their names by key.
     similar_clusters: Vec<SimilarCluster>,
-    /// The links that merged, for growth after a second look: where memory has no bound, and no record had the rest.
+    /// The links that merged, for growth after a second look; none where memory has a bound, or where the rest is from a record.
     merging: Option<MergingLinks>,
+}
+
+impl Grown {
+    /// What holds on for the clusters of `labels[1]`, if they were those of `labels[0]`; the rest is dropped.
+    fn left(self, net: &mut Net<'_>, labels: [&[ClusterId]; 2]) -> Result<Option<Before>> {
+        let Grown { link_summary, merging, .. } = self;
+        merging.map(|merging| Before::new(net, (link_summary, merging), labels)).transpose()
+    }
 }
 
 impl Web<'_> {

@@ -11,7 +11,7 @@ use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::job::{Job, Measure};
+use crate::job::{Effort, Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
 use crate::pages::warc::RangeEnd;
@@ -96,7 +96,7 @@ type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCrawl> {
     // The first worker to come says so for all of its process.
     let _ = queue.progress.traffic.set(net.traffic());
-    same_inputs(net, queue, job.effort.shard_bytes)?;
+    same_inputs(net, queue, &job.effort)?;
     let mut shelf = read(net, queue, job)?;
     let more = [shelf.segments.len() as u64, shelf.revisits.len() as u64];
     let mine: Told = (net.process() as u64, shelf.items.clone(), helper::ghostscript().map(str::to_owned), more);
@@ -189,18 +189,24 @@ fn floors(mut items: Vec<(u32, RangeEnd)>, queue: &Queue) -> Vec<u64> {
     queue.work.floors(&ends)
 }
 
-/// Fails unless all processes see the same inputs and cut them alike: dealing them out would lose or double pages.
-fn same_inputs(net: &mut Net<'_>, queue: &Queue, shard_bytes: u64) -> Result<()> {
+/// Fails unless all processes see the same inputs and cut them alike, for dealing them out would lose or double pages; and unless all
+/// of them have a bound of memory or none, for with one they tell each other what they hold.
+fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> {
     let process = net.process() as u64;
-    let mine = (process, shard_bytes, queue.work.fingerprint(), queue.work.inputs.len() as u64);
-    let views = net.all_gather("inputs", mine)?;
-    if let Some((process, got, ..)) = views.iter().find(|view| view.1 != views[0].1) {
-        return Err(Error::Setting {
-            file: format!("process {process}"),
-            setting: "effort.shard_bytes".into(),
-            got: got.to_string(),
-            must_be: format!("{} as in process 0, for all processes cut the input alike", views[0].1),
-        });
+    let (settings, inputs) = ((effort.shard_bytes, effort.memory_bytes), queue.work.inputs.len() as u64);
+    let views = net.all_gather("inputs", (process, settings, queue.work.fingerprint(), inputs))?;
+    let (shard_bytes, memory_bytes) = views[0].1;
+    let other = |process: &u64, setting: &str, got: &u64, must_be: String| {
+        let (file, setting) = (format!("process {process}"), setting.into());
+        Err(Error::Setting { file, setting, got: got.to_string(), must_be })
+    };
+    if let Some((process, (got, _), ..)) = views.iter().find(|view| view.1.0 != shard_bytes) {
+        let must_be = format!("{shard_bytes} as in process 0, for all processes cut the input alike");
+        return other(process, "effort.shard_bytes", got, must_be);
+    }
+    if let Some((process, (_, got), ..)) = views.iter().find(|view| (view.1.1 > 0) != (memory_bytes > 0)) {
+        let must_be = format!("{memory_bytes} as in process 0, or all processes have another bound");
+        return other(process, "effort.memory_bytes", got, must_be);
     }
     match views.iter().find(|view| view.2 != views[0].2) {
         None => Ok(()),

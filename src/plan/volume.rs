@@ -187,7 +187,7 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
     };
     let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
-    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() as u64 > BUCKET_BYTES;
+    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > BUCKET_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
     let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };

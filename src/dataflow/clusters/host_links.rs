@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clusters::pieces::HostLinks;
+use crate::dataflow::shuffle::gather::by_number;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
@@ -100,21 +101,8 @@ pub(super) fn by_source(
     ends: &mut Vec<u32>,
     into: &mut Vec<[u32; 2]>,
 ) {
-    ends.clear();
-    ends.resize(count, 0);
-    into.clear();
-    into.resize(links.len(), [0; 2]);
-    links.iter().for_each(|link| ends[places.of(link[0]) as usize] += 1);
-    let mut before = 0;
-    for end in ends.iter_mut() {
-        before += std::mem::replace(end, before);
-    }
-    for link in links {
-        let link = link.map(|page| places.of(page));
-        let next = &mut ends[link[0] as usize];
-        into[*next as usize] = link;
-        *next += 1;
-    }
+    let by_place = |link: &[Page; 2]| link.map(|page| places.of(page));
+    by_number(links, (|link: &[Page; 2]| places.of(link[0]), by_place), count, ends, into);
 }
 
 /// Replaces the content of `own` by the links from some places, as [`by_source`] has laid them, counted from the first.

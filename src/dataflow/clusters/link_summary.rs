@@ -61,7 +61,7 @@ pub struct Before {
     rows: Vec<LinkSummary>,
     /// The links that merge, likewise.
     merging: MergingLinks,
-    /// The smallest pages of trivial clusters that have not the pages that those of their names had.
+    /// Smallest pages of the trivial clusters that have other pages than before.
     changed: Arc<PageSet>,
 }
 
@@ -91,10 +91,10 @@ impl Before {
     }
 
     /// Adds the rows of clusters that stay, and the links that merge these.
-    fn add_to(self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) {
-        let stays = |cluster: ClusterId| !self.changed.contains(cluster.smallest());
-        rows.extend(self.rows.into_iter().filter(|row| stays(row.src_cluster) && stays(row.dst_cluster)));
-        merging.extend(self.merging.drain().filter(|&(src, dst)| stays(labels[src]) && stays(labels[dst])));
+    fn add_to(mut self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) {
+        let (rows_before, links) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.merging));
+        rows.extend(rows_before.into_iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster)));
+        merging.extend(links.drain().filter(|&(src, dst)| self.stays(labels[src]) && self.stays(labels[dst])));
     }
 }
 
@@ -135,7 +135,7 @@ pub fn of_clusters(
 /// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
 /// owns, each once, in an order of their own, and the links that a row counts.
 ///
-/// `links` are `count` or fewer of those from this worker's pages; with one between two clusters, all between these.
+/// `links` come from this worker's pages, at most `count` of them; where one link between two clusters is given, all are.
 /// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 ///

@@ -10,6 +10,7 @@ use crate::dataflow::clusters::redirects::Redirects;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::gather::by_number;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ use crate::storage::spill::Buckets;
 /// The links from a worker's pages, ascending, each once.
 ///
 /// # Memory
-/// 4 bytes a link, and 4 a page; 1 a page of the crawl in each process.
+/// 4 bytes a link, and 4 a page; 1 a host in each process.
 #[derive(Debug)]
 pub struct Links {
     directory: Arc<Directory>,
@@ -27,7 +28,7 @@ pub struct Links {
     /// Where the targets of each page end.
     ends: Vec<u32>,
     targets: Vec<Page>,
-    /// For each host, whether some page of it links to a page of the crawl. Hosts are no more than pages.
+    /// For each host, whether some page of it links to a page of the crawl.
     linking: Arc<Vec<bool>>,
 }
 
@@ -60,14 +61,15 @@ impl Links {
     /// The same when all workers have told which hosts they have links from.
     fn told(mut self, net: &mut Net<'_>) -> Result<Links> {
         let hosts = &self.directory.hosts;
-        let mut linking = vec![false; hosts.len()];
+        let count = hosts.iter().max().map_or(0, |host| host.index() + 1);
+        let mut linking = vec![false; count];
         let pages = self.by_page().filter(|(_, targets)| !targets.is_empty());
         pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
-        let mine = (0..hosts.len()).filter(|&host| linking[host]).map(HostId::from_index).collect();
+        let mine = (0..count).filter(|&host| linking[host]).map(HostId::from_index).collect();
         drop(linking);
         let all = net.share("hosts with links", mine)?;
         self.linking = net.once(|| {
-            let mut linking = vec![false; hosts.len()];
+            let mut linking = vec![false; count];
             all.iter().for_each(|host| linking[host.index()] = true);
             linking
         })?;
@@ -104,6 +106,7 @@ impl Links {
 
     /// The pages that one of this worker's links to.
     pub fn of(&self, page: Page) -> &[Page] {
+        debug_assert_eq!(self.directory.owner(page), self.worker);
         &self.targets[self.range(self.directory.place(page))]
     }
 
@@ -125,7 +128,7 @@ impl Links {
     /// The links at some places among all.
     pub fn at(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
         let before = self.ends.partition_point(|&end| end as usize <= places.start);
-        let pages = self.directory.owned(self.worker).skip(before);
+        let pages = self.directory.owned_from(self.worker, before);
         Iter { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
     }
 
@@ -195,7 +198,7 @@ pub(super) struct LinkedPage {
 
 /// Resolves the links on all shelves; they lie with the owner of their source page.
 ///
-/// Two exchanges, and those of [`Redirects::gather`]. Links that lead out of the crawl are dropped.
+/// Three rounds, and those of [`Redirects::gather`] if a record or a page leads on. Links that lead out of the crawl are dropped.
 ///
 /// # Errors
 /// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what `room` has no memory for;
@@ -205,7 +208,9 @@ pub(super) struct LinkedPage {
 /// That of [`Links`]; 8 bytes a link on its way, or what `room` allows.
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: &MemoryBudget) -> Result<Links> {
     let directory = crawl.directory.clone();
-    let redirects = Redirects::gather(net, shelf, &directory)?;
+    let lead_on = (shelf.redirects.len() + shelf.leads.len()) as u64;
+    let [lead_on, all] = net.sum("redirects and links", [lead_on, shelf.links.items()])?;
+    let redirects = if lead_on > 0 { Redirects::gather(net, shelf, &directory)? } else { Redirects::default() };
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
         let mut looked_up = 0;
@@ -227,7 +232,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     };
     // By stretches of pages, ascending.
     let pages = crawl.pages.len();
-    let bits = bucket_bits(shelf.links.items() * size_of::<[Page; 2]>() as u64);
+    let bits = bucket_bits(all / net.peers() as u64 * size_of::<[Page; 2]>() as u64);
     let stretch = (pages >> bits) + 1;
     let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
     net.exchange_from(
@@ -248,9 +253,9 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     for bucket in 0..arrived.count() {
         net.check()?;
         arrived.take(bucket, &mut some)?;
-        ends.clear();
-        ends.resize(stretch.min(pages.saturating_sub(bucket * stretch)), 0);
-        by_source(&some, &mut ends, &mut targets);
+        let count = stretch.min(pages.saturating_sub(bucket * stretch));
+        let source_and_target = (|link: &[Page; 2]| link[0].0, |link: &[Page; 2]| link[1]);
+        by_number(&some, source_and_target, count, &mut ends, &mut targets);
         let mut start = 0;
         for &end in &ends {
             links.push(&mut targets[start..end as usize])?;
@@ -259,23 +264,6 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     }
     links.targets.shrink_to_fit();
     links.told(net)
-}
-
-/// Replaces the content of `targets` by those of links, ascending by source, the number of a page below `ends.len()`, and that of
-/// `ends`, all zero, by where the targets of each source end.
-fn by_source(links: &[[Page; 2]], ends: &mut [u32], targets: &mut Vec<Page>) {
-    links.iter().for_each(|[src, _]| ends[*src] += 1);
-    let mut before = 0;
-    for end in ends.iter_mut() {
-        before += std::mem::replace(end, before);
-    }
-    targets.clear();
-    targets.resize(links.len(), Page::NONE);
-    for &[src, dst] in links {
-        let next = &mut ends[src];
-        targets[*next as usize] = dst;
-        *next += 1;
-    }
 }
 
 /// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
@@ -356,20 +344,6 @@ mod tests {
                 }
                 prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..want.len()).collect::<Vec<_>>());
             }
-        }
-
-        #[test]
-        fn targets_lie_by_source(links in prop::collection::vec((0u32..9, 0u32..9), 0..40)) {
-            let links: Vec<[Page; 2]> = links.into_iter().map(|(src, dst)| [Page(src), Page(dst)]).collect();
-            let (mut ends, mut targets) = (vec![0; 9], Vec::new());
-            by_source(&links, &mut ends, &mut targets);
-            let mut start = 0;
-            for (src, &end) in (0..).zip(&ends) {
-                let want: Vec<Page> = links.iter().filter(|link| link[0] == Page(src)).map(|link| link[1]).collect();
-                prop_assert_eq!(&targets[start..end as usize], &want[..]);
-                start = end as usize;
-            }
-            prop_assert_eq!(start, links.len());
         }
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! # Memory
 //! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, 8 more for a link while they are put in order, 4 a page in each process for that, some 20 for each link of one similar cluster, and 12 for each chunk of a page that
-//! is compared.
+//! link and 24 a page of collections, 8 more for a link while they are put in order, some 20 for each link of one similar cluster, and
+//! 12 for each chunk of a page that is compared; 4 bytes a page in each process.
 
 use std::sync::Arc;
 

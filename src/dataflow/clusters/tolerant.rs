@@ -8,9 +8,9 @@
 //! links of pieces go to the owner of their similar cluster, who checks it.
 //!
 //! # Memory
-//! 16 bytes a page in each process, and as many for each page of a piece that may be joined, 4 more while components are found; 8 bytes a link that merges, and 8 a link within pieces, or
-//! what the room for them allows; some 60 bytes for each link of one share, which has some megabytes of links or is one host, or
-//! one similar cluster.
+//! 20 bytes a page in each process, and 16 for each page of a piece that may be joined, 4 more while components are found; 8 bytes
+//! a link that merges, and 8 a link within pieces, or what the room for them allows; some 40 bytes for each link of one share, which
+//! has some megabytes of links or is one host, or one similar cluster.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,7 +55,8 @@ struct Pieces {
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
 ///
-/// `merging` is this worker's share of the links that merge; `links` yields those from its pages each time it is called, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
+/// `merging` is this worker's share of the links that merge; `links` yields those from its pages each time it is called, and
+/// `from_elsewhere` counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no

@@ -1,11 +1,12 @@
 //! Inverse document frequencies: features weigh less the more pages they are on, so simhashes wait for the whole crawl.
 //!
-//! Three exchanges: features of pages to their owners, in shares that spill, who count the pages of each; features with their
+//! Three exchanges and a sum: features of pages to their owners, in shares that spill, who count the pages of each; features with their
 //! weights back to where those of a page meet, in shares, too; simhashes to the owners of their pages.
 //!
 //! # Memory
-//! 10 bytes a distinct feature of a page on the shelf, until it is sent; then 16, or what a bound leaves of them in memory. 12 more
-//! for those of one share, which has some megabytes of them, and 16 a page with its owner.
+//! 10 bytes a distinct feature of a page on the shelf, until it is sent; then 16, or what a bound leaves of them in memory. Up to 40
+//! more for those of one share, which has some megabytes of them, or all pages of the commonest feature; and 16 a page with its
+//! owner.
 
 use std::collections::hash_map::Entry;
 
@@ -97,8 +98,9 @@ fn weighted(
         HashPartitions::laid_down(net, "features", count, rows.flatten(), OfPage::hash, room)
     })?;
     shelf.features.clear();
-    let (mut some, mut pages_with) = (Vec::new(), ByHash::<u32>::default());
+    let (count, mut pages_with) = (shares.rows(), ByHash::<u32>::default());
     let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
+        let mut some = Vec::new();
         shares.take(share, &mut some)?;
         pages_with.clear();
         for row in &some {
@@ -107,8 +109,10 @@ fn weighted(
                 Entry::Vacant(none) => _ = none.insert(1),
             }
         }
-        let weight = |row: &OfPage| row.weight * inverse_document_frequency(pages, pages_with[&row.hash()].into());
-        Ok(some.iter().map(|row| OfPage { weight: weight(row), ..*row }).collect())
+        for row in &mut some {
+            row.weight *= inverse_document_frequency(pages, pages_with[&row.hash()].into());
+        }
+        Ok(some)
     });
     until_failure(of_shares, |rows| {
         HashPartitions::laid_down(net, "weighted features", count, rows.flatten(), |row| row.page, room)

@@ -184,6 +184,9 @@ impl<T, I: Iterator<Item = Result<T>>> Iterator for UntilFailure<'_, I> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
+        if self.failed.is_some() {
+            return None;
+        }
         match self.all.next()? {
             Ok(one) => Some(one),
             Err(error) => {

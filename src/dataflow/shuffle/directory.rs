@@ -115,8 +115,17 @@ impl Directory {
 
     /// Pages that a worker owns, ascending.
     pub fn owned(&self, worker: usize) -> impl Iterator<Item = Page> + '_ {
+        self.owned_from(worker, 0)
+    }
+
+    /// The same from a place among them on.
+    pub fn owned_from(&self, worker: usize, place: usize) -> impl Iterator<Item = Page> + '_ {
         let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
-        mine.flat_map(|p| (self.starts[p].0..self.starts[p + 1].0).map(Page))
+        mine.flat_map(move |p| {
+            let (start, end) = (self.starts[p].0, self.starts[p + 1].0);
+            let passed = (place as u32).saturating_sub(self.before[p]).min(end - start);
+            (start + passed..end).map(Page)
+        })
     }
 
     /// Place of a page among those of its owner.

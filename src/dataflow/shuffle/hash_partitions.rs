@@ -23,6 +23,9 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// # Errors
     /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
     /// take what `room` has no memory for; or when the run has ended.
+    ///
+    /// # Memory
+    /// What `room` allows, and up to [`BUCKET_BYTES`] from each worker while rows wait.
     pub fn laid_down<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
@@ -94,6 +97,11 @@ impl<T: Pod + Send> HashPartitions<T> {
             |row| shares.owner(hash(row)),
             |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(hash(row)), *row)),
         )
+    }
+
+    /// Rows in all shares.
+    pub fn rows(&self) -> u64 {
+        self.buckets.rows()
     }
 
     /// Number of shares.

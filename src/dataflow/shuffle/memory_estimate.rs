@@ -26,7 +26,7 @@ const LISTS_LEAST: u64 = 5 << 20;
 /// Bytes of a feature of a page on its way to where those of the crawl are counted.
 pub const A_FEATURE: u64 = 16;
 
-/// Most bytes of these that a worker has in memory whatever is spilled: blocks that are being filled, and those of others.
+/// Most bytes of these that a worker has in memory whatever is spilled: blocks that are being filled here, and those that arrive.
 const FEATURES_LEAST: u64 = 40 << 20;
 
 /// Bytes of lists on disk for one of their checksums in memory.
@@ -306,7 +306,7 @@ pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
     MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds }
 }
 
-/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round then.
+/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round if there is a bound.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the

@@ -70,7 +70,8 @@ impl WaysThrough {
         let rows = links.iter().map(<[Page; 2]>::from);
         let mut part = WebPart::new(web);
         // By stretches of pages, ascending.
-        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        let about = links.len() as u64 * part.len() as u64 / crawl.pages.len().max(1) as u64;
+        let bits = bucket_bits(about * size_of::<[Page; 2]>() as u64);
         let stretch = (part.len() >> bits) + 1;
         let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
         net.exchange(
@@ -83,7 +84,7 @@ impl WaysThrough {
         for bucket in 0..arrived.count() {
             net.check()?;
             arrived.take(bucket, &mut some)?;
-            part.link(&mut some, |page| hosts[page]);
+            part.link(&mut some, |page| hosts[page])?;
         }
         Ok(WaysThrough { part, owners })
     }
