@@ -276,20 +276,23 @@ fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
 }
 
 #[test]
-fn processes_that_cut_the_input_differently_are_told_which_setting_differs() {
+fn processes_that_cut_the_input_or_bound_memory_differently_are_told_which_setting_differs() {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let out = folder.path().join("out").to_str().unwrap().to_string();
-    let children = [("0", "65536"), ("1", "131072")].map(|(process, bytes)| {
-        let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
-        webtwin(&[&arguments[..], &["--set", &format!("effort.shard_bytes={bytes}")]].concat()).spawn().unwrap()
-    });
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        let line = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{line}");
-        let words = ["process 1: effort.shard_bytes is 131072", "65536 as in process 0"];
-        assert!(words.iter().all(|words| line.contains(words)), "{line}");
+    for (setting, values) in [("effort.shard_bytes", ["65536", "131072"]), ("effort.memory_bytes", ["0", "500000000"])]
+    {
+        let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+        let children = [("0", values[0]), ("1", values[1])].map(|(process, value)| {
+            let arguments = ["run", "--input", CRAWL, "--output", &out, "--cluster", &cluster, "--process", process];
+            webtwin(&[&arguments[..], &["--set", &format!("{setting}={value}")]].concat()).spawn().unwrap()
+        });
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            let line = said(&output);
+            assert_eq!(output.status.code(), Some(2), "{line}");
+            let words = [format!("process 1: {setting} is {}", values[1]), format!("{} as in process 0", values[0])];
+            assert!(words.iter().all(|words| line.contains(words)), "{line}");
+        }
     }
 }
 
