@@ -16,7 +16,9 @@
     all('nav.views a').forEach(function (link) {
       if (link.getAttribute('href') === '#' + view.id) {
         link.setAttribute('aria-current', 'page');
-        link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+        // Not by scrollIntoView, from where a browser would go on when Tab is pressed.
+        var nav = link.closest('nav'), frame = nav.getBoundingClientRect(), box = link.getBoundingClientRect();
+        nav.scrollLeft += Math.min(0, box.left - frame.left) || Math.max(0, box.right - frame.right);
       } else link.removeAttribute('aria-current');
     });
     if (target && target !== view) {
