@@ -91,10 +91,9 @@ impl Before {
     }
 
     /// Adds the rows of clusters that stay, and the links that merge these.
-    fn add_to(mut self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) {
-        let (rows_before, links) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.merging));
-        rows.extend(rows_before.into_iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster)));
-        merging.extend(links.drain().filter(|&(src, dst)| self.stays(labels[src]) && self.stays(labels[dst])));
+    fn add_to(&self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) {
+        rows.extend(self.rows.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster)));
+        merging.extend(self.merging.iter().filter(|&(src, dst)| self.stays(labels[src]) && self.stays(labels[dst])));
     }
 }
 
