@@ -44,8 +44,10 @@ pub fn tell_object(object: serde_json::Value) {
 
 /// As [`tell`], without an end of line.
 pub fn say(text: impl Display) {
-    // In one write, so that lines of several threads and processes stay whole.
-    let _ = std::io::stderr().lock().write_all(text.to_string().as_bytes());
+    // Made before the lock is taken, for what makes it may wait for memory; in one write, so that lines of several threads and
+    // processes stay whole.
+    let text = text.to_string();
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Prints on stdout what `write` writes.

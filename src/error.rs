@@ -49,6 +49,12 @@ pub enum Error {
     #[error("output {0}: another run has already been committed here; choose a new --output")]
     LostCommit(String),
 
+    /// Another run made this generation of a state first.
+    #[error(
+        "state {0}: another run has made this generation meanwhile; the result stands, and the next run goes on from that one"
+    )]
+    LostGeneration(String),
+
     /// More records of one file were bad than `--max-bad` allows.
     #[error(
         "input {input}: {bad} of {read} records are bad, more than the allowed share {allowed}: {reasons}; the first is {example}; \
@@ -200,7 +206,7 @@ impl Error {
         match self {
             Error::Usage(_) | Error::Setting { .. } | Error::Handshake(_) => 2,
             Error::Input { .. } => 3,
-            Error::LostCommit(_) => 4,
+            Error::LostCommit(_) | Error::LostGeneration(_) => 4,
             Error::TooManyBad { .. } => 5,
             Error::CommitUnknown(_) => 6,
             Error::PeerLost(_) => 7,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::console::tell;
 
@@ -51,6 +51,16 @@ pub fn exit(code: u8) -> ! {
     for path in left.iter() {
         // Whoever ends the process is told why already, and what stays is found by its name.
         let _ = remove(path);
+    }
+    std::process::exit(i32::from(code))
+}
+
+/// As [`exit`], from a place that may hold the lock itself: then what is left stays.
+pub fn exit_from_anywhere(code: u8) -> ! {
+    match LEFT.try_lock() {
+        Ok(left) => left.iter().for_each(|path| _ = remove(path)),
+        Err(TryLockError::Poisoned(left)) => left.get_ref().iter().for_each(|path| _ = remove(path)),
+        Err(TryLockError::WouldBlock) => {}
     }
     std::process::exit(i32::from(code))
 }

@@ -9,6 +9,9 @@ const COMMIT: &str = git_version::git_version!(
     fallback = "unknown commit"
 );
 
+#[global_allocator]
+static HEAP: webtwin::heap::Heap = webtwin::heap::Heap;
+
 fn main() -> std::process::ExitCode {
     // A file that grows beyond `ulimit -f` is then an error like others, and not the end of the process without a word. All
     // threads inherit it; if it cannot be set, the signal ends the process as before.

@@ -11,6 +11,11 @@ type Shown<'a> = (&'a str, u32);
 /// A crawl of sites with the manual, and of one that links to site a and has a notice, another one in the second week; returns the run
 /// over it.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
+    run_over(folder, week, shown, |_, _| true)
+}
+
+/// The same of the pages that were fetched, by site and number.
+fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&str, u32) -> bool) -> String {
     let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
     let mut lines = String::new();
     let mut page = |url: String, html: String| {
@@ -18,7 +23,7 @@ fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
         lines.push_str(&format!("{line}\n"));
     };
     for (site, version) in shown {
-        for number in 0..8 {
+        for number in (0..8).filter(|&number| is_fetched(site, number)) {
             let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
             let text: String = (0..12)
                 .map(|line| {
@@ -153,6 +158,8 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
         let urls: Vec<&str> = row["probe_urls"].as_str().unwrap().split(' ').collect();
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{site}/manual/"))), "{urls:?}");
     }
+    // Who was not looked at has lived on over no interval.
+    assert_eq!(revisit.iter().map(|row| row["intervals"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0]);
     // A budget for one of them.
     let output = out("budget");
     succeed(&[&["diff", &second, &third, "--output", &output, "--budget", "10"][..], &avoided, &history].concat());
@@ -164,4 +171,46 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     assert!(lines("exports/revisit-nutch.txt")[0].contains("\tnutch.score="));
     let seed: Value = serde_json::from_str(&lines("exports/revisit-scrapy.jsonl")[0]).unwrap();
     assert_eq!(seed["url"], lines("exports/revisit.txt")[0]);
+}
+
+#[test]
+fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let whole = [("a", 1), ("b", 1), ("c", 1)];
+    let first = run(folder.path(), 0, &whole);
+    let list = files(Path::new(&first));
+    let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
+    let on_list = |site: &str| prefixes.lines().any(|prefix| prefix.starts_with(&format!("http://{site}.")));
+    let kept = ["a", "b", "c"].into_iter().find(|site| !on_list(site)).expect("one is kept");
+    let skipped: Vec<&str> = ["a", "b", "c"].into_iter().filter(|site| *site != kept).collect();
+    let diff = |old: &str, new: &str, name: &str, more: &[&str]| {
+        let output = out(name);
+        let avoided = ["--set", "recrawl.avoided=true"];
+        succeed(&[&["diff", old, new, "--output", &output][..], &avoided, more].concat());
+        output
+    };
+    let lives = |diff: &str| told(diff).into_values().map(|word| word.0).collect::<Vec<_>>() == ["lives"; 3];
+    // Of one mirror three pages were fetched as probes, of the other none.
+    let is_probe = |site: &str, number: u32| site == kept || site == skipped[0] && number < 3;
+    let second = run_over(folder.path(), 1, &whole, is_probe);
+    let probed = diff(&first, &second, "probed", &[]);
+    assert!(lives(&probed), "{:?}", told(&probed));
+    assert_eq!(rows(&probed, "avoid_changed").iter().filter(|row| row["what"] == "removed").count(), 0);
+    let lists = files(Path::new(&probed));
+    for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "heritrix-surts.txt"] {
+        let removed = String::from_utf8(lists[&format!("exports/remove-{name}")].clone()).unwrap();
+        assert_eq!(removed, "", "{name}");
+    }
+    // All are fetched again, and are what they were.
+    let third = run(folder.path(), 2, &whole);
+    let again = diff(&second, &third, "again", &["--history", &probed]);
+    assert!(lives(&again), "{:?}", told(&again));
+    // Where the copy that is kept has gone, its mirrors are to be fetched again.
+    let without = run_over(folder.path(), 3, &[("z", 1)], |_, _| true);
+    let gone = diff(&first, &without, "gone", &[]);
+    let removed = rows(&gone, "avoid_changed").iter().filter(|row| row["what"] == "removed").count();
+    assert_eq!(removed, rows(&first, "avoid").len());
+    let lists = files(Path::new(&gone));
+    assert_eq!(lists["exports/remove-prefixes.txt"], list["exports/prefixes.txt"]);
 }

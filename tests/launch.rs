@@ -34,6 +34,17 @@ fn the_tasks_of_a_step_of_slurm_are_the_processes_of_a_run() {
 }
 
 #[test]
+fn what_is_recorded_has_a_local_place_where_results_go_to_a_store() {
+    for yaml in ["launch", "schedule"] {
+        let path = format!("{}/cluster-config/{yaml}/kubernetes.yaml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let has = |argument: &str| text.lines().any(|line| line.trim().starts_with(&format!("- --{argument}")));
+        let records = has("resume") || has("retries") && !has("state=");
+        assert!(has("output=s3://") && (!records || has("set=effort.records=")), "{yaml}");
+    }
+}
+
+#[test]
 fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();

@@ -121,7 +121,7 @@ fn machinery_knows_no_more_than_it_needs() {
         ("read_at", &["error"]),
         ("job", &["error"]),
         ("search", &["error"]),
-        ("engine", &["console", "error", "ids", "key_file", "leftovers", "progress"]),
+        ("engine", &["console", "error", "ids", "key_file", "leftovers", "open_files", "progress"]),
         ("storage", &["build", "error", "huge", "ids", "leftovers", "read_at"]),
     ];
     for source in &sources() {

@@ -98,6 +98,63 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
     assert_eq!(files(output).len(), 1);
 }
 
+/// A process to which the system gives no memory says so and leaves nothing, wherever that happens.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_memory_ends_a_run_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_webtwin");
+    let limited = |kilobytes: usize, arguments: &str| {
+        let script = format!("ulimit -v {kilobytes}; exec {program} {arguments}");
+        std::process::Command::new("sh").args(["-c", &script]).output().unwrap()
+    };
+    // Below this the program cannot be loaded.
+    let least = (1..).map(|n| n * 10_000).find(|&kilobytes| limited(kilobytes, "--version").status.success()).unwrap();
+    let mut refused = 0;
+    for kilobytes in (least + 20_000..least + 200_000).step_by(12_000) {
+        for log in ["text", "json"] {
+            let output = folder.path().join(format!("out-{kilobytes}-{log}"));
+            let run = format!("run --input '{}' --output {} --workers 3 --log {log}", JOBS[0], output.display());
+            let end = limited(kilobytes, &run);
+            if end.status.success() {
+                continue;
+            }
+            refused += 1;
+            assert_eq!(end.status.code(), Some(9), "{kilobytes}: {}", said(&end));
+            assert!(said(&end).contains("of memory left to give"), "{kilobytes}: {}", said(&end));
+            assert!(log == "text" || said(&end).lines().all(|line| line.starts_with('{')), "{}", said(&end));
+            let left = std::fs::read_dir(&output).map_or(0, |entries| entries.count());
+            assert_eq!(left, 0, "{kilobytes}: {:?}", files(&output).keys());
+        }
+    }
+    assert!(refused > 0);
+}
+
+/// Processes with too few files for their connections say so; with a soft limit alone they ask for more.
+#[cfg(unix)]
+#[test]
+fn a_limit_of_open_files_is_told_or_lifted() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_webtwin");
+    let addresses = [(); 2].map(|()| crate::support::ports::reserved_address());
+    let cluster = crate::support::program::cluster_file(folder.path(), 1, &addresses);
+    for (limit, code) in [("-n 20", 8), ("-Sn 20", 0)] {
+        let output = folder.path().join("out");
+        let processes = ["0", "1"].map(|process| {
+            let run = format!("run --input '{}' --output {} --cluster {cluster}", JOBS[0], output.display());
+            let script = format!("ulimit {limit}; exec {program} {run} --process {process}");
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &script]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            shell.spawn().unwrap()
+        });
+        for process in processes {
+            let end = process.wait_with_output().unwrap();
+            assert_eq!(end.status.code(), Some(code), "{limit}: {}", said(&end));
+            assert!(code == 0 || said(&end).contains("(ulimit -n)"), "{limit}: {}", said(&end));
+        }
+    }
+}
+
 /// A write beyond the limit of file sizes fails like any other; by default the system ends the process without a word.
 #[cfg(unix)]
 #[test]

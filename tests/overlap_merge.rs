@@ -121,7 +121,7 @@ fn found(
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, most: 0 };
+        let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, max_change: f64::INFINITY };
         overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, with_state.then_some(&before)))
     })
     .unwrap();

@@ -336,6 +336,98 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));
 }
 
+/// A record of a page or, without a body, of a revisit that refers to a record of that URL at a time.
+fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) -> Vec<u8> {
+    let uri = Some(format!("http://a.example/{name}"));
+    let record = match body {
+        Some(body) => Record { uri, date, ..Record::with("", html("", body.as_bytes())) },
+        None => {
+            let profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+            let lines = format!(
+                "WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: http://a.example/{name}\r\n\
+                 WARC-Refers-To-Date: {refers_to}\r\n"
+            );
+            let head = http_with("HTTP/1.1 304 Not Modified", "", b"");
+            Record { kind: "revisit", uri, date, ..Record::with("", head) }.lines(lines)
+        }
+    };
+    gzip(&record.bytes())
+}
+
+#[test]
+fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let write = |name: &str, records: &[Vec<u8>]| std::fs::write(at(name), records.concat()).unwrap();
+    let (may, june, july) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z");
+    let text = "<p>a text that is long enough to be the text of a page</p>";
+    write("may.warc.gz", &[capture("one", may, Some(text), ""), capture("two", may, Some(text), "")]);
+    // Of two records of this page the older one is a revisit, which is told as older only where its content is found.
+    write("june.warc.gz", &[capture("one", june, None, may), capture("two", june, Some(text), "")]);
+    write("july.warc.gz", &[capture("one", july, None, june), capture("two", july, Some(text), "")]);
+    write("august.warc.gz", &[capture("two", july, Some(text), ""), capture("two", june, None, may)]);
+    let run = |output: &str, input: &str, more: &[&str]| {
+        let (state, output, input) = (at("state"), at(output), at(input));
+        let arguments = [&["run", "--state", &state, "--output", &output, "--input", &input][..], more].concat();
+        let ended = webtwin(&arguments).output().unwrap();
+        (ended.status.code(), said(&ended))
+    };
+    let originals = |output: &str| -> Vec<String> {
+        let manifest = std::fs::read(Path::new(&at(output)).join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        let named = manifest["job"]["input"]["originals"].as_array().unwrap();
+        named.iter().map(|name| name.as_str().unwrap().to_string()).collect()
+    };
+    let scratch = |output: &str, input: &str| {
+        let (of_scratch, input, originals) = (at(&format!("{output}-scratch")), at(input), originals(output));
+        let mut arguments = vec!["run", "--output", &of_scratch, "--input", &input];
+        arguments.extend(originals.iter().flat_map(|name| ["--originals", name]));
+        succeed(&arguments);
+        assert!(files(&of_scratch) == files(&at(output)), "{output}");
+    };
+    assert_eq!(run("out-1", "may.warc.gz", &[]).0, Some(0));
+    // By way of June's record, which leads to that of May.
+    for (output, input, needed) in [
+        ("out-2", "june.warc.gz", &["may.warc.gz"][..]),
+        ("out-3", "july.warc.gz", &["june.warc.gz", "may.warc.gz"]),
+        ("out-4", "august.warc.gz", &["may.warc.gz"]),
+    ] {
+        let (code, told) = run(output, input, &["--diff", &at(&format!("{output}-diff"))]);
+        assert_eq!(code, Some(0), "{told}");
+        assert_eq!(originals(output), needed.iter().map(|name| at(name)).collect::<Vec<_>>(), "{told}");
+        scratch(output, input);
+        assert_eq!(run("again", input, &[]).0, Some(10), "{input}");
+    }
+    // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have gone.
+    write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
+    std::fs::remove_file(at("august.warc.gz")).unwrap();
+    let (code, told) = run("out-5", "september.warc.gz", &[]);
+    assert!(code == Some(0) && told.contains("revisit records that refer to it are not resolved"), "{told}");
+    assert_eq!(originals("out-5"), [""; 0]);
+    scratch("out-5", "september.warc.gz");
+    // Whether copies stay that stayed before is a setting of the answer.
+    assert_eq!(run("again", "september.warc.gz", &[]).0, Some(10));
+    assert_eq!(run("out-6", "september.warc.gz", &["--sticky"]).0, Some(0));
+    assert_eq!(run("again", "september.warc.gz", &["--sticky"]).0, Some(10));
+    assert_eq!(run("out-7", "september.warc.gz", &[]).0, Some(0));
+}
+
+#[test]
+fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
+    let schedule = three_segments(1);
+    let (state, glob) = (schedule.at("of-glob"), schedule.at("segment-*.warc.gz"));
+    let run = |name: &str, more: &[&str]| {
+        let output = schedule.at(name);
+        let ended =
+            webtwin(&[&["run", "--state", &state, "--output", &output][..], &SMALL, more].concat()).output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        said(&ended)
+    };
+    run("three", &["--input", &glob]);
+    let told = run("two", &["--retract", &schedule.segment(1)]);
+    assert!(told.contains(&format!("of {glob} the 2 other files are live, by their names")), "{told}");
+}
+
 #[test]
 fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     let mut schedule = Schedule::new();
@@ -362,6 +454,25 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     run(&schedule, "july", &[]);
     let history = schedule.at("june-diff");
     assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
+    // What would make the comparison fail is told before the run.
+    let (state, output, diff) = (schedule.at("state"), schedule.at("refused"), schedule.at("refused-diff"));
+    let refused = |[state, diff]: [&str; 2], more: &[&str], code: i32, why: &str| {
+        let run = ["run", "--state", state, "--output", &output, "--max-bad", "1", "--diff", diff];
+        let told = fail(&[&run[..], &["--set", "chunks.min_text=0"], more].concat(), code);
+        assert!(told.contains(why) && !Path::new(&output).exists(), "{told}");
+    };
+    refused([&state, &diff], &["--against", &schedule.at("nowhere")], 3, "nowhere");
+    refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
+    refused([&state, &diff], &["--set", "recrawl.patience=3"], 2, "recrawl.patience");
+    refused([&state, &output], &[], 2, "give it a folder of its own");
+    refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
+    // Without a comparison in between the history begins anew, and that is told.
+    schedule.write(1, 4321);
+    let alone = schedule.at("august");
+    succeed(&["run", "--state", &state, "--output", &alone, "--max-bad", "1", "--set", "chunks.min_text=0"]);
+    schedule.write(1, 5678);
+    let told = run(&schedule, "september", &[]);
+    assert!(told.contains("the history begins with"), "{told}");
 }
 
 #[test]
@@ -407,7 +518,7 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     assert!(!told.contains("not parsed again"), "{told}");
     let told = run("june", &["june.warc.gz"], &state);
     assert!(told.contains("0 work items taken from records, 1 recorded; 2 pages of these have the bytes"), "{told}");
-    run("scratch", &["june.warc.gz"], &["--originals", &at("may-0.warc.gz"), "--originals", &at("may-1.warc.gz")]);
+    run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
     // The new record says all by itself: the crawl before may go.
     std::fs::remove_file(at("may-0.warc.gz")).unwrap();

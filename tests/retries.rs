@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::resume::Crawl;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, webtwin};
+use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -148,6 +148,29 @@ fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() 
     assert!(told.any(|line| line.unwrap().contains("the result is that of an earlier attempt")));
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(files(&late) == before);
+}
+
+#[test]
+fn an_attempt_knows_the_result_of_its_job_of_any_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let cluster = at("short.toml");
+    let addresses = [(); 2].map(|()| format!("[[process]]\naddress = \"{}\"\n", reserved_address()));
+    std::fs::write(&cluster, format!("workers = 1\ndeadline = \"500ms\"\n{}", addresses.concat())).unwrap();
+    let (state, output) = (at("state"), [at("recrawl"), at("fingerprints")]);
+    for (output, more) in output.iter().zip([["--state", &state], ["--set", "kind=fingerprints"]]) {
+        let run = [&["run", "--input", "synth://?pages=200&seed=1", "--output", output][..], &more].concat();
+        let waits = [&run[..], &["--cluster", &cluster, "--process", "0", "--retries", "6"]].concat();
+        let mut child = webtwin(&waits).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(told.any(|line| line.unwrap().contains("the next begins")), "{more:?}");
+        succeed(&run);
+        let rest: Vec<String> = told.map(|line| line.unwrap()).collect();
+        assert!(rest.iter().any(|line| line.contains("the result is that of an earlier attempt")), "{rest:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let told = fail(&["run", "--input", "synth://?pages=200&seed=1", "--retries", "2"], 2);
+    assert!(told.contains("no output: give --output"), "{told}");
 }
 
 #[test]

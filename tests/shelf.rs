@@ -53,21 +53,22 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
         assert_eq!(told(&at(kind), "spilled_bytes"), 0, "{kind}");
         // About as little memory as there may be, which differs with the workers.
         let mut bytes = 45_000_000;
-        let bound = loop {
+        let (bound, nearest) = loop {
             let set = format!("effort.memory_bytes={bytes}");
             let output = at(&format!("{kind}-{bytes}"));
-            let end = webtwin(&[&run[..], &["--set", &set, "--output", &output, "--workers", "3"]].concat());
-            let end = { end }.output().unwrap();
+            let end = webtwin(&[&run[..], &["--set", &set, "--output", &output, "--workers", "3"]].concat()).output();
+            let end = end.unwrap();
             if end.status.success() {
-                break format!("effort.memory_bytes={}", bytes / 20 * 21);
+                break (format!("effort.memory_bytes={}", bytes / 20 * 21), output);
             }
             bytes = asked_for(&said(&end)).max(bytes + 1);
         };
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
-        let spilled = told(&output, "spilled_bytes");
-        assert!(spilled > 2_000_000, "{kind}: {spilled} bytes spilled within {bound}");
+        // With fewer workers it may do without the disk.
+        let spilled = told(&nearest, "spilled_bytes");
+        assert!(spilled > 2_000_000, "{kind}: {spilled} bytes spilled, at most {bound}");
     }
 }
 

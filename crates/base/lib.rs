@@ -20,6 +20,8 @@ pub mod job;
 pub mod key_file;
 #[path = "../../src/leftovers.rs"]
 pub mod leftovers;
+#[path = "../../src/open_files.rs"]
+pub mod open_files;
 #[path = "../../src/progress.rs"]
 pub mod progress;
 #[path = "../../src/read_at.rs"]

@@ -7,12 +7,13 @@ use std::time::Instant;
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::error::{Error, Result};
+use crate::history::chronicle::Chronicle;
 use crate::history::compare::compare;
 use crate::history::saved::{self, Saved};
 use crate::job::Job;
 use crate::recrawl::overlap::{self, Overlap};
 use crate::recrawl::past_texts::{Past, SavedPast};
-use crate::recrawl::same_settings::comparable;
+use crate::recrawl::same_settings::{comparable, will_be_comparable};
 use crate::recrawl::writer::Writer;
 use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
 use crate::results::Run;
@@ -102,14 +103,29 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Compares the result of a scheduled job with that before it. What the comparison `before` knew of earlier crawls is taken up,
-/// if it is there and has a history.
-pub(super) fn scheduled(job: &Job, old: &str, before: Option<&str>, workers: usize) -> Result<()> {
-    let has_history = |url: &&str| {
-        let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
-        Run::open(url).is_ok_and(knows)
-    };
-    let history = before.filter(has_history);
+/// The comparison of that name, if it is there and has a history.
+pub(super) fn with_history(url: &str) -> Option<&str> {
+    let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
+    Run::open(url).is_ok_and(knows).then_some(url)
+}
+
+/// Refuses before a scheduled job what would make its comparison with the result `old` fail after it: other settings, and a history
+/// that does not know that result or was made with other ones. A result that is not there is not looked at.
+///
+/// # Errors
+/// [`Error::Usage`] with what differs; those of a history that is damaged.
+pub(super) fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str>) -> Result<()> {
+    let Ok(old) = Run::open(old) else { return Ok(()) };
+    will_be_comparable(&old, job)?;
+    if let Some(url) = history.filter(|_| !job.recrawl.across_settings) {
+        let History { name, saved, .. } = History::open(url, &old.manifest.recipes)?;
+        Chronicle::take_up(&name, saved, &old.manifest.attempt, &job.recrawl)?;
+    }
+    Ok(())
+}
+
+/// Compares the result of a scheduled job with that before it. What the comparison `history` knew of earlier crawls is taken up.
+pub(super) fn scheduled(job: &Job, old: &str, history: Option<&str>, workers: usize) -> Result<()> {
     let spill = &job.effort.spill;
     let before = Before::open(&[], history, &job.output.url)?;
     let settings = Settings {
@@ -230,7 +246,14 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
         ("avoid list", list(&mut summary.avoid_changed.iter().map(|(what, n)| (what.to_string(), *n)))),
         ("collections", list(&mut counts_of(summary, "mirrors"))),
-        ("mirrors by crawls behind", list(&mut counts_of(summary, "crawls_behind"))),
+        (
+            "mirrors",
+            list(&mut counts_of(summary, "crawls_behind").map(|(behind, n)| match behind.parse::<u32>() {
+                Ok(1) => ("1 crawl behind".into(), n),
+                Ok(crawls) => (format!("{crawls} crawls behind"), n),
+                Err(_) => (behind, n),
+            })),
+        ),
     ] {
         if !counts.is_empty() {
             tell(format_args!("{what}: {counts}"));

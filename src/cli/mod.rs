@@ -38,6 +38,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::console::{ended, is_json, tell, tell_in_json, tell_object};
 use crate::engine::{Cluster, Launcher};
 use crate::error::{Error, Result};
+use crate::heap;
 use crate::job::Job;
 use crate::pages::helper;
 use crate::results::decisions;
@@ -248,6 +249,7 @@ pub fn main() -> ExitCode {
                 tell_in_json();
             }
             signals::listen();
+            heap::end_in_order();
             // Documents made for paper are read by this program in processes of their own.
             if let Ok(program) = std::env::current_exe() {
                 helper::use_program(program);

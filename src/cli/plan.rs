@@ -90,7 +90,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         return of_fingerprints(&job, &machines, args.json);
     }
     if job.kind == JobKind::Recrawl {
-        job = Scheduled::find(job)?.0;
+        job = Scheduled::find(job, 0)?.0;
     }
     let plan = match args.pages {
         Some(pages) if job.input.urls.is_empty() => Plan { counts: Counts::of_real_crawl(pages), ..Plan::default() },

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -156,12 +156,15 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
     text
 }
 
-/// Puts metrics in the place of those before, all at once. What cannot be written is not missed by the run.
+/// Puts metrics in the place of those before, all at once. What cannot be written is not missed by the run, but told once.
 fn write_metrics(file: &Path, text: &str) {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let half = Temporary::at(PathBuf::from(name));
-    let _ = std::fs::write(half.path(), text).and_then(|()| std::fs::rename(half.path(), file));
+    if let Err(cause) = std::fs::write(half.path(), text).and_then(|()| std::fs::rename(half.path(), file)) {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| tell(format_args!("warning: --metrics {}: {cause}; the run goes on", file.display())));
+    }
 }
 
 fn line(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64, Option<f64>)) -> String {

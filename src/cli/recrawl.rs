@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::diff;
 use crate::console::tell;
-use crate::dataflow::recrawl::Next;
+use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
 use crate::job::{Digest, Job, JobKind};
 use crate::pages::detect::is_html;
 use crate::pages::helper::ghostscript_version;
 use crate::pages::work_items::Work;
+use crate::results::Run;
 use crate::storage::expand::expand;
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest;
-use crate::storage::output::random_id;
+use crate::storage::output::{self, random_id};
 use crate::storage::state::{Generation, State, StateRecords};
 
 /// Arguments of a scheduled job; each is a setting.
@@ -76,11 +78,11 @@ impl RecrawlArgs {
     }
 }
 
-/// The result that a scheduled one is compared with, and the comparison before, if they are known.
+/// The result that a scheduled one is compared with, and the comparison before, if it has a history.
 #[derive(Debug, Clone)]
 pub(super) struct Last {
     pub(super) result: Option<String>,
-    pub(super) diff: Option<String>,
+    pub(super) history: Option<String>,
 }
 
 /// A scheduled job on its way.
@@ -89,8 +91,7 @@ pub(super) struct Scheduled {
     before: Option<Generation>,
     /// Names of files that are read again.
     replaced: BTreeSet<String>,
-    /// Digest of the job as it was asked for: without the result before, where it is that which `keep.sticky` goes by.
-    digest: String,
+    implied: Implied,
 }
 
 impl Scheduled {
@@ -99,7 +100,12 @@ impl Scheduled {
     /// # Errors
     /// [`Error::Usage`] without a state, for changes beside a whole list of inputs, and for what is to leave or to be read
     /// again but is not live; those of the state, and of looking for inputs.
-    pub(super) fn find(job: Job) -> Result<(Job, Scheduled)> {
+    pub(super) fn find(job: Job, process: usize) -> Result<(Job, Scheduled)> {
+        let tell = |line: std::fmt::Arguments<'_>| {
+            if process == 0 {
+                tell(line)
+            }
+        };
         let settings = &job.recrawl;
         if settings.state.is_empty() {
             return Err(Error::Usage(
@@ -113,7 +119,12 @@ impl Scheduled {
         if inputs.is_empty() {
             inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
             for gone in &settings.retract {
-                retract(&mut inputs, gone)?;
+                for (pattern, files) in retract(&mut inputs, gone)? {
+                    tell(format_args!(
+                        "--retract {gone}: of {pattern} the {files} other files are live, by their names; new files there are not \
+                         found by themselves any more"
+                    ));
+                }
             }
             if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
                 return Err(Error::Usage(format!(
@@ -137,12 +148,14 @@ impl Scheduled {
             replaced.extend(entry.locations.iter().map(|location| location.name().to_string()));
         }
         let mut job = Job { kind: JobKind::Replicas, ..job };
+        let mut implied = Implied::default();
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
             let mut originals = named(before, &before.originals);
+            let is_new = !job.input.urls.is_empty();
             // A whole new crawl: what it revisits is in the one before.
-            if !job.input.urls.is_empty() {
+            if is_new {
                 originals.extend(named(before, &before.inputs));
             }
             let folder = working_folder();
@@ -150,28 +163,47 @@ impl Scheduled {
             originals.retain(|original| !live.contains(&seen_from_anywhere(original, &folder)));
             originals.sort_unstable();
             originals.dedup();
-            job.input.originals = originals;
+            // Nobody knows yet which of them it needs.
+            job.input.originals = if is_new { still_there(originals, tell)? } else { originals };
+            implied.originals = true;
         }
         job.input.urls = inputs;
-        // Where nothing else has changed, the result before keeps what it kept.
-        let digest = Digest::of(&job).hex();
-        if job.recrawl.sticky
-            && job.keep.sticky.is_empty()
+        implied.sticky = job.recrawl.sticky && job.keep.sticky.is_empty();
+        if implied.sticky
             && let Some(before) = &before
         {
             job.keep.sticky = before.result.clone();
         }
-        Ok((job, Scheduled { state, before, replaced, digest }))
+        Ok((job, Scheduled { state, before, replaced, implied }))
     }
 
     /// What the result is to be compared with.
-    pub(super) fn last(&self, job: &Job) -> Last {
+    ///
+    /// # Errors
+    /// Of what would make the comparison fail, what is known before the run; [`Error::Storage`] for a state that cannot be written.
+    pub(super) fn last(&self, job: &Job, process: usize) -> Result<Last> {
+        output::refuse_unwritable(self.state.folder(), "--state")?;
+        if job.recrawl.diff.is_empty() {
+            return Ok(Last { result: None, history: None });
+        }
         let before = self.before.as_ref();
         let result = match job.recrawl.against.as_str() {
             "" => before.map(|before| before.result.clone()),
-            against => Some(against.to_string()),
+            // The first process compares, and may be the only one that has it.
+            against if process > 0 => Some(against.to_string()),
+            against => Some(Run::open(against).map(|_| against.to_string())?),
         };
-        Last { result, diff: before.and_then(|before| before.diff.clone()) }
+        let history = before.and_then(|before| before.diff.as_deref()).and_then(diff::with_history).map(str::to_string);
+        if let Some(result) = &result {
+            diff::refuse_what_will_differ(job, result, history.as_deref())?;
+            let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
+            if history.is_none() && !is_first && process == 0 {
+                tell(format_args!(
+                    "the history begins with {result}: there is no comparison of it with the one before"
+                ));
+            }
+        }
+        Ok(Last { result, history })
     }
 
     /// The records of the work items of `job`, and the generation that follows.
@@ -179,7 +211,7 @@ impl Scheduled {
     /// # Errors
     /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
-        let Scheduled { state, before, replaced, digest } = self;
+        let Scheduled { state, before, replaced, implied } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
@@ -193,7 +225,7 @@ impl Scheduled {
         records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
         let (found, stale) = (records.found(), records.stale());
         if let Some(before) = &before {
-            let unchanged = found == work.items.len() && stale == 0 && before.job == digest;
+            let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 return Err(Error::NothingToDo(format!(
                     "no input has changed since generation {} of {}, whose result is {}",
@@ -222,14 +254,13 @@ impl Scheduled {
             number,
             id: random_id()?,
             reading,
-            job: digest,
             result: seen_from_anywhere(&job.output.url, &folder),
             diff: (!job.recrawl.diff.is_empty()).then(|| seen_from_anywhere(&job.recrawl.diff, &folder)),
             inputs: job.input.urls.clone(),
             working_folder: folder,
             ..Generation::default()
         };
-        Ok(Next { state, records: Arc::new(records), generation })
+        Ok(Next { state, records: Arc::new(records), generation, implied })
     }
 }
 
@@ -244,12 +275,32 @@ fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
     inputs.iter().map(name).collect()
 }
 
-/// Takes an input from the live ones: one of them, or files of some, which then stand for themselves.
-fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<()> {
+/// Those of the inputs of earlier crawls that are there: of the others this crawl may have no revisits.
+fn still_there(originals: Vec<String>, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Vec<String>> {
+    let mut there = Vec::with_capacity(originals.len());
+    for original in originals {
+        let found = match original.starts_with("synth://") {
+            true => Ok(Vec::new()),
+            false => expand(std::slice::from_ref(&original), is_html),
+        };
+        match found {
+            Ok(_) => there.push(original),
+            Err(Error::Input { input, reason }) => tell(format_args!(
+                "state: {input}, of the crawl before: {reason}; revisit records that refer to it are not resolved"
+            )),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(there)
+}
+
+/// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
+/// of which that became, with the number of these files.
+fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<Vec<(String, usize)>> {
     let before = inputs.len();
     inputs.retain(|input| input != gone);
     if inputs.len() < before {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let refused = || Error::Usage(format!("--retract {gone}: no live input; there are {}", some(inputs)));
     let files: BTreeSet<Location> = match expand(&[gone.to_string()], is_html) {
@@ -258,7 +309,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<()> {
         Err(_) => BTreeSet::from([Location::parse(gone).map_err(|_| refused())?]),
     };
     let mut left = Vec::with_capacity(inputs.len());
-    let mut found = false;
+    let (mut found, mut parted) = (false, Vec::new());
     for input in &*inputs {
         let stands_for = match input.starts_with("synth://") {
             true => Vec::new(),
@@ -270,6 +321,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<()> {
             left.push(input.clone());
         } else {
             found = true;
+            parted.extend((!staying.is_empty()).then(|| (input.clone(), staying.len())));
             left.extend(staying.into_iter().map(|location| location.name().to_string()));
         }
     }
@@ -277,7 +329,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<()> {
         return Err(refused());
     }
     *inputs = left;
-    Ok(())
+    Ok(parted)
 }
 
 /// The first few of these names, for people.

@@ -23,10 +23,11 @@ use crate::heap;
 use crate::job::{Digest, Guard, Job, JobKind, Measure, Recrawl};
 use crate::pages::work_items::Work;
 use crate::results::{Run, compared};
-use crate::storage::location::Location;
+use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
 use crate::storage::records::{RecordStore, Records};
+use crate::storage::state::State;
 
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
@@ -71,22 +72,46 @@ pub(super) fn run(args: Args) -> Result<()> {
         retries::end_with_supervisor();
         return execute(job, &args.workers);
     }
-    let folder = Location::parse(&job.output.url)?;
-    retries::supervise(retries, || {
-        Manifest::read(&folder).is_ok_and(|manifest| manifest.digest == Digest::of(&job).hex())
-    })
+    let folder = output_of(&job)?;
+    retries::supervise(retries, || is_committed(&job, &folder).unwrap_or(false))
+}
+
+/// The folder of a job's result.
+fn output_of(job: &Job) -> Result<Location> {
+    if job.output.url.is_empty() {
+        return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
+    }
+    Location::parse(&job.output.url)
+}
+
+/// Whether the result in a folder is that of a job. Of a recrawl its state says so, which knows what was live; fingerprints are known
+/// by what made them.
+fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
+    match job.kind {
+        JobKind::Recrawl => {
+            let newest = State::at(Location::parse(&job.recrawl.state)?.into_folder()).newest()?;
+            let result = seen_from_anywhere(&job.output.url, &working_folder());
+            let Some(newest) = newest.filter(|newest| newest.result == result) else { return Ok(false) };
+            // A comparison comes after the state; the first result has none.
+            Ok(job.recrawl.diff.is_empty() || newest.number == 1 || Run::open(&job.recrawl.diff).is_ok())
+        }
+        JobKind::Fingerprints => {
+            let manifest = folder.join(fingerprint_file::NAME)?;
+            let bytes = manifest.get()?.unwrap_or_default();
+            let made = fingerprint_file::Manifest::from_json(manifest.name(), &bytes)?;
+            Ok(!job.fingerprints.from.is_empty() || made.recipe == job.simhash.recipe())
+        }
+        _ => Ok(Manifest::read(folder)?.digest == Digest::of(job).hex()),
+    }
 }
 
 /// Runs a job of any kind, up to the report on stderr.
 pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
-    if job.output.url.is_empty() {
-        return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
-    }
+    let folder = output_of(&job)?;
     if job.effort.memory_bytes > 0 {
         heap::give_back_large_allocations();
     }
     let at = workers.resolve()?;
-    let folder = Location::parse(&job.output.url)?;
     let Recrawl { state, add, retract, replace, sticky, .. } = &job.recrawl;
     let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
     if job.kind != JobKind::Recrawl && !plain {
@@ -147,8 +172,8 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) ->
     tell_replicas(&of_job, process, &summaries, &folder)
 }
 
-/// Most pages of a made-up crawl that are held against what was planted in it as soon as it is done: that takes 1 kB a page, and
-/// `webtwin evaluate` does it for any.
+/// Most pages of a made-up crawl that are held against what was planted in it as soon as it is done, unless memory has a bound: that takes
+/// 1 kB a page, and `webtwin evaluate` does it for any.
 const MOST_HELD_AGAINST_TRUTH: u64 = 200_000;
 
 /// Reports on stderr what a run has found.
@@ -160,6 +185,7 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
         if let [url] = &job.input.urls[..]
             && url.starts_with("synth://")
             && summary.pages.pages <= MOST_HELD_AGAINST_TRUTH
+            && job.effort.memory_bytes == 0
         {
             tell_truth(url, folder)?;
         }
@@ -172,12 +198,19 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
         return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
     }
     let keep = job.recrawl.keep_generations as usize;
-    let (job, scheduled) = Scheduled::find(job)?;
     if !job.recrawl.diff.is_empty() {
-        output::prepare(&Location::parse(&job.recrawl.diff)?)?;
+        let diff = Location::parse(&job.recrawl.diff)?.into_folder();
+        if diff == folder.clone().into_folder() {
+            return Err(Error::Usage(format!(
+                "--diff {}: this is the --output; give it a folder of its own",
+                job.recrawl.diff
+            )));
+        }
+        output::prepare(&diff)?;
     }
+    let (job, scheduled) = Scheduled::find(job, process)?;
     kept_before::open(&job.keep)?;
-    let last = scheduled.last(&job);
+    let last = scheduled.last(&job, process)?;
     let workers = cluster.workers;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let work = work(&job, process)?;
@@ -228,9 +261,10 @@ fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
         tell("no result before this one: nothing to compare with");
         return Ok(());
     };
-    diff::scheduled(job, old, last.diff.as_deref(), workers).inspect_err(|_| {
+    diff::scheduled(job, old, last.history.as_deref(), workers).inspect_err(|_| {
+        let history = last.history.as_ref().map_or(String::new(), |history| format!(" --history {history}"));
         tell(format_args!(
-            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}",
+            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}",
             job.output.url, job.recrawl.diff
         ));
     })

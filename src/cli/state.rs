@@ -70,7 +70,7 @@ fn show(args: &ShowArgs) -> Result<()> {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
-                "working_folder": generation.working_folder, "job": generation.job,
+                "originals": generation.originals, "working_folder": generation.working_folder, "job": generation.job,
             })
         };
         let all: Vec<serde_json::Value> = generations.iter().map(of).collect();
@@ -84,7 +84,14 @@ fn show(args: &ShowArgs) -> Result<()> {
             writeln!(out, "{number:>10} {records:>10} {megabytes:>12.1} {files:>6}  {}", generation.result)?;
         }
         writeln!(out, "live inputs, from {}:", newest.working_folder)?;
-        newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))
+        newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))?;
+        if !newest.originals.is_empty() {
+            writeln!(
+                out,
+                "files of earlier crawls that pages have their content from or were found by way of, which must stay:"
+            )?;
+        }
+        newest.originals.iter().try_for_each(|original| writeln!(out, "  {original}"))
     })
 }
 
@@ -101,10 +108,13 @@ fn check(args: &CheckArgs) -> Result<()> {
     ));
     match checked.damaged.len() {
         0 => Ok(()),
-        files => Err(Error::storage(
-            &args.state,
-            format!("{files} files are damaged or missing; the next run reads again what they held"),
-        )),
+        files => {
+            let what_follows = match checked.damaged_generations {
+                0 => "the next run reads again what they held",
+                _ => "the next run ends with 8 if the newest generation is one of them",
+            };
+            Err(Error::storage(&args.state, format!("{files} files are damaged or missing; {what_follows}")))
+        }
     }
 }
 

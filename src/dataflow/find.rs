@@ -127,7 +127,7 @@ pub fn find(
             shares,
             each_page: &each_page,
             tell: &tell,
-            most: overlap_before::MOST,
+            max_change: job.recrawl.max_change,
         });
         (similar_pairs, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
             overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
@@ -224,11 +224,9 @@ pub fn find(
     let lists = avoid_table::lists(net, &crawl, &avoid.rows, memory_is_bounded)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
 
-    let [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs] =
-        by_first(net, &crawl, [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs])?;
-    let mut link_summary =
-        net.exchange_all("link summary", link_summary, |row| directory.owner(row.src_cluster.smallest()))?;
-    link_summary.sort_unstable();
+    let by_measure = [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs];
+    let ([exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs], link_summary) =
+        by_first(net, &crawl, by_measure, link_summary)?;
     let mut found = ReplicaTables {
         crawl,
         links,
@@ -348,30 +346,43 @@ fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(Cluster
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
 
-/// Brings pairs by several measures to the owners of their smaller pages, ascending by measure. One exchange.
+/// Brings pairs by several measures to the owners of their smaller pages, ascending by measure, and rows of `LinkSummary` to the owners
+/// of their source clusters' smallest pages. One exchange.
 fn by_first<const N: usize>(
     net: &mut Net<'_>,
     crawl: &Crawl,
     by_measure: [Vec<SimilarPair>; N],
-) -> Result<[Vec<SimilarPair>; N]> {
-    let directory = crawl.directory.clone();
-    let mut owned: [Vec<SimilarPair>; N] = std::array::from_fn(|_| Vec::new());
-    let rows = by_measure.into_iter().enumerate();
-    let rows = rows.flat_map(|(of, pairs)| pairs.into_iter().map(move |pair| (of as u32, pair)));
-    let rows = rows.map(|(of, SimilarPair { a, b, value })| [a.0, b.0, value, of]);
-    net.exchange(
-        "pairs",
-        rows,
-        |row| directory.owner(Page(row[0])),
-        |rows: &[[u32; 4]]| {
-            for &[a, b, value, of] in rows {
-                owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
-            }
-            Ok(())
-        },
+    link_summary: Vec<LinkSummary>,
+) -> Result<([Vec<SimilarPair>; N], Vec<LinkSummary>)> {
+    let directory = &crawl.directory;
+    let (mut owned, mut owned_summary) = ([const { Vec::new() }; N], Vec::new());
+    let pairs = by_measure.into_iter().enumerate();
+    let pairs = pairs.flat_map(|(of, pairs)| pairs.into_iter().map(move |pair| (of as u32, pair)));
+    let pairs = pairs.map(|(of, SimilarPair { a, b, value })| [a.0, b.0, value, of]);
+    net.exchange_two(
+        "pairs and link summary",
+        (
+            pairs,
+            |&[a, ..]| directory.owner(Page(a)),
+            |rows: &[[u32; 4]]| {
+                for &[a, b, value, of] in rows {
+                    owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
+                }
+                Ok(())
+            },
+        ),
+        (
+            link_summary,
+            |row| directory.owner(row.src_cluster.smallest()),
+            |rows: &[LinkSummary]| {
+                owned_summary.extend_from_slice(rows);
+                Ok(())
+            },
+        ),
     )?;
     owned.iter_mut().for_each(|pairs| pairs.sort_unstable());
-    Ok(owned)
+    owned_summary.sort_unstable();
+    Ok((owned, owned_summary))
 }
 
 /// Counts of one worker, added up over all.
@@ -438,10 +449,9 @@ fn summarise(
             (pages[0].keep, hosts, pages.len() as u32)
         })
         .collect();
-    let mine = named(net, &found.crawl, trivial)?;
-    let largest_trivial_clusters = report::largest(net, "largest trivial clusters", mine)?;
-    let mine = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
-    let largest_similar_clusters = report::largest(net, "largest similar clusters", mine)?;
+    let trivial = named(net, &found.crawl, trivial)?;
+    let similar = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
+    let [largest_trivial_clusters, largest_similar_clusters] = report::largest(net, [trivial, similar])?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
     let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };

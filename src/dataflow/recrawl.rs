@@ -4,9 +4,8 @@
 //! crash between the two commits leaves a good result, and a state that is one generation behind.
 //!
 //! The crawl before is there for originals (`input.originals`): revisit records of the new one find their content in its
-//! records. Of these the next generation keeps those of files that a page has its content from.
+//! records. Of these the next generation keeps those of files that a page has its content from, or by way of which it was found.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::replicas;
@@ -14,7 +13,7 @@ use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::sinks::summary::Summary;
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Digest, Job};
 use crate::pages::helper;
 use crate::storage::location::Location;
 use crate::storage::state::{Generation, State, StateRecords};
@@ -26,27 +25,53 @@ pub struct Next {
     pub state: State,
     /// Its records, which the queue reads and adds to.
     pub records: Arc<StateRecords>,
-    /// The next generation, but for its files.
+    /// The next generation, but for its files and its job.
     pub generation: Generation,
+    /// What the state says of the job, and nobody asked for by name.
+    pub implied: Implied,
+}
+
+/// What the state says of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Implied {
+    /// Its inputs of earlier crawls: those of the run before.
+    pub originals: bool,
+    /// The result whose copies stay: that of the run before.
+    pub sticky: bool,
+}
+
+impl Implied {
+    /// Digest of the job as it was asked for: the same where only the run before is another.
+    pub fn digest(self, job: &Job) -> String {
+        let mut job = job.clone();
+        if self.sticky {
+            job.keep.sticky = "the result before".into();
+        }
+        Digest::of(&job).hex()
+    }
 }
 
 /// Runs the job; every worker returns the same summary once the result and the generation are committed.
 ///
 /// # Errors
-/// As [`replicas::run`]. [`Error::Handshake`] when processes have seen different generations; [`Error::LostCommit`] when
-/// another run has made this one, and [`Error::Storage`] when it cannot be written: then the result stands and the state is
+/// As [`replicas::run`]. [`Error::Handshake`] when processes have seen different generations; [`Error::LostGeneration`]
+/// when another run has made this one, and [`Error::Storage`] when it cannot be written: then the result stands and the state is
 /// as it was.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &Next) -> Result<Summary> {
-    let number = next.generation.number;
-    let seen = net.all_gather("generations", number)?;
-    if let Some(other) = seen.iter().find(|other| **other != seen[0]) {
-        let (first, other) = (seen[0] - 1, other - 1);
+    let seen = net.all_gather("generations", (next.generation.number, job.recrawl.max_change))?;
+    if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
+        let (first, other) = (seen[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(
             "processes go on from generations {first} and {other} of {}; start all of them again",
             next.state.folder()
         )));
     }
-    let (summary, originals) = replicas::run_and_tell_originals(net, job, queue, folder)?;
+    // It changes no answer, and so no digest, but which steps there are.
+    let mut job = job.clone();
+    job.recrawl.max_change = seen[0].1;
+    let job = &job;
+    let are_implied = next.implied.originals;
+    let (summary, originals) = replicas::run_and_tell_originals(net, job, queue, folder, are_implied)?;
     let speaks = net.index().is_multiple_of(net.workers_per_process());
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let found = if speaks { next.records.found_now() } else { Vec::new() };
@@ -63,11 +88,17 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     if net.index() == 0 {
         let ghostscript = helper::ghostscript().map(str::to_owned);
         let work = &queue.work;
-        let serves = |input: u32| !work.is_original(input) || originals.contains(&input);
+        let originals = replicas::files_of(work, &originals);
+        // Files: an archive of several inputs is looked through as a whole the next time.
+        let is_needed = |input: u32| originals.binary_search_by(|name| name.as_str().cmp(work.file_of(input))).is_ok();
+        let serves = |input: u32| !work.is_original(input) || !are_implied || is_needed(input);
         let files = next.records.next(written, |item| serves(work.items[item].input));
-        let files_of: BTreeSet<String> = originals.iter().map(|&input| work.file_of(input).to_string()).collect();
-        let originals = files_of.into_iter().collect();
-        next.state.commit(&Generation { ghostscript, files, originals, found, ..next.generation.clone() })?;
+        let mut job = job.clone();
+        if are_implied {
+            job.input.originals = originals.clone();
+        }
+        let job = next.implied.digest(&job);
+        next.state.commit(&Generation { job, ghostscript, files, originals, found, ..next.generation.clone() })?;
     }
     Ok(summary)
 }

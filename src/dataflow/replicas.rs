@@ -6,12 +6,13 @@ use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
+use crate::dataflow::reading::revisits::Referrals;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::reading::{revisits, segments};
 use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::job::{Effort, Job, Measure};
+use crate::job::{Digest, Effort, Job, Measure};
 use crate::pages::helper;
 use crate::pages::record::Reason;
 use crate::pages::warc::RangeEnd;
@@ -24,11 +25,11 @@ use crate::storage::location::Location;
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    Ok(run_and_tell_originals(net, job, queue, folder)?.0)
+    Ok(run_and_tell_originals(net, job, queue, folder, false)?.0)
 }
 
 /// As [`run`]; tells the inputs of earlier crawls, too, in which pages that are kept have their originals: their numbers,
-/// ascending.
+/// ascending. Where nobody asked for those inputs by name (`are_implied`), the result is that of a job that names the files of these.
 ///
 /// # Errors
 /// As [`run`].
@@ -37,9 +38,10 @@ pub fn run_and_tell_originals(
     job: &Job,
     queue: &Queue,
     folder: &Location,
+    are_implied: bool,
 ) -> Result<(Summary, BTreeSet<u32>)> {
     let mut laps = Laps::start();
-    let ReadCrawl { mut shelf, floors, ghostscript } = read_crawl(net, job, queue)?;
+    let ReadCrawl { mut shelf, floors, ghostscript, referrals } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
     queue.progress.enter("finding");
@@ -47,8 +49,16 @@ pub fn run_and_tell_originals(
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
-    let originals =
-        if queue.work.has_originals() { originals(net, &found.crawl, &queue.work)? } else { BTreeSet::new() };
+    let originals = match queue.work.has_originals() {
+        true => originals(net, &found.crawl, referrals, &queue.work)?,
+        false => BTreeSet::new(),
+    };
+    let mut job = job.clone();
+    if are_implied {
+        job.input.originals = files_of(&queue.work, &originals);
+        found.summary.digest = Digest::of(&job).hex();
+    }
+    let job = &job;
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
@@ -81,6 +91,8 @@ pub struct ReadCrawl {
     pub floors: Vec<u64>,
     /// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
     pub ghostscript: Option<String>,
+    /// What revisits of this worker refer to.
+    pub referrals: Referrals,
 }
 
 /// What a worker tells when it has read: the process it is of, ends of items, the version of Ghostscript, rows in segments, and
@@ -109,8 +121,9 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     if segments {
         segments::resolve(net, &mut shelf, queue, job, &floors)?;
     }
+    let mut referrals = Referrals::new();
     if revisits || segments {
-        revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
+        referrals = revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
         // Records were read again.
         let told = net.all_gather("Ghostscript", (net.process() as u64, helper::ghostscript().map(str::to_owned)))?;
         ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.1.as_ref())))?.cloned();
@@ -119,16 +132,39 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     }
     leave_originals(&mut shelf, &queue.work)?;
     bad_records(net, &shelf, &floors, queue, job)?;
-    Ok(ReadCrawl { shelf, floors, ghostscript })
+    Ok(ReadCrawl { shelf, floors, ghostscript, referrals })
 }
 
-/// Numbers of the inputs of earlier crawls that pages of all workers have their content from.
-fn originals(net: &mut Net<'_>, crawl: &Crawl, work: &Work) -> Result<BTreeSet<u32>> {
+/// Files of inputs, ascending by name.
+pub(super) fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
+    let names: BTreeSet<&str> = inputs.iter().map(|&input| work.file_of(input)).collect();
+    names.into_iter().map(str::to_string).collect()
+}
+
+/// Numbers of the inputs of earlier crawls without which a page of any worker would not have its content: those where it is, and those of
+/// revisits by way of which it was found.
+fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &Work) -> Result<BTreeSet<u32>> {
+    referrals.retain(|[_, to]| work.is_original(*to));
     let mut mine = BTreeSet::new();
     crawl.pages.each(|page| {
-        mine.extend(page.rest().original.map(|place| place.source).filter(|&input| work.is_original(input)));
+        let rest = page.rest();
+        let places = rest.segments.iter().map(|place| place.0).chain(rest.original.map(|place| place.source));
+        mine.extend(places.filter(|&input| work.is_original(input)));
     })?;
-    Ok(net.all_gather("inputs with originals", mine)?.into_iter().flatten().collect())
+    let (mut needed, mut all_referrals) = (BTreeSet::new(), Referrals::new());
+    for (inputs, referrals) in net.all_gather("inputs with originals", (mine, referrals))? {
+        needed.extend(inputs);
+        all_referrals.extend(referrals);
+    }
+    loop {
+        let is_needed = |input: u32| !work.is_original(input) || needed.contains(&input);
+        let led_to = all_referrals.iter().filter(|[from, to]| is_needed(*from) && !is_needed(*to)).map(|pair| pair[1]);
+        let more: Vec<u32> = led_to.collect();
+        if more.is_empty() {
+            return Ok(needed);
+        }
+        needed.extend(more);
+    }
 }
 
 /// Takes the records of earlier crawls from the shelf: what revisits needed of them is on those by now.

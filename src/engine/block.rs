@@ -121,7 +121,9 @@ pub(super) struct Address {
     /// Full parcels of the receiver that the sender has taken since it last said so.
     pub taken: u32,
     /// 1 on the last parcel of a call from this sender to this receiver, otherwise 0.
-    pub last: u32,
+    pub last: u16,
+    /// Which of the kinds of rows that travel in this call.
+    pub kind: u16,
     /// On the last parcel, what the sender tells with this call.
     pub told: u64,
 }
@@ -185,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
-            let about = Address { to, from, name, call, taken: 7, last: 1, told: 9 };
+            let about = Address { to, from, name, call, taken: 7, last: 1, kind: 1, told: 9 };
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes) });

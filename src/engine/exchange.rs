@@ -30,8 +30,8 @@ use crate::error::{Error, Result};
 /// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
 const WINDOW: usize = 64;
 
-/// Bytes of rows of one worker that travel with their number in [`Net::share`].
-pub const AT_ONCE_BYTES: usize = BLOCK_BYTES;
+/// Bytes of the rows of all workers that travel with their numbers in [`Net::share`], in equal parts.
+pub const AT_ONCE_BYTES: usize = WINDOW * BLOCK_BYTES;
 
 /// Rows that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
@@ -47,14 +47,16 @@ struct Outbox<'a> {
     from: u32,
     name: u64,
     call: u64,
+    /// Of the rows that are put in.
+    kind: u16,
     ready: VecDeque<Parcel>,
     spare: &'a mut Vec<Block>,
 }
 
 impl Outbox<'_> {
     fn push(&mut self, to: usize, rows: Block) {
-        let about =
-            Address { to: to as u32, from: self.from, name: self.name, call: self.call, taken: 0, last: 0, told: 0 };
+        let &mut Outbox { from, name, call, kind, .. } = self;
+        let about = Address { to: to as u32, from, name, call, taken: 0, last: 0, kind, told: 0 };
         self.ready.push_back(Parcel { about, rows });
     }
 
@@ -96,6 +98,27 @@ impl OpenBlocks {
         let full = std::mem::replace(&mut self.0[to], Block::new::<T>(outbox.spare.pop()));
         outbox.push_rows(to, full);
     }
+
+    /// Hands on what is in them.
+    fn empty(&mut self, outbox: &mut Outbox<'_>) {
+        self.0.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
+    }
+}
+
+/// Puts some rows into the blocks of their workers; returns whether there may be more.
+#[inline]
+fn push_some<T: Pod>(
+    rows: &mut impl Iterator<Item = T>,
+    to: impl Fn(&T) -> usize,
+    open: &mut OpenBlocks,
+    outbox: &mut Outbox<'_>,
+) -> bool {
+    let mut sent = 0;
+    rows.take(BATCH).for_each(|row| {
+        open.push(to(&row), &row, outbox);
+        sent += 1;
+    });
+    sent == BATCH
 }
 
 impl Net<'_> {
@@ -136,14 +159,46 @@ impl Net<'_> {
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let mut rows = rows.into_iter();
-        self.exchange_blocks(name, mine, take, |open, outbox| {
-            let mut sent = 0;
-            rows.by_ref().take(BATCH).for_each(|row| {
-                open.push(to(&row), &row, outbox);
-                sent += 1;
-            });
-            Ok(sent == BATCH)
-        })
+        self.exchange_blocks(name, mine, take, |open, outbox| Ok(push_some(&mut rows, &to, open, outbox)))
+    }
+
+    /// Two exchanges in one round: rows of two kinds, each with where they go and who takes them.
+    ///
+    /// # Errors
+    /// As [`Net::exchange`].
+    pub fn exchange_two<T: Pod, U: Pod>(
+        &mut self,
+        name: &str,
+        (first, first_to, mut take_first): (
+            impl IntoIterator<Item = T>,
+            impl Fn(&T) -> usize,
+            impl FnMut(&[T]) -> Result<()>,
+        ),
+        (second, second_to, mut take_second): (
+            impl IntoIterator<Item = U>,
+            impl Fn(&U) -> usize,
+            impl FnMut(&[U]) -> Result<()>,
+        ),
+    ) -> Result<()> {
+        let (mut first, mut second) = (first.into_iter(), second.into_iter());
+        let mut open = OpenBlocks(vec![Block::default(); self.peers()]);
+        let mut produce = |outbox: &mut Outbox<'_>| {
+            let more = match outbox.kind {
+                0 => push_some(&mut first, &first_to, &mut open, outbox),
+                _ => push_some(&mut second, &second_to, &mut open, outbox),
+            };
+            if !more {
+                open.empty(outbox);
+            }
+            let goes_on = more || outbox.kind == 0;
+            outbox.kind |= u16::from(!more);
+            Ok(goes_on)
+        };
+        self.carry(name, 0, &mut produce, &mut |about, block| match about.kind {
+            0 => take_first(block.rows()),
+            _ => take_second(block.rows()),
+        })?;
+        Ok(())
     }
 
     /// As [`Net::exchange`], for rows that are made on the way: `source` is called again while it returns true, and gives a
@@ -175,7 +230,7 @@ impl Net<'_> {
         let mut produce = |outbox: &mut Outbox<'_>| {
             let more = fill(&mut open, outbox)?;
             if !more {
-                open.0.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
+                open.empty(outbox);
             }
             Ok(more)
         };
@@ -308,10 +363,11 @@ impl Net<'_> {
             Ok(more)
         };
         let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
-        self.carry(name, 0, &mut produce, &mut |from, block| {
+        self.carry(name, 0, &mut produce, &mut |about, block| {
             let mut bytes: &[u8] = block.rows();
             while !bytes.is_empty() {
-                arrived[from].push(bincode::deserialize_from(&mut bytes).map_err(|cause| {
+                arrived[about.from as usize].push(bincode::deserialize_from(&mut bytes).map_err(|cause| {
+                    let from = about.from;
                     Error::Invariant(format!("a row of \"{name}\" from worker {from} cannot be read: {cause}"))
                 })?);
             }
@@ -368,12 +424,13 @@ impl Net<'_> {
     /// Only when the run has ended.
     ///
     /// # Cost
-    /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than
-    /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process.
+    /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than their part of
+    /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process; for a moment twice, as far as they come at once.
     pub fn share<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
         let (workers, processes) = (self.workers_per_process(), self.processes());
         let keeper = self.process() * workers == self.index();
-        let is_few = |rows: usize| rows * size_of::<T>() <= AT_ONCE_BYTES;
+        let at_once = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
+        let is_few = |rows: usize| rows * size_of::<T>() <= at_once;
 
         // The number of rows to all workers; with it the rows, if they are few, to the keepers: one worker of each process.
         let number = (mine.len() as u64).to_le_bytes();
@@ -381,16 +438,17 @@ impl Net<'_> {
             true => [&number[..], bytemuck::cast_slice(&mine)].concat(),
             false => number.to_vec(),
         };
-        let mut to = 0..self.peers();
+        let mut blocks = (0..self.peers()).flat_map(|to| {
+            let letter = if to.is_multiple_of(workers) { &with_rows } else { &number[..] };
+            letter.chunks(BLOCK_BYTES).map(move |bytes| (to, bytes))
+        });
         let mut produce = |outbox: &mut Outbox<'_>| {
-            let next = to.next();
-            let letter =
-                |to: usize| if to.is_multiple_of(workers) { Block::of(&with_rows) } else { Block::of(&number) };
-            Ok(next.map(|to| outbox.push(to, letter(to))).is_some())
+            let block = blocks.next();
+            Ok(block.map(|(to, bytes)| outbox.push(to, Block::of(bytes))).is_some())
         };
         let mut letters: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
-        self.carry(name, 0, &mut produce, &mut |from, block| {
-            letters[from] = block.rows().to_vec();
+        self.carry(name, 0, &mut produce, &mut |about, block| {
+            letters[about.from as usize].extend_from_slice(block.rows());
             Ok(())
         })?;
         let number =
@@ -421,10 +479,10 @@ impl Net<'_> {
                 let block = blocks.next();
                 Ok(block.map(|(to, rows)| outbox.push(to, Block::of(rows))).is_some())
             };
-            self.carry(name, 0, &mut produce, &mut |from, block| {
-                let rows = block.rows();
-                all[next[from]..][..rows.len()].copy_from_slice(rows);
-                next[from] += rows.len();
+            self.carry(name, 0, &mut produce, &mut |about, block| {
+                let (rows, next) = (block.rows(), &mut next[about.from as usize]);
+                all[*next..][..rows.len()].copy_from_slice(rows);
+                *next += rows.len();
                 Ok(())
             })?;
         }
@@ -485,13 +543,13 @@ impl Net<'_> {
     }
 
     /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`, with its
-    /// sender; tells all workers a number, and returns theirs.
+    /// address; tells all workers a number, and returns theirs.
     fn carry(
         &mut self,
         name: &str,
         told: u64,
         produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
-        take: &mut dyn FnMut(usize, &Block) -> Result<()>,
+        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let carried = self.carry_blocks(name, told, produce, take);
         self.or_stop(carried)
@@ -502,7 +560,7 @@ impl Net<'_> {
         name: &str,
         told: u64,
         produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
-        take: &mut dyn FnMut(usize, &Block) -> Result<()>,
+        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let call = self.next_call();
         self.rounds += 1;
@@ -512,7 +570,8 @@ impl Net<'_> {
             self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
-        let mut outbox = Outbox { from: me as u32, name: hash, call, ready: VecDeque::new(), spare: &mut self.spare };
+        let (ready, spare) = (VecDeque::new(), &mut self.spare);
+        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, spare };
         mail.begin();
         let mut more = true;
         let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
@@ -559,7 +618,7 @@ impl Net<'_> {
                 }
                 if !rows.is_empty() {
                     taken[about.from as usize] += 1;
-                    take(about.from as usize, &rows)?;
+                    take(&about, &rows)?;
                 }
                 if about.last == 1 {
                     yet_to_end -= usize::from(ended[about.from as usize].replace(about.told).is_none());
@@ -570,7 +629,8 @@ impl Net<'_> {
             }
             for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
                 let taken = std::mem::take(taken);
-                let about = Address { to: to as u32, from: me as u32, name: hash, call, taken, last: 0, told: 0 };
+                let to = to as u32;
+                let about = Address { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, told: 0 };
                 mail.send(Parcel { about, rows: Block::default() });
                 has_sent = true;
             }

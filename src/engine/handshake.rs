@@ -30,7 +30,7 @@ use super::key::Key;
 use crate::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The Noise protocol of the handshake.
 const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";

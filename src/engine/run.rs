@@ -24,6 +24,10 @@ use super::net::{Board, Net, Shared};
 use super::panics::contain;
 use super::rendezvous::{Meeting, meet};
 use crate::error::{Error, Result};
+use crate::open_files;
+
+/// Bytes of the stack of a thread, without which it cannot start.
+const STACK_BYTES: u64 = 2 << 20;
 
 /// Runs `program` on all workers of process number `process`, together with the other processes of `cluster`, and returns
 /// what this process's workers return, in order.
@@ -82,8 +86,13 @@ fn run_together<T: Send + 'static>(
         board: Board::default(),
     };
     let work = move |worker: &mut Worker| work(worker, &shared, &program);
-    let workers = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work)
-        .map_err(|cause| Error::Usage(format!("cannot start {} workers: {cause}; set fewer", cluster.workers)))?;
+    let workers =
+        timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work).map_err(|cause| {
+            Error::NoMemory {
+                what: format!("{} workers ({cause})", cluster.workers),
+                needed_bytes: cluster.workers as u64 * STACK_BYTES,
+            }
+        })?;
     let results: Vec<Result<T>> = workers
         .join()
         .into_iter()
@@ -165,6 +174,7 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
         return Ok((builders, Network { comms: None, sockets: Vec::new() }, 0));
     }
 
+    open_files::make_room(cluster.processes() - 1)?;
     let process = me.process as usize;
     let Meeting { sockets: met, strangers } = meet(cluster, me, heartbeat)?;
     let broken = |cause: std::io::Error| Error::PeerLost(format!("a connection broke before the run began: {cause}"));

@@ -1,6 +1,6 @@
 //! Results of crawls, added to a history one after the other: what became of each collection, and what the history remembers of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::crawls::History;
 use super::fates::{Fate, Seen, fate};
@@ -240,6 +240,7 @@ impl Chronicle {
             let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
             Seen {
                 sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
+                kept: old_one.is_some_and(|one| one.keep),
                 standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
                 drifted: old_one.zip(new_one).is_some_and(|(old, new)| has_drifted(old, new, self.settings.drift)),
                 behind: (old_one.and_then(behind), new_one.and_then(behind)),
@@ -277,7 +278,7 @@ impl Chronicle {
             let Some(new) = told.new.filter(|_| told.fate != Fate::Joined) else {
                 if is_mirror && apart == 1 {
                     let sum = self.ended.entry(first_missed).or_default();
-                    (sum.0, sum.1) = (sum.0 + before.seen.0 + 1, sum.1 + before.seen.1 + 1);
+                    (sum.0, sum.1) = (sum.0 + before.seen.0 + before.unseen + 1, sum.1 + before.seen.1 + 1);
                 }
                 continue;
             };
@@ -287,12 +288,14 @@ impl Chronicle {
             if is_mirror && apart > 1 {
                 // It is back, and speaks for itself again.
                 let sum = self.ended.entry(first_missed).or_default();
-                (sum.0, sum.1) = (sum.0 - before.seen.0 - 1, sum.1 - before.seen.1 - 1);
+                (sum.0, sum.1) = (sum.0 - before.seen.0 - before.unseen - 1, sum.1 - before.seen.1 - 1);
             }
             let ended = u32::from(apart > 1 || told.fate.is_end());
             let changed_share = self.settings.changed_share;
             let one = &mut self.history.notes(number).collections[new.collection as usize];
-            one.seen = (before.seen.0 + apart, before.seen.1 + ended);
+            // Who was not looked at has not been seen to live on; once it is, it has all the while.
+            let seen = if one.unseen > 0 { (0, 0) } else { (before.unseen + apart, ended) };
+            one.seen = (before.seen.0 + seen.0, before.seen.1 + seen.1);
             one.visits = before.visits;
             let pages = told.same_text + told.changed;
             if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
@@ -330,7 +333,7 @@ fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
 
 /// Distinct texts that both have.
 fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
-    let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<std::collections::BTreeSet<u64>>();
+    let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
     texts(old).intersection(&texts(new)).count() as u32
 }
 
@@ -353,8 +356,40 @@ fn note_probes(last: &Crawl, crawl: &mut Crawl, before: &Run, policy: &Policy) -
     })
 }
 
-/// Carries collections over that the crawl did not fetch because their pages were on the avoid list: they are as they were last seen.
-/// The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the texts they have now.
+/// Drops the collections of a crawl that have no other pages than those of one of these similar clusters of the crawl before: where
+/// little of a mirror was fetched, that is all it shares with what it mirrors.
+fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], crawl: &mut Crawl) {
+    let mut cluster_of: BTreeMap<DocId, usize> = BTreeMap::new();
+    for (number, cluster) in clusters.iter().enumerate() {
+        let pages = cluster.iter().flat_map(|&at| last.members_of(at));
+        cluster_of.extend(pages.map(|page| (page.doc_id, number)));
+    }
+    let is_probed = |at: u32| {
+        let mut of = crawl.members_of(at).iter().map(|page| cluster_of.get(&page.doc_id));
+        let first = of.next().flatten();
+        first.is_some() && of.all(|other| other == first)
+    };
+    let stays: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();
+    let mut next = 0;
+    let numbers: Vec<Option<u32>> = stays
+        .iter()
+        .map(|&stays| {
+            next += u32::from(stays);
+            stays.then(|| next - 1)
+        })
+        .collect();
+    let mut kept = stays.iter();
+    crawl.collections.retain(|_| kept.next() == Some(&true));
+    crawl.members.retain_mut(|page| {
+        let number = numbers[page.collection as usize];
+        page.collection = number.unwrap_or(page.collection);
+        number.is_some()
+    });
+}
+
+/// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
+/// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
+/// texts they have now.
 fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
     let mut text_now: BTreeMap<DocId, Option<u64>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
     read::each_part(run, "pages", &["doc_id", "exact"], |part| {
@@ -365,39 +400,39 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
         }
         Ok(())
     })?;
-    let in_collections: std::collections::BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
     let pages = |at: u32| last.members_of(at);
-    // Skipped: most of it could be, and nothing of it was fetched.
+    // Skipped: most of it could be, and what was not fetched of it all could. What was fetched are probes.
     let is_skipped = |at: u32| {
-        2 * last.collections[at as usize].skipped > last.collections[at as usize].size
-            && pages(at).iter().all(|page| text_now[&page.doc_id].is_none())
+        let of = &last.collections[at as usize];
+        let missing = pages(at).iter().filter(|page| text_now[&page.doc_id].is_none()).count() as u32;
+        2 * of.skipped > of.size && 0 < missing && missing <= of.skipped
     };
-    for (_, cluster) in super::lag::clusters(last) {
-        if !cluster.iter().any(|&at| is_skipped(at)) {
+    let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
+    let of_skipped: Vec<Vec<u32>> = clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped(at))).collect();
+    drop_probed(last, &of_skipped, crawl);
+    let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
+    for at in of_skipped.into_iter().flatten() {
+        let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
+        let there = |page: &&Member| skipped || text_now[&page.doc_id].is_some();
+        let fetched = |page: &Member| text_now[&page.doc_id].unwrap_or(page.text);
+        let of: Vec<Member> =
+            pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();
+        if of.is_empty() || of.iter().any(|page| in_collections.contains(&page.doc_id)) {
             continue;
         }
-        for at in cluster {
-            let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
-            let there = |page: &&Member| skipped || text_now[&page.doc_id].is_some();
-            let fetched = |page: &Member| text_now[&page.doc_id].unwrap_or(page.text);
-            let of: Vec<Member> =
-                pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();
-            if of.is_empty() || of.iter().any(|page| in_collections.contains(&page.doc_id)) {
-                continue;
-            }
-            let number = crawl.collections.len() as u32;
-            crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
-            let unseen = if skipped { before.unseen + 1 } else { 0 };
-            crawl.collections.push(Collection {
-                size: of.len() as u32,
-                unseen,
-                lag: None,
-                leads: false,
-                seen: (0, 0),
-                visits: Vec::new(),
-                ..before.clone()
-            });
-        }
+        let number = crawl.collections.len() as u32;
+        crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
+        let is_unseen = of.iter().all(|page| text_now[&page.doc_id].is_none());
+        crawl.collections.push(Collection {
+            size: of.len() as u32,
+            skipped: before.skipped.min(of.len() as u32),
+            unseen: if is_unseen { before.unseen + 1 } else { 0 },
+            lag: None,
+            leads: false,
+            seen: (0, 0),
+            visits: Vec::new(),
+            ..before.clone()
+        });
     }
     crawl.sort();
     Ok(())

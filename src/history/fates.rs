@@ -26,13 +26,15 @@ pub enum Fate {
     Grew,
     /// It had more than eleven pages for ten.
     Shrank,
+    /// The one that was kept: its pages are there, but it has no mirror any more.
+    Alone,
     /// None of these.
     Lives,
 }
 
 impl Fate {
     /// All fates, in their order.
-    pub const ALL: [Fate; 11] = [
+    pub const ALL: [Fate; 12] = [
         Fate::Died,
         Fate::Missing,
         Fate::Drifted,
@@ -43,6 +45,7 @@ impl Fate {
         Fate::CaughtUp,
         Fate::Grew,
         Fate::Shrank,
+        Fate::Alone,
         Fate::Lives,
     ];
 
@@ -59,6 +62,7 @@ impl Fate {
             Fate::CaughtUp => "caught_up",
             Fate::Grew => "grew",
             Fate::Shrank => "shrank",
+            Fate::Alone => "alone",
             Fate::Lives => "lives",
         }
     }
@@ -74,6 +78,8 @@ impl Fate {
 pub struct Seen {
     /// Pages before and now.
     pub sizes: (u32, u32),
+    /// Whether it was the one that is kept.
+    pub kept: bool,
     /// Pages of it, as it was, that the new crawl has.
     pub standing: u32,
     /// Whether it has gone its own way since.
@@ -106,7 +112,10 @@ pub fn fate(
     let (before, now) = seen.sizes;
     let word = match word {
         // Three in ten, as for a match.
-        Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => Fate::Drifted,
+        Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => match seen.kept {
+            true => Fate::Alone,
+            false => Fate::Drifted,
+        },
         Fate::Lives if seen.drifted => Fate::Drifted,
         Fate::Lives if seen.behind.0.is_some_and(|behind| behind > 0) && seen.behind.1 == Some(0) => Fate::CaughtUp,
         Fate::Lives if u64::from(now) * 10 > u64::from(before) * 11 => Fate::Grew,
@@ -140,6 +149,8 @@ mod tests {
         assert_eq!(told(missing(4, true), sizes(10, 0)), Some(Fate::Died));
         // A collection no more, but its pages are there.
         assert_eq!(told(missing(4, false), Seen { standing: 3, ..sizes(10, 0) }), Some(Fate::Drifted));
+        let kept = Seen { standing: 3, kept: true, ..sizes(10, 0) };
+        assert_eq!(told(missing(4, true), kept), Some(Fate::Alone));
         assert_eq!(told(missing(5, true), sizes(10, 0)), None);
         assert_eq!(told(Fact::Line { of: new, line: old }, sizes(0, 0)), None);
         let elsewhen = Version { crawl: 5, ..new };

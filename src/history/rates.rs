@@ -118,9 +118,9 @@ pub fn share_between(part: u64, whole: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// Rounds to six significant digits, which do not depend on the machine's mathematics.
+/// Rounds to six significant digits, which do not depend on the machine's mathematics; 0 has no sign.
 pub fn six_digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
+    format!("{value:.5e}").parse().unwrap_or(value) + 0.0
 }
 
 #[cfg(test)]
@@ -181,5 +181,6 @@ mod tests {
     fn six_digits_are_kept() {
         assert_eq!([0.123456789, 123456.789, 0.0, 1e-9 / 3.0].map(six_digits), [0.123457, 123457.0, 0.0, 3.33333e-10]);
         assert_eq!(six_digits(f64::INFINITY), f64::INFINITY);
+        assert!(six_digits(-0.0).is_sign_positive());
     }
 }

@@ -324,6 +324,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         ("recrawl.rewritten", job.recrawl.rewritten),
         ("recrawl.site_moved", job.recrawl.site_moved),
         ("recrawl.changed_share", job.recrawl.changed_share),
+        ("recrawl.max_change", job.recrawl.max_change),
         ("recrawl.drift", job.recrawl.drift),
     ] {
         if !(0.0..=1.0).contains(&part) {

@@ -73,6 +73,8 @@ pub struct Recrawl {
     pub against: String,
     /// Generations that the state keeps, the newest among them.
     pub keep_generations: u32,
+    /// Share of pages, of their chunks, or of the pairs these make, beyond which similar pairs are found from scratch, 0 to 1.
+    pub max_change: f64,
     /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
     pub near_bits: u32,
     /// Bits beyond which it is `rewritten`.
@@ -120,6 +122,7 @@ impl Default for Recrawl {
             diff: String::new(),
             against: String::new(),
             keep_generations: 2,
+            max_change: 0.25,
             near_bits: 6,
             rewritten_bits: 18,
             texts: false,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::memory::A_PROCESS;
 use super::{Costs, Machines};
 use crate::dataflow::hamming::{HammingWork, build};
-use crate::dataflow::shuffle::memory_estimate::AT_REST;
+use crate::dataflow::shuffle::memory_estimate::at_rest;
 use crate::error::Result;
 use crate::hamming::close_pairs::Joiner;
 use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
@@ -75,7 +75,7 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
         spilled_bytes,
         rounds: BUILD_ROUNDS,
         memory_bytes,
-        memory_bytes_least: AT_REST + writing,
+        memory_bytes_least: at_rest(machines.workers) + writing,
         disk_bytes: file_bytes(count, f),
         cpu_seconds: BTreeMap::from([("build", count as f64 * BUILD_NS / 1e9)]),
         seconds: BTreeMap::new(),
@@ -121,7 +121,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
         spilled_bytes: 0,
         rounds: JOIN_ROUNDS,
         memory_bytes: A_PROCESS + held,
-        memory_bytes_least: AT_REST + checked,
+        memory_bytes_least: at_rest(machines.workers) + checked,
         disk_bytes: 0,
         cpu_seconds: BTreeMap::from([(stage, cpu_ns / 1e9)]),
         seconds: BTreeMap::new(),

@@ -7,7 +7,9 @@ use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::{A_FEATURE, A_LINK_FOUND, A_PAGE_FOUND, MemoryEstimate, making_bytes};
+use crate::dataflow::shuffle::memory_estimate::{
+    A_FEATURE, A_LINK_FOUND, A_PAGE_FOUND, A_WORKER_AT_REST, MemoryEstimate, at_rest, making_bytes,
+};
 use crate::job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
@@ -57,6 +59,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS } else { 0 };
     let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
+    let blocks = blocks.max(A_WORKER_AT_REST * workers.saturating_sub(2) as u64);
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
@@ -92,7 +95,6 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let most = (base + (shelf + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
         0 => (most, least),
-        // What is found and its tables leave room to others, but are not refused where they alone pass the bound.
         allowed => (most.min(allowed.max(base + own.least_shelf_bytes(workers) + fixed)), least),
     }
 }
@@ -100,6 +102,10 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
 /// Bytes without which there is no run, and bytes of keys of bands, of one process.
 pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64) {
     let own = own(counts, machines);
+    if job.kind == JobKind::Fingerprints {
+        let settled = A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * counts.held.pages;
+        return (at_rest(machines.workers) + own.least_shelf_bytes(machines.workers) + settled, 0);
+    }
     let least = own.least_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
         Measure::Minhash => {

@@ -10,7 +10,7 @@ use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use crate::dataflow::shuffle::memory_estimate::A_FEATURE;
-use crate::engine::AT_ONCE_BYTES;
+use crate::dataflow::shuffle::{components, page_counts};
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 
@@ -177,11 +177,11 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
-        (_, Measure::Hamming) => 91,
-        (_, Measure::Signatures) => 96,
-        (_, Measure::Minhash) => 100,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 124,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 133,
+        (_, Measure::Hamming) => 86,
+        (_, Measure::Signatures) => 90,
+        (_, Measure::Minhash) => 94,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 116,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 125,
         (_, Measure::Overlap) => 84,
         (_, Measure::Both) => 93,
     };
@@ -189,13 +189,13 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > BUCKET_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
-    let is_long = pages as usize * size_of::<u32>() > AT_ONCE_BYTES;
+    let is_long = pages as usize * size_of::<u32>() > page_counts::SHORT_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
     let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
     let merged = match machines.count {
         1 => 0,
-        processes if is_long => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
-        _ => 4 * main,
+        processes if components::are_shared(pages as usize, processes) => 4 * main,
+        processes => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
     };
     steps + told + added + merged
 }

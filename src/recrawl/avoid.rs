@@ -66,16 +66,19 @@ pub struct AvoidChange<'t> {
     pub why: [&'t str; 2],
 }
 
-/// What became of a range of the list. `page` tells what became of a page.
+/// What became of a range of the list. `page` tells what became of a page, `stands` of a row of the old list that the new one does not
+/// have whether it stands all the same: then nothing became of it.
 pub fn changes<'t>(
     old: &AvoidColumns<'t>,
     new: &AvoidColumns<'t>,
     page: impl Fn(DocId) -> Option<What>,
+    stands: impl Fn(DocId, &str, DocId) -> bool,
     into: &mut Vec<AvoidChange<'t>>,
 ) {
     let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
         let (what, list, row, was, is) = match side {
+            Side::Old(i) if stands(old.doc_ids[i], &old.urls[i], old.keep[i]) => continue,
             Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
             Side::New(j) => ("added", new, j, Default::default(), of(new, j)),
             Side::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),

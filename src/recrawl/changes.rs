@@ -12,6 +12,7 @@ use super::pages::{SharedChunks, What, what};
 use super::past_texts::{self, Remembered};
 use super::refused::Seen;
 use super::sites::{OfSite, host_of, site_id, split};
+use super::standing::Standing;
 use super::writer::{Work, Writer};
 use super::{Comparison, texts::Texts};
 use crate::by_hash::ByHash;
@@ -20,6 +21,9 @@ use crate::ids::DocId;
 use crate::job::Recrawl;
 use crate::storage::table::{Column, Table};
 use crate::threads;
+
+/// Why a page is gone that a crawler did not fetch because it was on the old list.
+const AVOIDED: &str = "avoided";
 
 /// A row of `pages_changed`. Of pairs of values the first is the old crawl's.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -91,9 +95,10 @@ pub fn changes(
     notes: &Notes,
     (seen, numbers): (&Seen, &ByHash<u32>),
     texts: Option<&Texts>,
+    standing: Option<&Standing>,
     writer: &mut Writer,
 ) -> Result<(Counts, Vec<OfSite>)> {
-    let judge = Judge { of, moves, notes, seen, numbers, texts };
+    let judge = Judge { of, moves, notes, seen, numbers, texts, standing };
     let ended = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), writer });
     let in_order = || ended.lock().expect("nothing panics while it holds this");
     let none = || (Counts::default(), vec![OfSite::default(); numbers.len()]);
@@ -159,6 +164,7 @@ struct Judge<'j> {
     /// Of sites, by their ids.
     numbers: &'j ByHash<u32>,
     texts: Option<&'j Texts>,
+    standing: Option<&'j Standing>,
 }
 
 /// What became of a range: rows of tables, by their names.
@@ -182,6 +188,8 @@ impl Judge<'_> {
         let Remembered { reverted, texts } = past.unwrap_or_default();
         let (mut counts, mut rows, mut room) = (Counts::default(), Vec::new(), Vec::new());
         let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
+        // Pages that were not fetched because they are on the old list.
+        let mut unfetched: Vec<DocId> = Vec::new();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (pages, at) = match side {
                 Side::Old(i) | Side::Both(i, _) => (&old, i),
@@ -211,6 +219,9 @@ impl Judge<'_> {
                         None => {
                             let refused = find(&refused, doc_id, |one| one.0).map(|one| one.1);
                             row.why_gone = self.why_gone(site, refused, was_avoided(doc_id));
+                            if row.why_gone == AVOIDED {
+                                unfetched.push(doc_id);
+                            }
                             counts.add_gone(&row.why_gone);
                             What::Gone
                         }
@@ -238,7 +249,13 @@ impl Judge<'_> {
         if of.has_avoid() {
             let page = |page: DocId| find(&whats, page, |one| one.0).map(|one| one.1);
             let mut changed: Vec<AvoidChange<'_>> = Vec::new();
-            avoid::changes(&avoid[0], &avoid[1], page, &mut changed);
+            let stands = |page: DocId, url: &str, keep: DocId| {
+                let Some(standing) = self.standing else { return false };
+                let stands = find(&unfetched, page, |one| *one).is_some() && standing.has(keep);
+                standing.note(url, stands);
+                stands
+            };
+            avoid::changes(&avoid[0], &avoid[1], page, stands, &mut changed);
             changed.iter().for_each(|row| *counts.avoid.entry(row.what).or_default() += 1);
             tables.push(("avoid_changed", avoid::table(&changed)));
         }
@@ -261,7 +278,7 @@ impl Judge<'_> {
     fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
         match refused {
             Some(reason) => format!("rejected:{reason}").into(),
-            None if was_avoided && self.of.recrawl.avoided => "avoided".into(),
+            None if was_avoided && self.of.recrawl.avoided => AVOIDED.into(),
             None if !self.seen.has_host_of(site) => "host_absent".into(),
             None => "absent".into(),
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::standing::Standing;
 use super::writer::Writer;
 use crate::error::Result;
 use crate::results::Run;
@@ -14,18 +15,27 @@ const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
 /// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
-/// and those that only the old one has, each in its order. Returns lines added and removed by list.
+/// and those that only the old one has and that do not stand all the same, each in its order. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
 ///
 /// # Cost
 /// A list of each result in memory, and 8 bytes for each of its lines.
-pub fn write(old: &Run, new: &Run, writer: &mut Writer) -> Result<Vec<(String, [u64; 2])>> {
+pub fn write(
+    old: &Run,
+    new: &Run,
+    standing: Option<&Standing>,
+    writer: &mut Writer,
+) -> Result<Vec<(String, [u64; 2])>> {
     let mut counts = Vec::new();
+    let standing = standing.map(Standing::exports).unwrap_or_default();
     for name in LISTS {
         let (Some(was), Some(is)) = (lines(old, name)?, lines(new, name)?) else { continue };
-        let [added, removed] = [(&was, &is), (&is, &was)].map(|(there, list)| without(list, there));
+        let stands = |line: &&str| standing.get(name).is_some_and(|lines| lines.contains(*line));
+        let added = without(&is, &was);
+        let removed = without(&was, &is);
+        let removed: String = removed.lines().filter(|line| !stands(line)).flat_map(|line| [line, "\n"]).collect();
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
         writer.file(&format!("exports/add-{name}"), &added)?;
         writer.file(&format!("exports/remove-{name}"), &removed)?;
@@ -34,7 +44,7 @@ pub fn write(old: &Run, new: &Run, writer: &mut Writer) -> Result<Vec<(String, [
 }
 
 /// An export of a result, if it has it.
-fn lines(run: &Run, name: &str) -> Result<Option<String>> {
+pub(super) fn lines(run: &Run, name: &str) -> Result<Option<String>> {
     let path = format!("exports/{name}");
     let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
     let bytes = run.manifest.read_file(&run.folder, file)?;

@@ -34,6 +34,7 @@ mod refused;
 pub mod same_settings;
 mod servers;
 mod sites;
+mod standing;
 mod summary;
 mod texts;
 pub mod writer;
@@ -57,6 +58,7 @@ use avoid::COLUMNS;
 use gather::PageColumns;
 use past_texts::{Past, PastTexts};
 use same_settings::{Comparable, comparable};
+use standing::Standing;
 pub use summary::Summary;
 use writer::Writer;
 
@@ -176,8 +178,9 @@ impl Comparison {
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
         let mut sites = gathered.sites;
         let numbers = sites.numbers();
-        let (counts, judged) =
-            changes::changes(self, &moves, &gathered.notes, (&seen, &numbers), texts.as_ref(), writer)?;
+        let standing = Standing::of(self)?;
+        let (seen, texts) = ((&seen, &numbers), texts.as_ref());
+        let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
         // Pages of sites were counted in the first pass, what became of them in the second.
         sites.add(&numbers, &judged);
         let table = sites::table(&sites, &moves.sites, self.recrawl.all_pages);
@@ -187,7 +190,7 @@ impl Comparison {
         let mut exports = Vec::new();
         if self.comparable.settings {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
-            exports = exports::write(&self.old, &self.new, writer)?;
+            exports = exports::write(&self.old, &self.new, standing.as_ref(), writer)?;
         }
         Ok(Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports))
     }

@@ -10,10 +10,11 @@ use crate::results::Run;
 
 /// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
 /// has decided since, what other kinds of jobs read, and what entry points of a crawl are.
-const MAY_DIFFER: [&str; 12] = [
+const MAY_DIFFER: [&str; 13] = [
     "effort.",
     "output.",
     "input.urls",
+    "input.originals",
     "input.max_bad",
     "keep.seeds",
     "keep.sticky",
@@ -54,12 +55,29 @@ pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Compara
             let of = |run: &Run| run.manifest.recipes.get("simhash").cloned();
             Ok(Comparable { settings: false, simhashes: of(old).is_some() && of(old) == of(new) })
         }
-        Some((name, [a, b])) => Err(Error::Usage(format!(
-            "{} has {name} = {a}, {} has {b}: they would differ by how they were made, not by what was crawled; run one of \
-             them again, or compare pages and sites only with --set recrawl.across_settings=true",
-            old.folder, new.folder
-        ))),
+        Some(found) => Err(differ(old, &new.folder.to_string(), found)),
         None => Ok(Comparable { settings: true, simhashes: true }),
+    }
+}
+
+/// The refusal of two results that differ in one thing, with both values.
+fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
+    Error::Usage(format!(
+        "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
+         them again, or compare pages and sites only with --set recrawl.across_settings=true",
+        old.folder
+    ))
+}
+
+/// Whether the result of a job will be comparable with this one, as far as settings tell.
+///
+/// # Errors
+/// As [`comparable`].
+pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
+    let new = serde_json::to_value(job).expect("a job is plain values");
+    match difference(&old.manifest.job, &new).filter(|_| !job.recrawl.across_settings) {
+        Some(found) => Err(differ(old, "this job", found)),
+        None => Ok(()),
     }
 }
 
@@ -113,6 +131,7 @@ mod tests {
         let plain = job(|_| ());
         let elsewhere = job(|job| {
             job.input.urls = vec!["b".into()];
+            job.input.originals = vec!["a".into()];
             job.output.url = "out".into();
             job.output.partitions = 64;
             job.effort.shard_bytes *= 2;

@@ -68,8 +68,16 @@ pub fn prepare(folder: &Location) -> Result<()> {
             "output {folder}: holds {file}, which no unfinished run has left; choose a new --output: nothing is written over or removed"
         )));
     }
+    refuse_unwritable(folder, "--output")
+}
+
+/// Looks whether a run may write to the folder that an option names, whatever is in it. Nothing is left behind.
+///
+/// # Errors
+/// [`Error::Storage`] or [`Error::DiskFull`] when the folder cannot be written, or is in a store that lets two runs create one object.
+pub fn refuse_unwritable(folder: &Location, option: &str) -> Result<()> {
     match folder.path() {
-        Some(path) => writable_disk(folder, path),
+        Some(path) => writable_disk(folder, path, option),
         None => writable_store(&Attempt::new(folder, &random_id()?)?),
     }
 }
@@ -97,20 +105,20 @@ fn is_half_written(name: &str) -> bool {
 
 /// The nearest folder that exists decides, by a file that is written there and removed: permissions do not tell of full
 /// devices, quotas and folders that only look like some (`/proc`).
-fn writable_disk(folder: &Location, path: &Path) -> Result<()> {
+fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
     if !nearest.is_dir() {
-        return refuse(format!("{} is a file; choose another --output", nearest.display()));
+        return refuse(format!("{} is a file; choose another {option}", nearest.display()));
     }
     // Under a name that other runs pass over.
     match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            let remedy = "make room there, or choose another --output";
-            Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, remedy))
+            let remedy = format!("make room there, or choose another {option}");
+            Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, &remedy))
         }
-        Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another --output", nearest.display())),
+        Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another {option}", nearest.display())),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::clusters::union_find::sizes;
 use crate::dataflow::pairs::guards::{self, Context};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::hash_partitions::{HashPartitions, two_with_bits};
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
@@ -176,8 +176,7 @@ fn proposed_by_links(
     room: &MemoryBudget,
 ) -> Result<Arc<Vec<Candidate>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
-    let room = room.parted(2);
-    let within = || links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
+    let within = links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
     let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = crawl.pages.map(|row| {
         places.of(row.page)?;
@@ -185,11 +184,10 @@ fn proposed_by_links(
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
     let key = |row: &Named| of(row.page);
-    let mut pages = until_failure(rows, |rows| {
-        HashPartitions::with_bits(net, "names in mirrors", bits, rows.flatten(), key, &room)
+    let within = (within.map(<[Page; 2]>::from), |row: &[Page; 2]| of(row[0]));
+    let (mut pages, mut links) = until_failure(rows, |rows| {
+        two_with_bits(net, ("names and links in mirrors", bits), (rows.flatten(), key), within, room)
     })?;
-    let rows = within().map(<[Page; 2]>::from);
-    let mut links = HashPartitions::with_bits(net, "links in mirrors", bits, rows, |row| of(row[0]), &room)?;
 
     let mut mine = Vec::new();
     let at = PagePlaces::new(net, labels.len())?;

@@ -1,7 +1,7 @@
 //! Overlap of servers: the pages of each trivial cluster meet at one worker, the counts of each pair of servers at another.
 //!
-//! Seven exchanges: pages that have copies to the owner of their cluster; pages of each server, added up; pairs to their
-//! owner; aliases joined; names of servers, and pairs by way of both names to the owner of the first server's partition.
+//! Pages that have copies go to the owner of their cluster, pages of each server are added up, pairs go to their
+//! owner, aliases are joined; then pairs go by way of both names to the owner of the first server's partition.
 //!
 //! # Memory
 //! 24 bytes a page that has copies, 24 a pair of servers that share a page, 4 a server.
@@ -139,6 +139,13 @@ pub fn overlap(
     Ok(ServerOverlap { server, parts, counts })
 }
 
+/// What is sent to whom a host's name is known: the name, or a pair that is to have it.
+#[derive(Serialize, Deserialize)]
+enum Named {
+    Host(HostId, String),
+    Pair(ServerPairRow),
+}
+
 /// The pairs with the names of their hosts, as parts of a table.
 fn named(
     net: &mut Net<'_>,
@@ -152,9 +159,6 @@ fn named(
     crawl.pages.each(|row| {
         names.entry(crawl.directory.hosts[row.page]).or_insert_with(|| host(row.url()).to_string());
     })?;
-    let rows = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), (id, name)));
-    let names: HashMap<HostId, String> = net.exchange_rows("names of servers", rows)?.into_iter().collect();
-
     let row = |(pair, kind): (ServerPair, ServerPairKind)| {
         let row = ServerPairRow {
             a: u64::from(pair.a),
@@ -167,14 +171,24 @@ fn named(
             pages_b: pages_of[pair.b],
             kind,
         };
-        (dealt.owner(pair.a.index()), row)
+        (dealt.owner(pair.a.index()), Named::Pair(row))
     };
-    let rows = net.exchange_rows("first names", pairs.into_iter().map(row))?.into_iter().map(|mut row| {
-        row.host_a = names[&HostId(row.a as u32)].clone();
+    let names = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), Named::Host(id, name)));
+    let pairs: Vec<(usize, Named)> = pairs.into_iter().map(row).collect();
+    let (mut names_here, mut pairs_here) = (HashMap::new(), Vec::new());
+    for row in net.exchange_rows("first names", names.chain(pairs))? {
+        match row {
+            Named::Host(id, name) => drop(names_here.insert(id, name)),
+            Named::Pair(pair) => pairs_here.push(pair),
+        }
+    }
+    let name = |id: u64| names_here[&HostId(id as u32)].clone();
+    let rows = pairs_here.into_iter().map(|mut row| {
+        row.host_a = name(row.a);
         (dealt.owner(row.b as usize), row)
     });
     let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
-        row.host_b = names[&HostId(row.b as u32)].clone();
+        row.host_b = name(row.b);
         (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
         (partitions.owner(row.a), row)
     });

@@ -3,7 +3,7 @@
 //! Most of it needs no rows of a host in one place. Links that merge are joined by union-find ([`components`]), and what it joins
 //! is a piece unless it has two pages of a trivial cluster; links within pieces have nothing to join, and links between members
 //! of collections nothing to attach. So three times only links of some hosts go to the owners of these, in shares
-//! ([`HashPartitions`]): those that merge on hosts with contested pieces ([`grow_pieces`]), those between the pieces of one
+//! (`on_each_host`): those that merge on hosts with contested pieces ([`grow_pieces`]), those between the pieces of one
 //! similar cluster on a host or beside them ([`join_pieces`]), and those of pages near collections ([`nearby_pages`]). Pages and
 //! links of pieces go to the owner of their similar cluster, who checks it.
 //!
@@ -25,7 +25,7 @@ use crate::dataflow::clusters::link_summary::MergingLinks;
 use crate::dataflow::clusters::links::LinkedPage;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::hash_partitions::two_with_bits;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
@@ -229,7 +229,7 @@ impl Web<'_> {
         beside
     }
 
-    /// The similar clusters that meet the definition. Two exchanges.
+    /// The similar clusters that meet the definition. One exchange.
     fn verified(
         &self,
         net: &mut Net<'_>,
@@ -250,17 +250,15 @@ impl Web<'_> {
                 self.has_copies(page) && several.contains(similar_cluster(page).smallest())
             })
         })?;
-        let room = room.parted(2);
         let owned = self.directory.owned(net.index()).zip(from_elsewhere);
-        let rows = owned
+        let pages = owned
             .filter(|(page, _)| mirrored.contains(*page))
             .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
-        let key = |row: &LinkedPage| similar_cluster(row.page);
-        let mut pages = HashPartitions::with_bits(net, "pages of pieces", self.bits, rows, key, &room)?;
-        let rows = links.filter(|&(src, dst)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst);
-        let rows = rows.map(<[Page; 2]>::from);
-        let key = |row: &[Page; 2]| similar_cluster(row[0]);
-        let mut within = HashPartitions::with_bits(net, "links of pieces", self.bits, rows, key, &room)?;
+        let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
+        let links = links.filter(|&(src, dst)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst);
+        let links = (links.map(<[Page; 2]>::from), |row: &[Page; 2]| similar_cluster(row[0]));
+        let name = "pages and links of pieces";
+        let (mut pages, mut within) = two_with_bits(net, (name, self.bits), pages, links, room)?;
 
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -128,7 +128,7 @@ impl Queries {
     pub fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (Postings::new(rows), job.hamming.k);
         let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
-        refuse_beyond_bound("queries and their tables", held, job.effort.memory_bytes)?;
+        refuse_beyond_bound("queries and their tables", held, workers, job.effort.memory_bytes)?;
         let search = Search::new(postings.fingerprints(), f, k)?;
         Ok(Queries { postings, search })
     }

@@ -148,7 +148,7 @@ pub(crate) fn keep_mutual_best(
 /// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); pages without links are neighbours on hosts with
 /// links only.
 ///
-/// The components of similar pages, and three exchanges to bring each to one worker: its pairs, its exact copies, its pages
+/// The components of similar pages, and one exchange to bring each to one worker: its pairs, its exact copies, its pages
 /// with their links.
 ///
 /// # Memory
@@ -169,14 +169,37 @@ fn part_neighbours(
     let owners = HashOwners::new(net);
     let to = |page: Page| owners.owner(component(page));
 
-    let mut similar = net.exchange_all("similar pairs", std::mem::take(pairs), |pair| to(pair.a))?;
-    let mut exact = net.exchange_all("exact copies", joined(), |pair| to(pair.a))?;
+    // Pairs of both kinds, told apart by a number: first what is asked about, then what joins clusters already.
+    let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
+    let rows = std::mem::take(pairs).into_iter().map(of_kind(0)).chain(joined().map(of_kind(1)));
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
-    let linked = with_others.map(|page| {
+    let pages = with_others.map(|page| {
         let of_page = links.of(page).iter().copied();
         Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page]))
     });
-    let mut linked = net.exchange_all("pages with links", linked, |row| to(row.page))?;
+    let (mut by_kind, mut linked) = ([const { Vec::new() }; 2], Vec::new());
+    net.exchange_two(
+        "pairs and pages with links",
+        (
+            rows,
+            |&[a, ..]| to(Page(a)),
+            |rows: &[[u32; 4]]| {
+                for &[a, b, value, kind] in rows {
+                    by_kind[kind as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
+                }
+                Ok(())
+            },
+        ),
+        (
+            pages,
+            |row| to(row.page),
+            |rows: &[Linked]| {
+                linked.extend_from_slice(rows);
+                Ok(())
+            },
+        ),
+    )?;
+    let [mut similar, mut exact] = by_kind;
 
     similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));
     exact.sort_unstable_by_key(|pair| (component(pair.a), *pair));

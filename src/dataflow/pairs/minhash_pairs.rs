@@ -25,7 +25,7 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::bucket_bits;
-use crate::dataflow::shuffle::memory_estimate::{AT_REST, MemoryEstimate, held_bytes, room_beside, too_little};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, at_rest, held_bytes, room_beside, too_little};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::Page;
@@ -175,7 +175,13 @@ pub fn similar_pairs(
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
-        return Err(too_little("sets of shingles that are compared, beside what has been read".into(), least, allowed));
+        // What blocks hold is not the same each time.
+        let enough = least + least / 32;
+        return Err(too_little(
+            "sets of shingles that are compared, beside what has been read".into(),
+            enough,
+            allowed,
+        ));
     }
     let share = room_beside(held_bytes, job).of_worker(net);
     // Workers go through their buckets together, and may have different bounds.
@@ -221,7 +227,7 @@ pub fn least_of_process(
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
-    (AT_REST + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
+    (at_rest(workers) + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
 }
 
 /// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many

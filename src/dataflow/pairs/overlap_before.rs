@@ -31,12 +31,16 @@ pub struct Before<'a> {
     pub each_page: &'a dyn Fn(HandOn<'_>),
     /// Hears what came of it, for people.
     pub tell: &'a dyn Fn(String),
-    /// Where more pages, rows or pairs than one in so many have changed, all is found from scratch.
-    pub most: u64,
+    /// Where a larger share of pages, rows or pairs has changed, all is found from scratch.
+    pub max_change: f64,
 }
 
-/// What `most` is for runs: beyond it, looking at what has changed costs as much as what it saves.
-pub(crate) const MOST: u64 = 4;
+impl Before<'_> {
+    /// Whether too many have changed.
+    pub(super) fn is_beyond(&self, changed: u64, all: u64) -> bool {
+        changed as f64 > self.max_change * all as f64
+    }
+}
 
 /// A page of the run before. Rows order by doc id.
 #[derive(

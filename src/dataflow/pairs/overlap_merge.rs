@@ -106,7 +106,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let (standing, changed) = compare(net, given, share.pages)?;
     let pages = crawl.directory.len();
     let changed = net.share("changed pages", changed)?;
-    if changed.len() as u64 * before.most > pages as u64 || 2 * (pages + changed.len()) > u32::MAX as usize {
+    if before.is_beyond(changed.len() as u64, pages as u64) || 2 * (pages + changed.len()) > u32::MAX as usize {
         return Ok(Outcome::None(Some("too many pages have changed")));
     }
     let hosts = hosts_of_gone(net, crawl, &changed)?;
@@ -116,7 +116,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let [rows_now] = net.sum("rows of changed pages", [rows_now])?;
     // What was said before is taken for as much, page by page: to find it would cost more than it is worth.
     let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
-    if expected * before.most > counts_before.tuples {
+    if before.is_beyond(expected, counts_before.tuples) {
         return Ok(Outcome::None(Some("too much of what pages say has changed")));
     }
     drop(changed);
@@ -131,7 +131,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     }
     touched.extend(rows_before.values().flatten());
     let touched = net.share("chunks on changed pages", touched)?;
-    if touched.len() as u64 * before.most > counts_before.tuples {
+    if before.is_beyond(touched.len() as u64, counts_before.tuples) {
         return Ok(Outcome::None(Some("too much of what pages say has changed")));
     }
     let on_changed = AskedChunks::new(net, shelf, &changes, settings, &touched)?;
@@ -148,7 +148,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         anew.iter().for_each(|&page| is_anew.insert(page));
         is_anew
     })?;
-    if is_anew.count() * before.most > pages as u64 {
+    if before.is_beyond(is_anew.count(), pages as u64) {
         return Ok(Outcome::None(Some("too many pages count other chunks")));
     }
 
@@ -170,7 +170,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let runs = [first, second].map(|rows| runs_of(&rows, of, (settings, &on_changed), &mut chunks));
     let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
     let [made] = net.sum("pairs to count anew", [made])?;
-    if made * before.most > counts_before.emitted {
+    if before.is_beyond(made, counts_before.emitted) {
         return Ok(Outcome::None(Some("too many pairs have changed")));
     }
     let chunks = sum(net, "chunks a page", &chunks)?;

@@ -13,7 +13,7 @@
 //! 16 bytes a page until the search ends, and during it 56 bytes for each name of a page that the worker owns.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ pub struct Revisit {
     /// Length of the record.
     pub length: u64,
 }
+
+/// Input of a revisit, and that of the record it refers to, which may be a revisit, too: each pair once.
+pub type Referrals = BTreeSet<[u32; 2]>;
 
 /// How an original is looked for; the first that finds one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,22 +129,28 @@ struct Question {
 
 /// Turns every revisit on all shelves whose original is on one of them into a capture, and all others into rejections.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true.
+/// `floors[item]` is the offset from which the records of a work item are true. Returns this worker's [`Referrals`].
 ///
 /// # Errors
 /// Those of reading originals again; or when the run has ended.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, work: &Work, job: &Job, floors: &[u64]) -> Result<()> {
+pub fn resolve(
+    net: &mut Net<'_>,
+    shelf: &mut WorkerPages,
+    work: &Work,
+    job: &Job,
+    floors: &[u64],
+) -> Result<Referrals> {
     let (untrue, revisits): (Vec<Revisit>, Vec<Revisit>) =
         std::mem::take(&mut shelf.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
     shelf.rejections.extend(untrue.into_iter().map(unresolved));
     if net.sum("revisits", [revisits.len() as u64])? == [0] {
         shelf.names = Vec::new();
-        return Ok(());
+        return Ok(Referrals::new());
     }
-    let mut holders = vec![None; revisits.len()];
-    search(net, shelf, &revisits, &mut holders, floors)?;
+    let (mut holders, mut referrals) = (vec![None; revisits.len()], Referrals::new());
+    search(net, shelf, &revisits, &mut holders, &mut referrals, floors)?;
     if name_payloads(net, shelf, &revisits, &holders, work, job, floors)? {
-        search(net, shelf, &revisits, &mut holders, floors)?;
+        search(net, shelf, &revisits, &mut holders, &mut referrals, floors)?;
     }
     shelf.names = Vec::new();
     let mut found = Vec::new();
@@ -157,7 +166,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, work: &Work, job: &Jo
     for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
         shelve(shelf, slot as usize, revisit, outlook)?;
     }
-    Ok(())
+    Ok(referrals)
 }
 
 fn unresolved(revisit: Revisit) -> Rejection {
@@ -171,6 +180,7 @@ fn search(
     shelf: &WorkerPages,
     revisits: &[Revisit],
     found: &mut [Option<Holder>],
+    referrals: &mut Referrals,
     floors: &[u64],
 ) -> Result<()> {
     let mut asked = Asked::Names;
@@ -179,8 +189,9 @@ fn search(
         let questions = questions(revisits, found, net.index() as u32, asked);
         let answers = round(net, offers, questions)?;
         let mut news = 0;
-        for [revisit, worker, slot] in answers {
+        for [revisit, worker, slot, source] in answers {
             news += u64::from(found[revisit as usize].replace(Holder { worker, slot }).is_none());
+            referrals.insert([revisits[revisit as usize].source, source]);
         }
         let left = found.iter().filter(|holder| holder.is_none()).count() as u64;
         let [news, left] = net.sum("originals found", [news, left])?;
@@ -322,20 +333,21 @@ fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, asked: Ask
     questions
 }
 
-/// Asks the owners of names; returns number of the revisit, worker and slot for the best way of each that has an answer.
-fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>) -> Result<Vec<[u32; 3]>> {
+/// Asks the owners of names; returns number of the revisit, worker and slot for the best way of each that has an answer, and the input
+/// of the record that it leads to.
+fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>) -> Result<Vec<[u32; 4]>> {
     let peers = net.peers() as u64;
     let mut offers = net.exchange_all("names of records", offers, |row| (row.key % peers) as usize)?;
     offers.sort_unstable();
     let questions = net.exchange_all("names of originals", questions, |row| (row.key % peers) as usize)?;
     let answers = questions.into_iter().filter_map(|question| {
-        let Holder { worker, slot } = best(&offers, &question)?.holder;
-        Some([question.asker, question.revisit, question.way as u32, worker, slot])
+        let &Offer { source, holder: Holder { worker, slot }, .. } = best(&offers, &question)?;
+        Some([question.asker, question.revisit, question.way as u32, worker, slot, source as u32])
     });
     let mut answers = net.exchange_all("originals", answers, |answer| answer[0] as usize)?;
     answers.sort_unstable();
     answers.dedup_by_key(|answer| answer[1]);
-    Ok(answers.into_iter().map(|[_, revisit, _, worker, slot]| [revisit, worker, slot]).collect())
+    Ok(answers.into_iter().map(|[_, revisit, _, worker, slot, source]| [revisit, worker, slot, source]).collect())
 }
 
 /// The content that answers a question, out of offers that are ascending.

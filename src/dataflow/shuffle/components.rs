@@ -2,7 +2,7 @@
 //! merged two by two, never all edges in one place.
 //!
 //! log2(processes) exchanges merge the forests, of fewer edges than there are members, and one more shares the labels. Small
-//! forests are shared as they are, in one round, and each process merges them for itself.
+//! forests are shared as they are, and each process merges them for itself.
 //!
 //! # Memory
 //! 4 bytes a member in each process for the sets, and 4 for the labels.
@@ -10,9 +10,17 @@
 use std::sync::Arc;
 
 use crate::clusters::union_find::SharedSets;
-use crate::engine::{AT_ONCE_BYTES, Net};
+use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Number;
+
+/// Most bytes that forests take when each process sends its own to all others.
+const SHARED_BYTES: usize = 4 << 20;
+
+/// Whether forests of so many members are shared as they are, of which none has as many edges as there are members.
+pub fn are_shared(members: usize, processes: usize) -> bool {
+    members.saturating_mul(size_of::<[u32; 2]>() * processes * (processes - 1)) <= SHARED_BYTES
+}
 
 /// For every one of `members` its component, by the smallest member; `edges` are this worker's share.
 pub fn components<Member: Number, Label: Number>(
@@ -27,8 +35,7 @@ pub fn components<Member: Number, Label: Number>(
     net.pool(())?;
     let (process, workers) = (net.process(), net.workers_per_process());
     let leads = net.index().is_multiple_of(workers);
-    // No forest has as many edges as there are members.
-    if net.processes() == 1 || members * size_of::<[u32; 2]>() <= AT_ONCE_BYTES {
+    if are_shared(members, net.processes()) {
         let gives = leads && net.processes() > 1;
         let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
         let forests = if net.processes() > 1 { net.share(name, mine)? } else { Arc::new(mine) };

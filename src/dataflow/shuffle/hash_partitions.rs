@@ -117,3 +117,36 @@ impl<T: Pod + Send> HashPartitions<T> {
         self.buckets.take(share, into)
     }
 }
+
+/// Rows of two kinds that have keys in common, as [`HashPartitions::with_bits`] lays them down, each in half of `room`. One round.
+///
+/// # Errors
+/// As [`HashPartitions::laid_down`].
+pub fn two_with_bits<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
+    net: &mut Net<'_>,
+    (name, bits): (&str, u32),
+    (first, first_key): (impl IntoIterator<Item = T>, impl Fn(&T) -> K),
+    (second, second_key): (impl IntoIterator<Item = U>, impl Fn(&U) -> K),
+    room: &MemoryBudget,
+) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
+    let (shares, room) = (Shares::new(net.peers(), bits), room.parted(2));
+    let (mut of_first, mut of_second) =
+        (HashPartitions::empty(net, bits, &room), HashPartitions::empty(net, bits, &room));
+    let first_hash = |row: &T| splitmix64(first_key(row).into());
+    let second_hash = |row: &U| splitmix64(second_key(row).into());
+    let (first_buckets, second_buckets) = (&mut of_first.buckets, &mut of_second.buckets);
+    net.exchange_two(
+        name,
+        (
+            first,
+            |row| shares.owner(first_hash(row)),
+            |rows| rows.iter().try_for_each(|row| first_buckets.push(shares.bucket(first_hash(row)), *row)),
+        ),
+        (
+            second,
+            |row| shares.owner(second_hash(row)),
+            |rows| rows.iter().try_for_each(|row| second_buckets.push(shares.bucket(second_hash(row)), *row)),
+        ),
+    )?;
+    Ok((of_first, of_second))
+}

@@ -41,20 +41,31 @@ const A_LINK: u64 = 4;
 /// The same of a link between pages when collections have been found.
 pub const A_LINK_FOUND: u64 = 10;
 
-/// Bytes of a page while tables are made, and the most of them that a worker takes for that: without a bound, and within.
-const MAKING: [(u64, u64); 2] = [(600, 150 << 20), (300, 55 << 20)];
+/// Bytes of a page while tables are made, as long as they are small.
+const A_PAGE_MADE: u64 = 1300;
 
-/// Bytes that a process with so many pages takes to make tables, beside what it has found.
+/// Bytes that a process with so many pages takes to make tables, beside what it has found. Measured.
 pub fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
-    let (a_page, most) = MAKING[usize::from(is_bounded)];
-    (a_page * pages).min(most * workers as u64)
+    let most = match is_bounded {
+        true => (45 << 20) * workers as u64,
+        false => ((16 << 20) + 520 * pages).min((150 << 20) * workers as u64),
+    };
+    (A_PAGE_MADE * pages).min(most)
 }
 
 /// Bytes of counts a page while pairs are found, by one worker.
 const A_PAGE_OF_COUNTS: u64 = 12;
 
 /// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
-pub const AT_REST: u64 = 36 << 20;
+const AT_REST: u64 = 36 << 20;
+
+/// Bytes of each further worker. Measured.
+pub const A_WORKER_AT_REST: u64 = 7 << 20;
+
+/// Bytes of a process with so many workers that has nothing to do yet.
+pub fn at_rest(workers: usize) -> u64 {
+    AT_REST + A_WORKER_AT_REST * workers.saturating_sub(2) as u64
+}
 
 /// Bytes of a shingle; in memory only where no bound is set, and beyond a block of them.
 const A_SHINGLE: u64 = 4;
@@ -102,13 +113,20 @@ impl MemoryEstimate {
     /// Bytes without which there is no run of `all_pages`: what cannot be spilled, with the widest rows and counts of chunks.
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        AT_REST + self.least_shelf_bytes(workers) + memory_budget::least_bytes(all_pages as usize, workers, rows, true)
+        let counting = memory_budget::least_bytes(all_pages as usize, workers, rows, true);
+        (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(workers))
+    }
+
+    /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
+    fn found_bytes(&self, workers: usize) -> u64 {
+        let found = A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links;
+        self.peak_bytes(workers) + found + making_bytes(self.pages, workers, true)
     }
 
     /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what
     /// is read: pages, links, and some counts a page.
     pub fn peak_bytes(&self, workers: usize) -> u64 {
-        AT_REST + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
+        at_rest(workers) + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
     }
 
     /// Bytes that are enough for a run of `all_pages`, of which a process holds this: [`MemoryEstimate::least_bytes`], or more
@@ -200,9 +218,7 @@ impl MemoryEstimate {
     /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
     /// at least, for rows of chunks can use the other half.
     pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        let making = making_bytes(self.pages, workers, true);
-        let found = self.peak_bytes(workers) + A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links + making;
-        allowed.saturating_sub(self.enough_bytes(all_pages, workers).max(found)) / 2
+        allowed.saturating_sub(self.enough_bytes(all_pages, workers)) / 2
     }
 
     /// What is on a shelf.
@@ -240,7 +256,7 @@ impl MemoryEstimate {
 /// Only when the run has ended.
 pub fn held_bytes(net: &mut Net<'_>, mine: MemoryEstimate) -> Result<u64> {
     let [held] = of_largest_process(net, [mine.shelf_bytes()])?;
-    Ok(held + AT_REST)
+    Ok(held + at_rest(net.workers_per_process()))
 }
 
 /// The most bytes of a process, of several kinds of which its workers each bring theirs.
@@ -280,7 +296,7 @@ fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job)
         return Ok(room_beside(0, job));
     }
     let [held, on_disk] = of_largest_process(net, [held, mine.on_disk])?;
-    let mut room = room_beside(held + AT_REST, job);
+    let mut room = room_beside(held + at_rest(net.workers_per_process()), job);
     if room.bounds.disk_is_set {
         room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
     }
@@ -320,7 +336,7 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     let all_pages = all.iter().map(|worker| worker.pages).sum();
     let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
     let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
-    if most(&|process| process.peak_bytes(workers)) > allowed {
+    if most(&|process| process.found_bytes(workers)) > allowed {
         return Err(too_little(what.into(), most(&|process| process.enough_bytes(all_pages, workers)), allowed));
     }
     let room = match shelf.sets {
@@ -331,12 +347,12 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     shelf.hold_lists_at_most(room / workers as u64)
 }
 
-/// Refuses to hold `held` bytes in this process when it may use fewer (0: no bound), beside what it needs at rest.
+/// Refuses to hold `held` bytes in this process of so many workers when it may use fewer (0: no bound), beside what it needs at rest.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`], with the number that would fit.
-pub fn refuse_beyond_bound(what: &str, held: u64, allowed_bytes: u64) -> Result<()> {
-    let needed_bytes = held + AT_REST;
+pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = held + at_rest(workers);
     if allowed_bytes > 0 && needed_bytes > allowed_bytes {
         return Err(too_little(what.into(), needed_bytes, allowed_bytes));
     }
@@ -353,7 +369,7 @@ pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowe
         return Ok(());
     }
     let [held] = of_largest_process(net, [mine])?;
-    refuse_beyond_bound(what, held, allowed_bytes)
+    refuse_beyond_bound(what, held, net.workers_per_process(), allowed_bytes)
 }
 
 /// The refusal of a job that needs another bound.
@@ -367,10 +383,10 @@ mod tests {
 
     #[test]
     fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
-        assert_eq!(MemoryEstimate::default().peak_bytes(64), AT_REST);
+        assert_eq!(MemoryEstimate::default().peak_bytes(64), AT_REST + 62 * A_WORKER_AT_REST);
         let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
         let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
-        assert_eq!(held.times(3, 1).peak_bytes(3) - AT_REST, 3 * (held.peak_bytes(1) - AT_REST));
+        assert_eq!(held.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (held.peak_bytes(1) - at_rest(1)));
         let all = held.times(30, 3);
         assert_eq!((all.pages, all.tuples, all.links), (10_000, 10 * tuples, 10 * links));
         assert_eq!(all.peak_bytes(2) - AT_REST, 10 * (held.peak_bytes(2) - AT_REST));

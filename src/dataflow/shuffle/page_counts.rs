@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::engine::{AT_ONCE_BYTES, Net};
+use crate::engine::Net;
 use crate::error::Result;
+
+/// Bytes of a list that goes to every process as it is.
+pub const SHORT_BYTES: usize = 256 << 10;
 
 /// A count that knows how to add.
 pub trait Count: Pod + Send + Sync {
@@ -35,12 +38,12 @@ type Stretch = [u32; 16];
 ///
 /// # Cost
 /// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent. Two or three rounds; one
-/// for lists of at most [`AT_ONCE_BYTES`], which go to every process as they are.
+/// for lists of at most [`SHORT_BYTES`], which go to every process as they are.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if net.peers() == 1 {
         return net.once(|| mine.to_vec());
     }
-    if size_of_val(mine) <= AT_ONCE_BYTES {
+    if size_of_val(mine) <= SHORT_BYTES {
         let all = net.share(name, mine.to_vec())?;
         return net.once(|| {
             let mut sums = vec![T::zeroed(); mine.len()];

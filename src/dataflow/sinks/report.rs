@@ -207,15 +207,15 @@ pub struct Largest {
 /// Findings shown of each kind.
 pub const SHOWN: usize = 20;
 
-/// The largest of all workers' findings: most hosts first, then size, copies, and the smaller doc id.
-pub fn largest(net: &mut Net<'_>, name: &'static str, mine: Vec<Largest>) -> Result<Vec<Largest>> {
+/// The largest of all workers' findings, of several kinds: most hosts first, then size, copies, and the smaller doc id. One round.
+pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Result<[Vec<Largest>; N]> {
     let top = |mut all: Vec<Largest>| {
         all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
         all.truncate(SHOWN);
         all
     };
-    let all = net.all_gather(name, top(mine))?;
-    Ok(top(all.into_iter().flatten().collect()))
+    let all = net.all_gather("largest findings", mine.map(top).to_vec())?;
+    Ok(std::array::from_fn(|kind| top(all.iter().flat_map(|of_worker| of_worker[kind].iter().cloned()).collect())))
 }
 
 /// The similar clusters of some rows, as findings (\[CSG00\] Table 2).

@@ -52,6 +52,8 @@ pub struct Checked {
     pub bytes: u64,
     /// What is damaged or missing, by name.
     pub damaged: Vec<String>,
+    /// Generations among these.
+    pub damaged_generations: usize,
 }
 
 /// What [`State::prune`] has removed.
@@ -114,10 +116,13 @@ impl State {
     /// Makes a generation the newest one; all files of records that it names must be written.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] when another run was first; else as [`Location::put_if_absent`].
+    /// [`Error::LostGeneration`] when another run was first; else as [`Location::put_if_absent`].
     pub fn commit(&self, generation: &Generation) -> Result<()> {
         let bytes = generation.encode();
-        self.generation_at(generation.number)?.put_if_absent(&bytes, |stored| stored == bytes)
+        match self.generation_at(generation.number)?.put_if_absent(&bytes, |stored| stored == bytes) {
+            Err(Error::LostCommit(name)) => Err(Error::LostGeneration(name)),
+            done => done,
+        }
     }
 
     fn generation_at(&self, number: u64) -> Result<Location> {
@@ -153,7 +158,10 @@ impl State {
                         checked.damaged.extend(damaged.then(|| bytes.name().to_string()));
                     }
                 }
-                Err(error) => checked.damaged.push(error.to_string()),
+                Err(error) => {
+                    checked.damaged.push(error.to_string());
+                    checked.damaged_generations += 1;
+                }
             }
         }
         checked.damaged.dedup();

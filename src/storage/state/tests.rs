@@ -135,7 +135,8 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
     let records = StateRecords::new(&state, None, &KEYS);
     write(&records, &[1, 2]);
     let first = next(&state, &records);
-    let good = Checked { generations: 1, records: 2, bytes: first.bytes(), damaged: Vec::new() };
+    let good =
+        Checked { generations: 1, records: 2, bytes: first.bytes(), damaged: Vec::new(), damaged_generations: 0 };
     assert_eq!(state.check().unwrap(), good);
     for file in [files(temporary.path()).remove(0), temporary.path().join("gen-000001.json")] {
         let whole = fs::read(&file).unwrap();
