@@ -122,6 +122,12 @@ pub enum Error {
         needed_bytes: u64,
     },
 
+    /// The system starts no further thread.
+    #[error(
+        "the system starts no further thread: {0}; use fewer --workers, end what else uses threads or memory, or lift the limits of this process (ulimit -u and -v, pids.max of its control group)"
+    )]
+    NoThread(String),
+
     /// A process would write more to its disk than a setting allows it.
     #[error(
         "{what}: {} or more of disk needed in {folder}, but {setting} allows {}; set {setting} to {needed_bytes} or more, or split the input",
@@ -213,6 +219,7 @@ impl Error {
             Error::Storage { .. } => 8,
             Error::MemoryLimit { .. }
             | Error::NoMemory { .. }
+            | Error::NoThread(_)
             | Error::DiskLimit { .. }
             | Error::DiskFull { .. }
             | Error::TooManyPairs { .. }

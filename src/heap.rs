@@ -78,36 +78,33 @@ fn refused(bytes: usize) {
     leftovers::exit_from_anywhere(error.exit_code())
 }
 
+/// What the system has given for `bytes`; ends the process if that is nothing.
+#[inline]
+fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() {
+        refused(bytes);
+    }
+    memory
+}
+
 // SAFETY: all is passed on to the system's allocator as it comes.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let memory = unsafe { System.alloc(layout) };
-        if memory.is_null() {
-            refused(layout.size());
-        }
-        memory
+        given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let memory = unsafe { System.alloc_zeroed(layout) };
-        if memory.is_null() {
-            refused(layout.size());
-        }
-        memory
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let memory = unsafe { System.realloc(memory, layout, size) };
-        if memory.is_null() {
-            refused(size);
-        }
-        memory
+        given(unsafe { System.realloc(memory, layout, size) }, size)
     }
 
     #[inline]

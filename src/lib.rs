@@ -11,7 +11,9 @@
 //! The folders of `src/` are compiled as several crates (`crates/`), so that a change rebuilds only what needs it; this one
 //! has the command line, and shows the others as one.
 
-pub use webtwin_base::{build, by_hash, console, error, heap, huge, ids, leftovers, open_files, progress, read_at};
+pub use webtwin_base::{
+    build, by_hash, console, error, heap, huge, ids, leftovers, open_files, progress, read_at, threads,
+};
 
 // The road: crawl input becomes pages with text and links; beside it, a crawl made on the fly, with the truth about it.
 pub use webtwin_pages::{pages, synth};

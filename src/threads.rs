@@ -1,14 +1,34 @@
-//! Work on many things by several threads.
+//! Threads: how they are started, and work on many things by several of them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::error::{Error, Result};
+
+/// Starts a thread.
+///
+/// # Errors
+/// [`Error::NoThread`].
+pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    Builder::new().spawn(work).map_err(|cause| Error::NoThread(cause.to_string()))
+}
+
+/// Starts a thread that ends within `scope`.
+///
+/// # Errors
+/// [`Error::NoThread`].
+pub fn start_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).map_err(|cause| Error::NoThread(cause.to_string()))
+}
 
 /// Calls `work` with each number below `count`, on at most so many threads, each with an outcome of its own to work into;
 /// returns the outcomes. The first error stops them all.
 ///
 /// # Errors
-/// Those of `work`; [`Error::Invariant`] if it panics.
+/// Those of `work`; [`Error::NoThread`]; [`Error::Invariant`] if it panics.
 pub fn for_each<O: Send>(
     threads: usize,
     count: usize,
@@ -28,7 +48,9 @@ pub fn for_each<O: Send>(
         Ok(outcome)
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.clamp(1, count.max(1))).map(|_| scope.spawn(one_thread)).collect();
+        let started: Result<Vec<_>> =
+            (0..threads.clamp(1, count.max(1))).map(|_| start_in(scope, one_thread)).collect();
+        let threads = started.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let panicked = || Err(Error::Invariant("a thread ended with a panic".into()));
         // All are waited for, whichever fails.
         let ended: Vec<Result<O>> =

@@ -43,7 +43,7 @@ fn join(cluster: &Cluster, process: usize) -> JoinHandle<Result<Meeting>> {
 fn join_as(cluster: &Cluster, me: Identity) -> JoinHandle<Result<Meeting>> {
     let cluster = cluster.clone();
     std::thread::spawn(move || {
-        let heartbeat = Heartbeat::start(cluster.deadline);
+        let heartbeat = Heartbeat::start(cluster.deadline).unwrap();
         let met = meet(&cluster, &me, &heartbeat);
         if let Err(error) = &met {
             heartbeat.stop(error.clone());

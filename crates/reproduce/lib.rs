@@ -1,6 +1,6 @@
 //! The papers' published tables and figures, computed again.
 
-use webtwin_base::{build, error, huge, ids, job};
+use webtwin_base::{build, error, huge, ids, job, threads};
 use webtwin_dataflow::dataflow;
 use webtwin_dedup::dedup;
 use webtwin_engine::engine;

@@ -15,6 +15,7 @@ use crate::console::{is_json, say, tell, tell_object};
 use crate::leftovers::Temporary;
 use crate::progress::Progress;
 use crate::storage::spill::spilled_bytes;
+use crate::threads;
 
 /// Time between two looks at a stage.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,11 +41,11 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches work that goes through `stages`, in this order.
+    /// Watches work that goes through `stages`, in this order. Where no thread can be had for it, the work goes on unwatched.
     pub(super) fn start(progress: Arc<Progress>, stages: &'static [&'static str]) -> Watcher {
         let (json, terminal) = (is_json(), std::io::stderr().is_terminal());
         let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
+        let thread = threads::start(move || {
             let (start, mut last, mut looks) = (Instant::now(), "", 0);
             let record = |stage| {
                 if let Some(file) = METRICS.get() {
@@ -75,7 +76,7 @@ impl Watcher {
                 say("\r\x1b[K");
             }
         });
-        Watcher { stop: Some(stop), thread: Some(thread) }
+        Watcher { stop: Some(stop), thread: thread.ok() }
     }
 }
 

@@ -19,6 +19,7 @@ use super::signals;
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::leftovers::exit;
+use crate::threads;
 
 /// Pause before the second attempt; each later one is twice as long,
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -172,7 +173,7 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
 
 /// In an attempt: ends this process at once when the one that started it is gone, as if killed with it.
 pub(super) fn end_with_supervisor() {
-    std::thread::spawn(|| {
+    let _ = threads::start(|| {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
         exit(128 + Signal::SIGKILL as u8)
     });

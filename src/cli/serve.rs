@@ -9,6 +9,7 @@ use super::signals;
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::serve::{Limits, Settings, serve};
+use crate::threads;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,7 +68,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let to_stop = handle.clone();
         signals::ends_by(move |_| to_stop.stop());
         if let Ok(mut hangups) = Signals::new([SIGHUP]) {
-            std::thread::spawn(move || {
+            let _ = threads::start(move || {
                 for _ in hangups.forever() {
                     // What is wrong has been told.
                     let _ = handle.reload();

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::leftovers::exit;
 use crate::storage::location::Location;
 use crate::storage::manifest;
+use crate::threads;
 
 type Left = Box<dyn Fn() -> String + Send>;
 
@@ -25,7 +26,7 @@ static LEFT: Mutex<Option<Left>> = Mutex::new(None);
 /// Listens to signals from now on, in a thread of its own. Where that cannot be, they end the process as they always did.
 pub(super) fn listen() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
-    std::thread::spawn(move || {
+    let _ = threads::start(move || {
         let mut ending = false;
         for signal in signals.forever() {
             // The shell's codes for what ended by a signal.

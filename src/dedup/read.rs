@@ -24,6 +24,7 @@ use crate::pages::record::Reason;
 use crate::progress::Progress;
 use crate::storage::spill::Buckets;
 use crate::storage::spill_array::SpillArray;
+use crate::threads;
 
 /// Reads all files.
 ///
@@ -43,12 +44,13 @@ pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget, progress: &Pr
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),
     };
-    let done: Vec<Result<(Worker, Tally)>> = std::thread::scope(|scope| {
+    let done: Vec<Result<(Worker, Tally)>> = std::thread::scope(|scope| -> Result<_> {
         let shared = &shared;
-        let threads: Vec<_> =
-            (0..settings.workers as u32).map(|me| scope.spawn(move || work(me, shared, budget))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
-    });
+        let started: Result<Vec<_>> =
+            (0..settings.workers as u32).map(|me| threads::start_in(scope, move || work(me, shared, budget))).collect();
+        let threads = started.inspect_err(|_| shared.stop.store(true, Ordering::Relaxed))?;
+        Ok(threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect())
+    })?;
     let mut corpus = Corpus {
         files: inputs.files.clone(),
         against_files: inputs.against,

@@ -18,6 +18,7 @@ use super::stop::{Phase, Stop};
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::leftovers::exit;
+use crate::threads;
 
 /// Longest time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -43,21 +44,23 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// Starts the heartbeat of a run without peers yet; a peer may be silent for `deadline`.
-    pub fn start(deadline: Duration) -> Heartbeat {
+    ///
+    /// # Errors
+    /// [`Error::NoThread`].
+    pub fn start(deadline: Duration) -> Result<Heartbeat> {
         let stop = Arc::new(Stop::new());
         let peers = Arc::new(Mutex::new(Vec::new()));
         let (running, returned) = channel();
         let beater = Beater { stop: Arc::clone(&stop), peers: Arc::clone(&peers), deadline, returned };
-        let beater = std::thread::Builder::new().name("heartbeat".into()).spawn(move || beater.beat());
-        let beater = beater.expect("a process that cannot start its first thread cannot run");
-        Heartbeat { stop, deadline, peers, running: Some(running), beater: Some(beater) }
+        let beater = threads::start(move || beater.beat())?;
+        Ok(Heartbeat { stop, deadline, peers, running: Some(running), beater: Some(beater) })
     }
 
     /// Begins to send signs of life from process `here` to process `there` on a connection, and to expect them. `peer` names
     /// it in messages.
     ///
     /// # Errors
-    /// [`Error::PeerLost`] when the socket is broken already.
+    /// [`Error::PeerLost`] when the socket is broken already; [`Error::NoThread`].
     pub fn watch(&self, peer: &str, socket: TcpStream, session: &Session, (here, there): (usize, usize)) -> Result<()> {
         let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
         socket.set_read_timeout(Some(self.deadline)).map_err(lost)?;
@@ -65,10 +68,7 @@ impl Heartbeat {
         let listen = socket.try_clone().map_err(lost)?;
         let (stop, name, deadline) = (Arc::clone(&self.stop), peer.to_string(), self.deadline);
         let frames = FrameReader::new(session, here);
-        std::thread::Builder::new()
-            .name("heartbeat".into())
-            .spawn(move || hear(listen, frames, &name, deadline, &stop))
-            .map_err(lost)?;
+        threads::start(move || hear(listen, frames, &name, deadline, &stop))?;
         let peer = Peer { socket, frames: FrameWriter::new(session, there) };
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer);
         Ok(())
@@ -236,7 +236,7 @@ mod tests {
 
     /// Two processes that watch each other.
     fn pair() -> (Heartbeat, Heartbeat) {
-        let (here, there) = (Heartbeat::start(DEADLINE), Heartbeat::start(DEADLINE));
+        let (here, there) = (Heartbeat::start(DEADLINE).unwrap(), Heartbeat::start(DEADLINE).unwrap());
         let (one, other) = sockets();
         let [of_here, of_there] = sessions(true);
         here.watch("process 1", one, &of_here, (0, 1)).unwrap();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_silent_peer_is_given_up_after_the_deadline() {
-        let here = Heartbeat::start(DEADLINE);
+        let here = Heartbeat::start(DEADLINE).unwrap();
         let (one, silent) = sockets();
         here.watch("process 1 at there:1", one, &sessions(false)[0], (0, 1)).unwrap();
         assert!(here.check().is_ok());
@@ -299,7 +299,7 @@ mod tests {
             |frames, to| frames.send(to, Frame::Payload, b"{}").unwrap(),
         ];
         for (last, keyed) in lasts.into_iter().flat_map(|last| [(last, false), (last, true)]) {
-            let here = Heartbeat::start(10 * DEADLINE);
+            let here = Heartbeat::start(10 * DEADLINE).unwrap();
             let (one, mut other) = sockets();
             let [of_here, of_there] = sessions(keyed);
             here.watch("process 1", one, &of_here, (0, 1)).unwrap();

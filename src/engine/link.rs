@@ -21,7 +21,8 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::heartbeat::{beat, lost};
 use super::stop::{Phase, Stop};
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::threads;
 
 /// The half that sends; timely's thread and the one that gives signs of life take turns.
 struct Outgoing {
@@ -86,16 +87,17 @@ impl Link {
     /// Begins to send signs of life, and to expect bytes.
     ///
     /// # Errors
-    /// Those of the socket, or of starting a thread.
-    pub fn watch(&self, deadline: Duration) -> io::Result<()> {
-        self.socket.get_ref().set_read_timeout(Some(deadline + deadline / 2))?;
+    /// [`Error::PeerLost`] when the socket is broken already; [`Error::NoThread`].
+    pub fn watch(&self, deadline: Duration) -> Result<()> {
+        let patience = Some(deadline + deadline / 2);
+        self.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&self.peer, &cause))?;
         let (outgoing, stop, peer) = (Arc::downgrade(&self.outgoing), Arc::clone(&self.stop), Arc::clone(&self.peer));
         let give_signs = move || {
             if let Err(cause) = give_signs_of_life(&outgoing, &stop, beat(deadline)) {
                 stop.stop_unless_explained(lost(&peer, &cause));
             }
         };
-        std::thread::Builder::new().name("signs of life".into()).spawn(give_signs).map(drop)
+        threads::start(give_signs).map(drop)
     }
 
     fn next_frame(&mut self) -> io::Result<()> {
@@ -240,7 +242,7 @@ mod tests {
     }
 
     /// What arrives of `wire`: the bytes, or the reason the run stopped.
-    fn arrives(wire: &[u8], session: &Session, ends: (usize, usize)) -> Result<Vec<u8>, String> {
+    fn arrives(wire: &[u8], session: &Session, ends: (usize, usize)) -> std::result::Result<Vec<u8>, String> {
         let (here, mut there) = sockets();
         let (mut link, stop) = link(here, session, ends);
         there.write_all(wire).unwrap();

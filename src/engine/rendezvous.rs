@@ -19,6 +19,7 @@ use super::handshake::{Arrival, Identity, Miss, Purpose, Session, accept, dial};
 use super::heartbeat::Heartbeat;
 use super::key::Key;
 use crate::error::{Error, Result};
+use crate::threads;
 
 /// Most connections that may be in their handshake.
 const MOST_GUESTS: usize = 64;
@@ -39,7 +40,8 @@ pub struct Meeting {
 ///
 /// # Errors
 /// [`Error::Handshake`] when an address cannot be used or a peer differs in key, build, job or cluster file;
-/// [`Error::PeerLost`] naming those who are absent at the deadline; or whatever ended the run on a peer meanwhile.
+/// [`Error::PeerLost`] naming those who are absent at the deadline; [`Error::NoThread`]; or whatever ended the run on a peer
+/// meanwhile.
 pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
     let until = Instant::now() + cluster.deadline;
     let process = me.process as usize;
@@ -58,7 +60,7 @@ pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<M
             until,
             news: send.clone(),
         };
-        std::thread::spawn(move || dialer.dial_all());
+        threads::start(move || dialer.dial_all())?;
     }
     let lobby = Lobby { cluster, me, heartbeat, listener, send, guests: BTreeMap::new(), places: Arc::default() };
     lobby.wait(until, &news)
@@ -232,7 +234,7 @@ impl Lobby<'_> {
             }
             let (me, key, send, places) =
                 (*self.me, self.cluster.key.clone(), self.send.clone(), Arc::clone(&self.places));
-            let started = std::thread::Builder::new().spawn(move || {
+            let started = threads::start(move || {
                 let arrival = accept(&stream, &me, &key, |who, _| admit(&me, who, &places));
                 let item = match arrival {
                     Arrival::Joined(who, purpose, session) => {

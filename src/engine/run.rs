@@ -25,6 +25,7 @@ use super::panics::contain;
 use super::rendezvous::{Meeting, meet};
 use crate::error::{Error, Result};
 use crate::open_files;
+use crate::threads;
 
 /// Bytes of the stack of a thread, without which it cannot start.
 const STACK_BYTES: u64 = 2 << 20;
@@ -57,7 +58,7 @@ fn run_as<T: Send + 'static>(
     me: &Identity,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
-    let heartbeat = Heartbeat::start(cluster.deadline);
+    let heartbeat = Heartbeat::start(cluster.deadline)?;
     let state = heartbeat.state();
     interrupt::note(me.process as usize, cluster.processes(), &state);
     let results = contain(|| run_together(cluster, me, &heartbeat, program)).and_then(|result| result);
@@ -140,10 +141,10 @@ impl Network {
         let Some(comms) = self.comms.take() else { return heartbeat.check() };
         let (send, ended) = channel();
         if heartbeat.check().is_ok() {
-            std::thread::spawn(move || {
+            threads::start(move || {
                 drop(comms);
                 let _ = send.send(());
-            });
+            })?;
         } else {
             // Its threads may wait for a peer for ever; they go with the process.
             std::mem::forget(comms);
@@ -186,8 +187,8 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
                 let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
-                let link = Link::new(socket, &session, (process, there), &name, heartbeat.state());
-                let link = link.and_then(|link| link.watch(cluster.deadline).map(|()| link)).map_err(broken)?;
+                let link = Link::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?;
+                link.watch(cluster.deadline)?;
                 Some(link)
             }
         });

@@ -14,6 +14,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::thread::Builder;
 
 use serde::{Deserialize, Serialize};
 
@@ -146,7 +147,7 @@ fn fed(mut child: Child, bytes: &[u8], most: u64) -> std::io::Result<(ExitStatus
     let mut said = Vec::new();
     let taken = std::thread::scope(|scope| {
         // One that wants no more closes its end.
-        scope.spawn(move || drop(stdin.write_all(bytes)));
+        Builder::new().spawn_scoped(scope, move || drop(stdin.write_all(bytes))).inspect_err(|_| drop(child.kill()))?;
         let taken = stdout.take(most + 1).read_to_end(&mut said);
         if taken.is_err() || said.len() as u64 > most {
             let _ = child.kill();

@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::decoded::{Compression, Decoded, sort_out};
 use super::detect::{Kind, detect, is_html};
@@ -25,6 +24,7 @@ use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::{Listed, Location, seen_from_anywhere, working_folder};
 use crate::storage::open::{OpenFile, Stamp, open, open_pinned};
 use crate::synth::Synth;
+use crate::threads;
 
 /// Files of a folder per item.
 const FILES_AN_ITEM: u64 = 256;
@@ -186,8 +186,7 @@ impl Work {
         let looked = in_parallel(&locations, |&(location, is_named)| match is_named {
             true => look(location, input).map(Ok),
             false => look_at_found(location, input),
-        });
-        let looked = looked.into_iter().collect::<Result<Vec<_>>>()?;
+        })?;
         let files: BTreeSet<(String, u64)> =
             looked.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
         let mut found = Vec::with_capacity(locations.len());
@@ -532,26 +531,13 @@ fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
     entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
 }
 
-/// Applies a function to each item on several threads; results in order.
-fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..LOOKERS.min(items.len()) {
-            scope.spawn(|| {
-                while let Some((at, item)) = next_of(items, &next) {
-                    let result = apply(item);
-                    done.lock().expect("no holder of this lock can panic").push((at, result));
-                }
-            });
-        }
+/// Applies a function to each item on several threads; results in order, or the first error in order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let done = threads::for_each(LOOKERS, items.len(), Vec::new, |done, at| {
+        done.push((at, apply(&items[at])));
+        Ok(())
     });
-    let mut done = done.into_inner().expect("no holder of this lock can panic");
+    let mut done: Vec<_> = done?.into_iter().flatten().collect();
     done.sort_unstable_by_key(|&(at, _)| at);
     done.into_iter().map(|(_, result)| result).collect()
-}
-
-fn next_of<'a, T>(items: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    items.get(at).map(|item| (at, item))
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use memmap2::{Mmap, MmapMut};
 
@@ -41,28 +41,29 @@ impl AsRef<[u8]> for FileBytes {
 /// Maps or loads a file; a file of a store is always loaded.
 ///
 /// # Errors
-/// [`Error::Input`] when there is no such file; [`Error::Storage`] when it cannot be read.
+/// [`Error::Input`] when there is no such file; [`Error::Storage`] when it cannot be read; [`Error::NoMemory`].
 pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes> {
     let missing = || Error::input(location.name(), "there is no such file");
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => missing(),
+    let failed = |error: std::io::Error, bytes: usize| match error.kind() {
+        ErrorKind::NotFound => missing(),
+        ErrorKind::OutOfMemory => Error::NoMemory { what: location.name().into(), needed_bytes: bytes as u64 },
         _ => Error::storage(location.name(), error),
     };
     let Some(path) = location.path() else {
         let bytes = location.get()?.ok_or_else(missing)?;
-        return loaded(&mut &bytes[..], bytes.len()).map_err(failed);
+        return loaded(&mut &bytes[..], bytes.len()).map_err(|error| failed(error, bytes.len()));
     };
-    let mut file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len() as usize;
+    let mut file = File::open(path).map_err(|error| failed(error, 0))?;
+    let length = file.metadata().map_err(|error| failed(error, 0))?.len() as usize;
     match residence {
         // An empty file cannot be mapped.
         Residence::Mapped if length > 0 => {
             // SAFETY: the bytes are only read; the caller must make sure that nobody changes the file, and its content
             // is checked as any input is.
-            let bytes = unsafe { Mmap::map(&file) }.map_err(failed)?;
+            let bytes = unsafe { Mmap::map(&file) }.map_err(|error| failed(error, length))?;
             Ok(FileBytes(Held::Mapped(bytes)))
         }
-        _ => loaded(&mut file, length).map_err(failed),
+        _ => loaded(&mut file, length).map_err(|error| failed(error, length)),
     }
 }
 

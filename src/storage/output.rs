@@ -30,6 +30,7 @@ use super::manifest;
 use super::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
+use crate::threads;
 
 /// Names of the files that make a folder a result.
 const MANIFESTS: [&str; 2] = [manifest::NAME, "fingerprints.json"];
@@ -352,8 +353,9 @@ impl Decision {
             files.iter().try_for_each(|(path, bytes)| staged.join(path)?.move_to(&folder.join(path)?, *bytes))
         };
         std::thread::scope(|scope| {
-            let movers: Vec<_> = self.files.chunks(share).map(|files| scope.spawn(move || move_some(files))).collect();
-            movers.into_iter().try_for_each(|mover| mover.join().expect("nothing in it panics"))
+            let movers: Vec<_> =
+                self.files.chunks(share).map(|files| threads::start_in(scope, move || move_some(files))).collect();
+            movers.into_iter().try_for_each(|mover| mover?.join().expect("nothing in it panics"))
         })
     }
 

@@ -16,6 +16,7 @@ use crate::job::{Digest, Job, JobKind};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::decode;
+use crate::threads;
 
 /// Bits of the space that a chunk of 2^33 fingerprints covers.
 const CHUNK_BITS: u32 = 54;
@@ -121,7 +122,7 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
         }
     };
     let mut all: Vec<(usize, Chunk, Vec<Planted>)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..options.workers).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..options.workers).map(|_| threads::start_in(scope, worker)).collect::<Result<_>>()?;
         let join = |worker: std::thread::ScopedJoinHandle<'_, Result<Vec<_>>>| {
             worker.join().map_err(|_| Error::Invariant("a worker panicked".into()))?
         };

@@ -18,6 +18,7 @@ use crate::job::Coder;
 use crate::storage::location::Location;
 use crate::storage::open::open;
 use crate::storage::table::{Column, Table, encode};
+use crate::threads;
 
 /// Number of passes; the median counts.
 const PASSES: usize = 5;
@@ -98,11 +99,11 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         one.push(count / took / 1e6);
         let (together, (mine, beside)) = seconds(|| {
             std::thread::scope(|scope| {
-                let beside = scope.spawn(|| core_seconds(|| second.map(&tables, &from, &other)));
-                (core_seconds(|| first.map(&tables, &from, &to)), beside.join())
+                let beside = threads::start_in(scope, || core_seconds(|| second.map(&tables, &from, &other)));
+                (core_seconds(|| first.map(&tables, &from, &to)), beside.map(|beside| beside.join()))
             })
         });
-        let beside = beside.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
+        let beside = beside?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
         mine.1.and(beside.1)?;
         // Both begin together; the slower one determines the time.
         two.push(2.0 * count / mine.0.max(beside.0) / 1e6);
