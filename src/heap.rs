@@ -3,11 +3,14 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::{set_hook, take_hook};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Duration;
 
+use memmap2::MmapMut;
+
 use crate::console::tell;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::leftovers;
 
 /// Bytes of an allocation that goes back to the system at once when it is freed.
@@ -28,8 +31,14 @@ pub fn give_back_large_allocations() {
 /// [`Error::NoMemory`], as files are removed that must not outlive it; Rust alone would end it by SIGABRT.
 pub struct Heap;
 
-/// Bytes that are kept to tell of the end with.
-const RESERVE: usize = 1 << 20;
+/// Bytes of address space that are kept to end with. They are not touched before.
+const RESERVE: usize = 32 << 20;
+
+/// A process that gets so many bytes has memory left; libraries ask for less at a time.
+const ENOUGH: usize = 16 << 20;
+
+/// What `zstd` says, in a panic or an error, when it gets no memory. There may be some again by then.
+const OF_ZSTD: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
 
 /// Larger ones are refused as they are by any system: a library may ask whether it can have what a damaged file says.
 const LARGEST: usize = 16 << 30;
@@ -46,13 +55,30 @@ thread_local! {
 }
 
 /// From now on a process that gets no memory ends in order.
-pub fn end_in_order() {
-    // SAFETY: the layout has a size.
-    RESERVED.store(unsafe { System.alloc(reserve()) }, Ordering::Release);
+///
+/// # Errors
+/// [`Error::NoMemory`] if there is none to do that with.
+pub fn end_in_order() -> Result<()> {
+    let mut reserve = MmapMut::map_anon(RESERVE).map_err(|_| no_memory(RESERVE))?;
+    RESERVED.store(reserve.as_mut_ptr(), Ordering::Release);
+    std::mem::forget(reserve);
+    let before = take_hook();
+    set_hook(Box::new(move |panic| {
+        end_if_for_want_of_memory(panic.payload_as_str().unwrap_or_default());
+        before(panic);
+    }));
+    Ok(())
 }
 
-fn reserve() -> Layout {
-    Layout::new::<[u8; RESERVE]>()
+/// When a library has failed or panicked with `message`: ends the process if that is for want of memory.
+pub fn end_if_for_want_of_memory(message: &str) {
+    if OF_ZSTD.iter().any(|said| message.contains(said)) || MmapMut::map_anon(ENOUGH).is_err() {
+        refused(ENOUGH);
+    }
+}
+
+fn no_memory(bytes: usize) -> Error {
+    Error::NoMemory { what: "this process".into(), needed_bytes: bytes as u64 }
 }
 
 #[cold]
@@ -61,8 +87,7 @@ fn refused(bytes: usize) {
         return;
     }
     if IS_ENDING.swap(true, Ordering::AcqRel) {
-        // Another thread tells of it, unless it waits for this one.
-        std::thread::sleep(Duration::from_secs(PATIENCE));
+        wait_for_the_end();
         return;
     }
     let reserved = RESERVED.swap(std::ptr::null_mut(), Ordering::AcqRel);
@@ -71,11 +96,27 @@ fn refused(bytes: usize) {
         return;
     }
     ENDS.set(true);
-    // SAFETY: it was allocated with this layout, and whoever took it out of the cell is the only one to have it.
-    unsafe { System.dealloc(reserved, reserve()) };
-    let error = Error::NoMemory { what: "this process".into(), needed_bytes: bytes as u64 };
+    // SAFETY: it was mapped with this length, nothing refers to it, and whoever took it out of the cell is the only one to have it.
+    unsafe { nix::libc::munmap(reserved.cast(), RESERVE) };
+    let error = no_memory(bytes);
     tell(format_args!("error: {error}"));
     leftovers::exit_from_anywhere(error.exit_code())
+}
+
+/// Keeps this thread from making further files and from taking what another one needs to end the process, unless that one waits
+/// for it.
+#[cold]
+fn wait_for_the_end() {
+    if !ENDS.get() {
+        std::thread::sleep(Duration::from_secs(PATIENCE));
+    }
+}
+
+#[inline]
+fn before_it_is_asked() {
+    if IS_ENDING.load(Ordering::Relaxed) {
+        wait_for_the_end();
+    }
 }
 
 /// What the system has given for `bytes`; ends the process if that is nothing.
@@ -91,18 +132,21 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        before_it_is_asked();
         // SAFETY: as the caller promises.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        before_it_is_asked();
         // SAFETY: as the caller promises.
         given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        before_it_is_asked();
         // SAFETY: as the caller promises.
         given(unsafe { System.realloc(memory, layout, size) }, size)
     }

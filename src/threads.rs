@@ -3,13 +3,28 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
+use memmap2::MmapMut;
+
 use crate::error::{Error, Result};
+
+/// Bytes of address space for the stack of a thread, and for what it asks of the C library as it starts: without them that library
+/// ends the process.
+const ROOM: usize = 4 << 20;
+
+/// Fails unless so many threads are likely to start.
+///
+/// # Errors
+/// [`Error::NoThread`].
+pub fn room_for(threads: usize) -> Result<()> {
+    MmapMut::map_anon(threads * ROOM).map(drop).map_err(|cause| Error::NoThread(cause.to_string()))
+}
 
 /// Starts a thread.
 ///
 /// # Errors
 /// [`Error::NoThread`].
 pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    room_for(1)?;
     Builder::new().spawn(work).map_err(|cause| Error::NoThread(cause.to_string()))
 }
 
@@ -21,6 +36,7 @@ pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
+    room_for(1)?;
     Builder::new().spawn_scoped(scope, work).map_err(|cause| Error::NoThread(cause.to_string()))
 }
 

@@ -121,8 +121,8 @@ fn machinery_knows_no_more_than_it_needs() {
         ("read_at", &["error"]),
         ("job", &["error"]),
         ("search", &["error"]),
-        ("engine", &["console", "error", "ids", "key_file", "leftovers", "open_files", "progress", "threads"]),
-        ("storage", &["build", "error", "huge", "ids", "leftovers", "read_at", "threads"]),
+        ("engine", &["console", "error", "heap", "ids", "key_file", "leftovers", "open_files", "progress", "threads"]),
+        ("storage", &["build", "error", "heap", "huge", "ids", "leftovers", "read_at", "threads"]),
     ];
     for source in &sources() {
         if let Some((_, may)) = rules.iter().find(|(module, _)| *module == source.module) {

@@ -249,12 +249,11 @@ pub fn main() -> ExitCode {
                 tell_in_json();
             }
             signals::listen();
-            heap::end_in_order();
             // Documents made for paper are read by this program in processes of their own.
             if let Ok(program) = std::env::current_exe() {
                 helper::use_program(program);
             }
-            run(line.command)
+            heap::end_in_order().and_then(|()| run(line.command))
         }
         // Help and version, for stdout.
         Err(asked) if !asked.use_stderr() => ended(asked.print()),

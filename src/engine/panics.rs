@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_h
 use std::sync::Once;
 
 use crate::error::{Error, Result};
+use crate::heap;
 
 thread_local! {
     /// What the last panic of this thread said, while it runs contained; `None` outside.
@@ -22,6 +23,7 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
     HOOK.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
+            heap::end_if_for_want_of_memory(panic.payload_as_str().unwrap_or_default());
             if !note(panic) {
                 before(panic);
             }
@@ -38,9 +40,7 @@ fn note(panic: &PanicHookInfo<'_>) -> bool {
     SAID.with_borrow_mut(|said| match said {
         Some(said) => {
             let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-            let payload = panic.payload();
-            let message = payload.downcast_ref::<&str>().copied();
-            let message = message.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+            let message = panic.payload_as_str().unwrap_or("no message");
             *said = format!("panic at {place}: {}", message.replace('\n', " "));
             true
         }

@@ -27,9 +27,6 @@ use crate::error::{Error, Result};
 use crate::open_files;
 use crate::threads;
 
-/// Bytes of the stack of a thread, without which it cannot start.
-const STACK_BYTES: u64 = 2 << 20;
-
 /// Runs `program` on all workers of process number `process`, together with the other processes of `cluster`, and returns
 /// what this process's workers return, in order.
 ///
@@ -87,13 +84,9 @@ fn run_together<T: Send + 'static>(
         board: Board::default(),
     };
     let work = move |worker: &mut Worker| work(worker, &shared, &program);
-    let workers =
-        timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work).map_err(|cause| {
-            Error::NoMemory {
-                what: format!("{} workers ({cause})", cluster.workers),
-                needed_bytes: cluster.workers as u64 * STACK_BYTES,
-            }
-        })?;
+    threads::room_for(cluster.workers)?;
+    let workers = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work)
+        .map_err(Error::NoThread)?;
     let results: Vec<Result<T>> = workers
         .join()
         .into_iter()

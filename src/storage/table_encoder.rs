@@ -18,6 +18,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
 use super::table::{Column, ROWS_LOOKED_AT, Table};
 use super::texts::Texts;
 use crate::error::{Error, Result};
+use crate::heap;
 
 /// Rows per row group, which readers must hold at once of a column.
 const ROWS_A_GROUP: usize = 1 << 20;
@@ -238,7 +239,9 @@ impl Encoder {
 }
 
 fn broken(cause: parquet::errors::ParquetError) -> Error {
-    Error::Invariant(format!("encoding a table: {cause}"))
+    let message = format!("encoding a table: {cause}");
+    heap::end_if_for_want_of_memory(&message);
+    Error::Invariant(message)
 }
 
 fn write_values(

@@ -74,15 +74,18 @@ pub(crate) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
     Attempt::new(folder, &net.all_gather("attempts", id)?[0])
 }
 
-/// Stages files; when that fails for any worker, what was staged goes.
+/// Stages files; when that fails for any worker, or ends the first process, what was staged goes.
 pub(crate) fn or_discard<T>(
     net: &mut Net<'_>,
     attempt: &Attempt,
     stage: impl FnOnce(&mut Net<'_>) -> Result<T>,
 ) -> Result<T> {
+    let temporary = (net.index() == 0).then(|| attempt.temporary());
     let staged = stage(net);
-    if staged.is_err() && net.index() == 0 {
-        attempt.discard();
+    match temporary {
+        Some(Some(temporary)) if staged.is_ok() => temporary.release(),
+        Some(None) if staged.is_err() => attempt.discard(),
+        _ => {}
     }
     staged
 }
