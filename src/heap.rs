@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::panic::{set_hook, take_hook};
+use std::panic::{PanicHookInfo, set_hook, take_hook};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Duration;
 
@@ -64,10 +64,16 @@ pub fn end_in_order() -> Result<()> {
     std::mem::forget(reserve);
     let before = take_hook();
     set_hook(Box::new(move |panic| {
-        end_if_for_want_of_memory(panic.payload_as_str().unwrap_or_default());
+        end_if_for_want_of_memory(message_of(panic).unwrap_or_default());
         before(panic);
     }));
     Ok(())
+}
+
+/// The words of a panic.
+pub fn message_of<'p>(panic: &'p PanicHookInfo<'_>) -> Option<&'p str> {
+    let payload = panic.payload();
+    payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str))
 }
 
 /// When a library has failed or panicked with `message`: ends the process if that is for want of memory.

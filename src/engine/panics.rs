@@ -23,7 +23,7 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
     HOOK.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
-            heap::end_if_for_want_of_memory(panic.payload_as_str().unwrap_or_default());
+            heap::end_if_for_want_of_memory(heap::message_of(panic).unwrap_or_default());
             if !note(panic) {
                 before(panic);
             }
@@ -40,7 +40,7 @@ fn note(panic: &PanicHookInfo<'_>) -> bool {
     SAID.with_borrow_mut(|said| match said {
         Some(said) => {
             let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-            let message = panic.payload_as_str().unwrap_or("no message");
+            let message = heap::message_of(panic).unwrap_or("no message");
             *said = format!("panic at {place}: {}", message.replace('\n', " "));
             true
         }
