@@ -15,7 +15,7 @@ use timely::dataflow::operators::core::OkErr;
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::{Scope, StreamVec};
 
-use super::exchange::TICK;
+use super::carry::TICK;
 use super::net::Net;
 use crate::error::{Error, Result};
 

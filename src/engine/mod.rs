@@ -11,7 +11,7 @@
 //! | `frames`, `link` | is what arrives what was sent, and who can read it? |
 //! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
 //! | `owners` | which worker is a row for? |
-//! | `block`, `mail`, `exchange`, `net` | how do rows get to their workers, in bounded memory? |
+//! | `block`, `mail`, `carry`, `exchange`, `share`, `net` | how do rows get to their workers, in bounded memory? |
 //! | `dataflow` | what when rows are a stream, and not one step after the other? |
 //! | `run` | how do these play together? |
 
@@ -38,17 +38,19 @@ mod link;
 mod mail;
 
 // What a program sees and how it is run.
+mod carry;
 mod dataflow;
 mod exchange;
 mod net;
 mod owners;
 mod run;
+mod share;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
-pub use exchange::AT_ONCE_BYTES;
 pub use interrupt::interrupt;
 pub use launch::Launcher;
 pub use net::Net;
 pub use owners::{HashOwners, Owners, RoundRobin};
 pub use run::run;
+pub use share::AT_ONCE_BYTES;

@@ -1,0 +1,184 @@
+//! How all collective calls move blocks of rows: those of [`super::exchange`] and [`super::share`].
+//!
+//! [`Net::carry`] is compiled once: it moves blocks of rows whose type only the thin functions above it
+//! know. A call contains no code of the dataflow's: it runs in the calling function, between the dataflow's steps. So
+//! callers may borrow what they like, may fail, and a worker reads, sends and receives in turn.
+//!
+//! A call is complete for a worker when the last parcel of every worker is here, so it takes the time of one message, not
+//! of a question and its answer ([`super::mail`]). Between machines that time counts more than the rows where these are
+//! few, so [`Net::rounds`] counts the calls.
+//!
+//! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
+//! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
+//! nobody waits for a slow *sender*, as it would be with one epoch a block.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use timely::dataflow::channels::ContainerBytes;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::block::{Address, Block, Parcel};
+use super::net::Net;
+use crate::error::{Error, Result};
+
+/// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
+pub(super) const WINDOW: usize = 64;
+
+/// Longest time a waiting worker is deaf to the end of the run.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// Blocks ready to be sent, and emptied ones to fill again.
+pub(super) struct Outbox<'a> {
+    from: u32,
+    name: u64,
+    pub(super) call: u64,
+    /// Of the rows that are put in.
+    pub(super) kind: u16,
+    ready: VecDeque<Parcel>,
+    pub(super) spare: &'a mut Vec<Block>,
+}
+
+impl Outbox<'_> {
+    pub(super) fn push(&mut self, to: usize, rows: Block) {
+        let &mut Outbox { from, name, call, kind, .. } = self;
+        let about = Address { to: to as u32, from, name, call, taken: 0, last: 0, kind, told: 0 };
+        self.ready.push_back(Parcel { about, rows });
+    }
+
+    /// Marks the last parcel to each worker, with what is told; one that is sent nothing else is sent an empty one.
+    fn close(&mut self, peers: usize, told: u64) {
+        let mut without: Vec<bool> = vec![true; peers];
+        self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
+        (0..peers).filter(|&to| without[to]).for_each(|to| self.push(to, Block::default()));
+        let mut open: Vec<bool> = vec![true; peers];
+        for Parcel { about, .. } in self.ready.iter_mut().rev() {
+            if std::mem::take(&mut open[about.to as usize]) {
+                (about.last, about.told) = (1, told);
+            }
+        }
+    }
+
+    pub(super) fn push_rows(&mut self, to: usize, rows: Block) {
+        if !rows.is_empty() {
+            self.push(to, rows);
+        }
+    }
+}
+
+impl Net<'_> {
+    /// Ends the run with the error of a collective call, so that it is everybody's.
+    pub(super) fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result {
+            self.shared.stop.stop(error.clone());
+        }
+        result
+    }
+
+    /// Makes the last collective call: fails when some other worker still has one to make.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.carry("end of the program", 0, &mut |_| Ok(false), &mut |_, _| Ok(())).map(drop)
+    }
+
+    /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`, with its
+    /// address; tells all workers a number, and returns theirs.
+    pub(super) fn carry(
+        &mut self,
+        name: &str,
+        told: u64,
+        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
+        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
+    ) -> Result<Vec<u64>> {
+        let carried = self.carry_blocks(name, told, produce, take);
+        self.or_stop(carried)
+    }
+
+    fn carry_blocks(
+        &mut self,
+        name: &str,
+        told: u64,
+        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
+        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
+    ) -> Result<Vec<u64>> {
+        let call = self.next_call();
+        self.rounds += 1;
+        let (me, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
+        let (process, workers) = (self.process(), self.workers_per_process());
+        if me == process * workers {
+            self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
+        let (ready, spare) = (VecDeque::new(), &mut self.spare);
+        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, spare };
+        mail.begin();
+        let mut more = true;
+        let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
+        let mut taken: Vec<u32> = vec![0; peers];
+        // What is sent leaves the process at the end of a step, but not of one that waits first.
+        let mut has_sent = false;
+        loop {
+            shared.stop.check()?;
+            if more && outbox.ready.is_empty() && self.on_their_way < WINDOW {
+                more = produce(&mut outbox)?;
+                if !more {
+                    outbox.close(peers, told);
+                }
+            }
+            while self.on_their_way < WINDOW
+                && let Some(parcel) = outbox.ready.pop_front()
+            {
+                self.on_their_way += usize::from(!parcel.rows.is_empty());
+                let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
+                if to != me {
+                    shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                if to / workers != process {
+                    shared.traffic.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+                mail.send(parcel);
+                has_sent = true;
+            }
+            let is_idle = !has_sent && (!more || self.on_their_way >= WINDOW);
+            worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
+            has_sent = false;
+
+            while let Some(Parcel { about, rows }) = mail.next(call) {
+                if about.taken > 0 {
+                    self.on_their_way -= about.taken as usize;
+                    continue;
+                }
+                if (about.call, about.name) != (call, hash) {
+                    // Left alone this would be a hang, or rows taken for others.
+                    return Err(Error::Invariant(format!(
+                        "worker {} is in another collective call than worker {me}, which is in \"{name}\", call {call}",
+                        about.from
+                    )));
+                }
+                if !rows.is_empty() {
+                    taken[about.from as usize] += 1;
+                    take(&about, &rows)?;
+                }
+                if about.last == 1 {
+                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.told).is_none());
+                }
+                if rows.is_worth_keeping() && outbox.spare.len() < WINDOW {
+                    outbox.spare.push(rows);
+                }
+            }
+            for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
+                let taken = std::mem::take(taken);
+                let to = to as u32;
+                let about = Address { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, told: 0 };
+                mail.send(Parcel { about, rows: Block::default() });
+                has_sent = true;
+            }
+            if yet_to_end == 0 && !more && outbox.ready.is_empty() {
+                if has_sent {
+                    worker.step();
+                }
+                return Ok(ended.into_iter().flatten().collect());
+            }
+        }
+    }
+}
