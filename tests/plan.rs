@@ -151,3 +151,12 @@ fn a_corpus_is_predicted_and_not_deduplicated() {
     assert!(told.status.success() && said(&told).contains("at most "), "{}", said(&told));
     assert!(!folder.path().join("clean/manifest.json").exists());
 }
+
+#[test]
+fn a_rate_without_its_unit_is_refused() {
+    for option in ["--network", "--disk"] {
+        let refused = webtwin(&["plan", "--pages", "1000", option, "10"]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(said(&refused).contains("say which unit you mean"), "{}", said(&refused));
+    }
+}

@@ -25,6 +25,9 @@ const SAMPLE_ITEMS: usize = 16;
 /// The same where only the order of magnitude counts.
 const ROUGH_ITEMS: usize = 4;
 
+/// Least bytes a second of a network or a disk; fewer are a number without its unit.
+const LEAST_RATE: u64 = 1000;
+
 /// Most pages of a run: pages have numbers of 32 bits.
 const MOST_PAGES: u64 = u32::MAX as u64;
 
@@ -65,8 +68,12 @@ impl Args {
         if !(0.0..1e6).contains(&self.latency) {
             return Err(Error::Usage(format!("--latency is {}, but must be 0 or more milliseconds", self.latency)));
         }
-        if self.network == 0 || self.disk == 0 {
-            return Err(Error::Usage("--network and --disk must be more than 0".into()));
+        if let Some((option, rate)) =
+            [("network", self.network), ("disk", self.disk)].into_iter().find(|(_, rate)| *rate < LEAST_RATE)
+        {
+            return Err(Error::Usage(format!(
+                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more: say which unit you mean, as in 10Gbit or 500MB"
+            )));
         }
         Ok(Machines {
             count: usize::from(self.machines),
