@@ -88,7 +88,6 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     if net.index() == 0 {
         let ghostscript = helper::ghostscript().map(str::to_owned);
         let work = &queue.work;
-        let originals = replicas::files_of(work, &originals);
         // Files: an archive of several inputs is looked through as a whole the next time.
         let is_needed = |input: u32| originals.binary_search_by(|name| name.as_str().cmp(work.file_of(input))).is_ok();
         let serves = |input: u32| !work.is_original(input) || !are_implied || is_needed(input);

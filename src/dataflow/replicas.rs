@@ -28,8 +28,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     Ok(run_and_tell_originals(net, job, queue, folder, false)?.0)
 }
 
-/// As [`run`]; tells the inputs of earlier crawls, too, in which pages that are kept have their originals: their numbers,
-/// ascending. Where nobody asked for those inputs by name (`are_implied`), the result is that of a job that names the files of these.
+/// As [`run`]; tells the files of earlier crawls, too, in which pages that are kept have their originals, ascending by name. Where nobody
+/// asked for those inputs by name (`are_implied`), the result is that of a job that names these.
 ///
 /// # Errors
 /// As [`run`].
@@ -39,7 +39,7 @@ pub fn run_and_tell_originals(
     queue: &Queue,
     folder: &Location,
     are_implied: bool,
-) -> Result<(Summary, BTreeSet<u32>)> {
+) -> Result<(Summary, Vec<String>)> {
     let mut laps = Laps::start();
     let ReadCrawl { mut shelf, floors, ghostscript, referrals } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
@@ -50,12 +50,12 @@ pub fn run_and_tell_originals(
     laps.lap("2 find");
 
     let originals = match queue.work.has_originals() {
-        true => originals(net, &found.crawl, referrals, &queue.work)?,
-        false => BTreeSet::new(),
+        true => files_of(&queue.work, &originals(net, &found.crawl, referrals, &queue.work)?),
+        false => Vec::new(),
     };
     let mut job = job.clone();
     if are_implied {
-        job.input.originals = files_of(&queue.work, &originals);
+        job.input.originals = originals.clone();
         found.summary.digest = Digest::of(&job).hex();
     }
     let job = &job;
@@ -136,7 +136,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
 }
 
 /// Files of inputs, ascending by name.
-pub(super) fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
+fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
     let names: BTreeSet<&str> = inputs.iter().map(|&input| work.file_of(input)).collect();
     names.into_iter().map(str::to_string).collect()
 }
