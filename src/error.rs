@@ -232,7 +232,10 @@ impl Error {
 
     /// Makes an [`Error::Storage`] from any displayable cause.
     pub fn storage(url: impl Into<String>, cause: impl std::fmt::Display) -> Error {
-        Error::Storage { url: url.into(), reason: cause.to_string() }
+        let cause = cause.to_string();
+        // Stores answer in pages of XML, and an error is one line.
+        let words: Vec<&str> = cause.split_whitespace().collect();
+        Error::Storage { url: url.into(), reason: words.join(" ") }
     }
 
     /// Makes an [`Error::Input`] from any displayable cause.

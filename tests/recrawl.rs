@@ -413,6 +413,57 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
 }
 
 #[test]
+fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (may, june) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z");
+    let write = |name: &str, records: &[Vec<u8>]| {
+        std::fs::create_dir_all(Path::new(&at(name)).parent().unwrap()).unwrap();
+        std::fs::write(at(name), records.concat()).unwrap();
+    };
+    let text = "<p>a text that is long enough to be the text of a page</p>";
+    for name in ["one", "two", "three"] {
+        write(&format!("may/{name}.warc.gz"), &[capture(name, may, Some(text), "")]);
+    }
+    let run = |output: &str, arguments: &[&str]| {
+        let common = ["run", "--state", &at("state"), "--output", &at(output)];
+        let ended = webtwin(&[&common[..], arguments].concat()).output().unwrap();
+        (ended.status.code(), said(&ended))
+    };
+    let pages = |output: &str| rows(&at(output), "pages").len();
+    let crawl_of_june = at("june");
+    let june_again = ["--input", crawl_of_june.as_str()];
+    assert_eq!(run("of-may", &["--input", &at("may")]).0, Some(0));
+    write("june/one.warc.gz", &[capture("one", june, None, may)]);
+    assert_eq!((run("night-1", &june_again).0, pages("night-1")), (Some(0), 1));
+    assert_eq!(run("again", &june_again).0, Some(10));
+    // As another file of the folder, and by itself.
+    write("june/two.warc.gz", &[capture("two", june, None, may)]);
+    assert_eq!((run("night-2", &june_again).0, pages("night-2")), (Some(0), 2));
+    write("late/three.warc.gz", &[capture("three", june, None, may)]);
+    assert_eq!((run("night-3", &["--add", &at("late")]).0, pages("night-3")), (Some(0), 3));
+    let scratch = ["run", "--input", &at("june"), "--input", &at("late"), "--output", &at("scratch")];
+    let originals = ["one", "three", "two"].map(|name| at(&format!("may/{name}.warc.gz")));
+    succeed(&[&scratch[..], &originals.each_ref().map(|name| ["--originals", name.as_str()]).concat()].concat());
+    assert!(files(&at("scratch")) == files(&at("night-3")));
+    // What is away for a night is looked for again.
+    std::fs::rename(at("may"), at("away")).unwrap();
+    let live = ["--input", &at("june"), "--input", &at("late")];
+    assert_eq!((run("night-4", &live).0, pages("night-4")), (Some(0), 0));
+    assert_eq!(run("again", &live).0, Some(10));
+    std::fs::rename(at("away"), at("may")).unwrap();
+    assert_eq!((run("night-5", &live).0, pages("night-5")), (Some(0), 3));
+    assert!(files(&at("scratch")) == files(&at("night-5")));
+    // Another crawl, without revisits, has nothing to do with that.
+    write("july/one.warc.gz", &[capture("one", "2026-07-01T00:00:00Z", Some(text), "")]);
+    assert_eq!(run("of-july", &["--input", &at("july")]).0, Some(0));
+    let shown = succeed(&["state", "show", &at("state"), "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let newest = shown["generations"].as_array().unwrap().last().unwrap();
+    assert_eq!((&newest["crawl_before"], &newest["originals"]), (&serde_json::json!([]), &serde_json::json!([])));
+}
+
+#[test]
 fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     let schedule = three_segments(1);
     let (state, glob) = (schedule.at("of-glob"), schedule.at("segment-*.warc.gz"));

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod dedup;
 mod diff;
+mod earlier_crawls;
 mod evaluate;
 mod explain;
 mod hamming;
@@ -198,7 +199,7 @@ impl JobArgs {
 struct WorkerArgs {
     /// Worker threads of a run in one process; all cores when not given
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
-        value_parser = clap::value_parser!(u16).range(1..))]
+        value_parser = clap::value_parser!(u16).range(1..=4096))]
     workers: Option<u16>,
     /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]

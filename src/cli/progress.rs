@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::{cpu_seconds, peak_memory_bytes};
 use crate::console::{is_json, say, tell, tell_object};
+use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
 use crate::progress::Progress;
 use crate::storage::spill::spilled_bytes;
@@ -29,9 +30,20 @@ const LOOKS_A_MINUTE: u32 = 300;
 /// Where metrics are written, if anywhere.
 static METRICS: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on, watchers write metrics to this file, too.
-pub(super) fn write_metrics_to(file: PathBuf) {
-    let _ = METRICS.set(file);
+/// From now on, watchers write metrics to this file, too, or to that which a symbolic link leads to.
+///
+/// # Errors
+/// [`Error::Usage`] for a device, a pipe or a folder: a new file is put in the place of the old one.
+pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
+    let found = std::fs::metadata(&file);
+    if found.as_ref().is_ok_and(|found| !found.is_file()) {
+        return Err(Error::Usage(format!(
+            "--metrics {}: it is no file; name one, or leave the option out",
+            file.display()
+        )));
+    }
+    let _ = METRICS.set(if found.is_ok() { file.canonicalize().unwrap_or(file) } else { file });
+    Ok(())
 }
 
 /// Shows progress until it is dropped.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::diff;
+use super::earlier_crawls::{Earlier, named};
 use crate::console::tell;
 use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
@@ -92,6 +93,7 @@ pub(super) struct Scheduled {
     /// Names of files that are read again.
     replaced: BTreeSet<String>,
     implied: Implied,
+    earlier: Earlier,
 }
 
 impl Scheduled {
@@ -149,22 +151,12 @@ impl Scheduled {
         }
         let mut job = Job { kind: JobKind::Replicas, ..job };
         let mut implied = Implied::default();
+        let mut earlier = Earlier::default();
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
-            let mut originals = named(before, &before.originals);
-            let is_new = !job.input.urls.is_empty();
-            // A whole new crawl: what it revisits is in the one before.
-            if is_new {
-                originals.extend(named(before, &before.inputs));
-            }
-            let folder = working_folder();
-            let live: BTreeSet<String> = inputs.iter().map(|input| seen_from_anywhere(input, &folder)).collect();
-            originals.retain(|original| !live.contains(&seen_from_anywhere(original, &folder)));
-            originals.sort_unstable();
-            originals.dedup();
-            // Nobody knows yet which of them it needs.
-            job.input.originals = if is_new { still_there(originals, tell)? } else { originals };
+            earlier = Earlier::of(before, &inputs, !job.input.urls.is_empty(), tell)?;
+            job.input.originals = std::mem::take(&mut earlier.asked);
             implied.originals = true;
         }
         job.input.urls = inputs;
@@ -174,7 +166,7 @@ impl Scheduled {
         {
             job.keep.sticky = before.result.clone();
         }
-        Ok((job, Scheduled { state, before, replaced, implied }))
+        Ok((job, Scheduled { state, before, replaced, implied, earlier }))
     }
 
     /// What the result is to be compared with.
@@ -211,7 +203,7 @@ impl Scheduled {
     /// # Errors
     /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
-        let Scheduled { state, before, replaced, implied } = self;
+        let Scheduled { state, before, replaced, implied, earlier } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
@@ -257,41 +249,12 @@ impl Scheduled {
             result: seen_from_anywhere(&job.output.url, &folder),
             diff: (!job.recrawl.diff.is_empty()).then(|| seen_from_anywhere(&job.recrawl.diff, &folder)),
             inputs: job.input.urls.clone(),
+            crawl_before: earlier.crawl_before,
             working_folder: folder,
             ..Generation::default()
         };
-        Ok(Next { state, records: Arc::new(records), generation, implied })
+        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there })
     }
-}
-
-/// What inputs of a generation are called in the working folder.
-fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
-    let here = working_folder() == generation.working_folder;
-    let name = |url: &String| match (here, url.strip_prefix('@')) {
-        (true, _) => url.clone(),
-        (false, None) => seen_from_anywhere(url, &generation.working_folder),
-        (false, Some(list)) => format!("@{}", seen_from_anywhere(list, &generation.working_folder)),
-    };
-    inputs.iter().map(name).collect()
-}
-
-/// Those of the inputs of earlier crawls that are there: of the others this crawl may have no revisits.
-fn still_there(originals: Vec<String>, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Vec<String>> {
-    let mut there = Vec::with_capacity(originals.len());
-    for original in originals {
-        let found = match original.starts_with("synth://") {
-            true => Ok(Vec::new()),
-            false => expand(std::slice::from_ref(&original), is_html),
-        };
-        match found {
-            Ok(_) => there.push(original),
-            Err(Error::Input { input, reason }) => tell(format_args!(
-                "state: {input}, of the crawl before: {reason}; revisit records that refer to it are not resolved"
-            )),
-            Err(other) => return Err(other),
-        }
-    }
-    Ok(there)
 }
 
 /// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders

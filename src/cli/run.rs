@@ -63,7 +63,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     job.effort.resume |= args.resume;
     args.recrawl.lay_over(&mut job)?;
     if let Some(file) = args.metrics {
-        write_metrics_to(file);
+        write_metrics_to(file)?;
     }
     let Some(retries) = args.retries else { return execute(job, &args.workers) };
     // A recrawl goes on from its state.

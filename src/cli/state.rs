@@ -70,7 +70,7 @@ fn show(args: &ShowArgs) -> Result<()> {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
-                "originals": generation.originals, "working_folder": generation.working_folder, "job": generation.job,
+                "originals": generation.originals, "crawl_before": generation.crawl_before, "working_folder": generation.working_folder, "job": generation.job,
             })
         };
         let all: Vec<serde_json::Value> = generations.iter().map(of).collect();
@@ -91,7 +91,11 @@ fn show(args: &ShowArgs) -> Result<()> {
                 "files of earlier crawls that pages have their content from or were found by way of, which must stay:"
             )?;
         }
-        newest.originals.iter().try_for_each(|original| writeln!(out, "  {original}"))
+        newest.originals.iter().try_for_each(|original| writeln!(out, "  {original}"))?;
+        if !newest.crawl_before.is_empty() {
+            writeln!(out, "the crawl before, in which later parts of this one may have originals:")?;
+        }
+        newest.crawl_before.iter().try_for_each(|input| writeln!(out, "  {input}"))
     })
 }
 

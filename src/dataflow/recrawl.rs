@@ -4,8 +4,10 @@
 //! crash between the two commits leaves a good result, and a state that is one generation behind.
 //!
 //! The crawl before is there for originals (`input.originals`): revisit records of the new one find their content in its
-//! records. Of these the next generation keeps those of files that a page has its content from, or by way of which it was found.
+//! records. Of these the next generation keeps those of files that a page has its content from, or by way of which it was found; and,
+//! where the crawl has revisits at all, those of the whole crawl before, until another one begins.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::replicas;
@@ -29,6 +31,8 @@ pub struct Next {
     pub generation: Generation,
     /// What the state says of the job, and nobody asked for by name.
     pub implied: Implied,
+    /// Files of the generation's crawl before this one that are there.
+    pub files_before: BTreeSet<String>,
 }
 
 /// What the state says of a job.
@@ -71,7 +75,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     job.recrawl.max_change = seen[0].1;
     let job = &job;
     let are_implied = next.implied.originals;
-    let (summary, originals) = replicas::run_and_tell_originals(net, job, queue, folder, are_implied)?;
+    let (summary, needed) = replicas::run_and_tell_originals(net, job, queue, folder, are_implied)?;
     let speaks = net.index().is_multiple_of(net.workers_per_process());
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let found = if speaks { next.records.found_now() } else { Vec::new() };
@@ -88,16 +92,30 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     if net.index() == 0 {
         let ghostscript = helper::ghostscript().map(str::to_owned);
         let work = &queue.work;
+        let crawl_before = match needed.has_revisits {
+            true => next.generation.crawl_before.clone(),
+            false => Vec::new(),
+        };
         // Files: an archive of several inputs is looked through as a whole the next time.
-        let is_needed = |input: u32| originals.binary_search_by(|name| name.as_str().cmp(work.file_of(input))).is_ok();
-        let serves = |input: u32| !work.is_original(input) || !are_implied || is_needed(input);
+        let is_kept = |file: &str| {
+            needed.files.binary_search_by(|name| name.as_str().cmp(file)).is_ok()
+                || needed.has_revisits && next.files_before.contains(file)
+        };
+        let serves = |input: u32| !work.is_original(input) || !are_implied || is_kept(work.file_of(input));
         let files = next.records.next(written, |item| serves(work.items[item].input));
         let mut job = job.clone();
         if are_implied {
-            job.input.originals = originals.clone();
+            // As the next run will ask for them.
+            job.input.originals.retain(|original| crawl_before.contains(original));
+            job.input.originals.extend(needed.files.iter().cloned());
+            job.input.originals.sort_unstable();
+            job.input.originals.dedup();
         }
         let job = next.implied.digest(&job);
-        next.state.commit(&Generation { job, ghostscript, files, originals, found, ..next.generation.clone() })?;
+        let originals = needed.files;
+        let generation =
+            Generation { job, ghostscript, files, originals, crawl_before, found, ..next.generation.clone() };
+        next.state.commit(&generation)?;
     }
     Ok(summary)
 }

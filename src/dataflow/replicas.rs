@@ -28,8 +28,17 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     Ok(run_and_tell_originals(net, job, queue, folder, false)?.0)
 }
 
-/// As [`run`]; tells the files of earlier crawls, too, in which pages that are kept have their originals, ascending by name. Where nobody
-/// asked for those inputs by name (`are_implied`), the result is that of a job that names these.
+/// What a crawl needs of earlier ones.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Needed {
+    /// Files in which pages that are kept have their originals, or by way of which these were found; ascending by name.
+    pub files: Vec<String>,
+    /// Whether the crawl has revisits at all.
+    pub has_revisits: bool,
+}
+
+/// As [`run`]; tells what the crawl needs of earlier ones, too. Where nobody asked for those by name (`are_implied`), the result is that
+/// of a job that names the files it needs.
 ///
 /// # Errors
 /// As [`run`].
@@ -39,9 +48,9 @@ pub fn run_and_tell_originals(
     queue: &Queue,
     folder: &Location,
     are_implied: bool,
-) -> Result<(Summary, Vec<String>)> {
+) -> Result<(Summary, Needed)> {
     let mut laps = Laps::start();
-    let ReadCrawl { mut shelf, floors, ghostscript, referrals } = read_crawl(net, job, queue)?;
+    let ReadCrawl { mut shelf, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
     queue.progress.enter("finding");
@@ -49,20 +58,20 @@ pub fn run_and_tell_originals(
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 
-    let originals = match queue.work.has_originals() {
+    let files = match queue.work.has_originals() {
         true => files_of(&queue.work, &originals(net, &found.crawl, referrals, &queue.work)?),
         false => Vec::new(),
     };
     let mut job = job.clone();
     if are_implied {
-        job.input.originals = originals.clone();
+        job.input.originals = files.clone();
         found.summary.digest = Digest::of(&job).hex();
     }
     let job = &job;
 
     queue.progress.enter("writing");
     let rejections = std::mem::take(&mut shelf.rejections);
-    let files = write::result(net, folder, &mut found, &queue.work.inputs, rejections, job)?;
+    let staged = write::result(net, folder, &mut found, &queue.work.inputs, rejections, job)?;
     laps.lap("3 write");
 
     let mut recipes =
@@ -79,8 +88,8 @@ pub fn run_and_tell_originals(
             .filter(|version| !version.is_empty())
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
-    write::commit(net, job, &counts(&found.summary), &recipes, laps, files)?;
-    Ok((found.summary, originals))
+    write::commit(net, job, &counts(&found.summary), &recipes, laps, staged)?;
+    Ok((found.summary, Needed { files, has_revisits }))
 }
 
 /// What one worker has of a crawl that was read.
@@ -93,6 +102,8 @@ pub struct ReadCrawl {
     pub ghostscript: Option<String>,
     /// What revisits of this worker refer to.
     pub referrals: Referrals,
+    /// Whether any worker has read revisits.
+    pub has_revisits: bool,
 }
 
 /// What a worker tells when it has read: the process it is of, ends of items, the version of Ghostscript, rows in segments, and
@@ -132,7 +143,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     }
     leave_originals(&mut shelf, &queue.work)?;
     bad_records(net, &shelf, &floors, queue, job)?;
-    Ok(ReadCrawl { shelf, floors, ghostscript, referrals })
+    Ok(ReadCrawl { shelf, floors, ghostscript, referrals, has_revisits: revisits })
 }
 
 /// Files of inputs, ascending by name.

@@ -27,6 +27,10 @@ pub struct Generation {
     pub inputs: Vec<String>,
     /// Files of earlier crawls that live pages have their content from.
     pub originals: Vec<String>,
+    /// Inputs of the crawl before this one, and files that its pages needed, where this crawl has revisits: parts of it may still
+    /// arrive, and refer to any of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crawl_before: Vec<String>,
     /// Folder in which the run was started: where relative names begin.
     pub working_folder: String,
     /// Files that hold records of the live inputs, with these.

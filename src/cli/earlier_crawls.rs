@@ -1,0 +1,102 @@
+//! What a scheduled job looks through for what its revisits refer to, where nobody names it: inputs of the crawls before.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::pages::detect::is_html;
+use crate::storage::expand::expand;
+use crate::storage::location::{seen_from_anywhere, working_folder};
+use crate::storage::state::Generation;
+
+/// Inputs of earlier crawls.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// Those to look through, ascending.
+    pub(super) asked: Vec<String>,
+    /// As [`Generation::crawl_before`]; with what pages need and is not there, for it may come back.
+    pub(super) crawl_before: Vec<String>,
+    /// Files of the crawl before that are there.
+    pub(super) files_there: BTreeSet<String>,
+}
+
+impl Earlier {
+    /// Those of a job over these live `inputs` that goes on from a generation. A job that names inputs (`are_named`) of which none was live
+    /// is about a whole new crawl, and the crawl before it is that of the generation.
+    ///
+    /// # Errors
+    /// Those of looking for inputs.
+    pub(super) fn of(
+        before: &Generation,
+        inputs: &[String],
+        are_named: bool,
+        tell: impl Fn(std::fmt::Arguments<'_>),
+    ) -> Result<Earlier> {
+        let folder = working_folder();
+        let live: BTreeSet<String> = inputs.iter().map(|input| seen_from_anywhere(input, &folder)).collect();
+        let is_live = |input: &String| live.contains(&seen_from_anywhere(input, &folder));
+        let [mut needed, mut left, mut crawl_before] =
+            [&before.originals, &before.inputs, &before.crawl_before].map(|inputs| named(before, inputs));
+        if are_named && !left.iter().any(is_live) {
+            crawl_before = [&needed[..], &left].concat();
+        }
+        crawl_before.retain(|input| !is_live(input));
+        for inputs in [&mut needed, &mut left] {
+            inputs.retain(|input| !is_live(input) && !crawl_before.contains(input));
+        }
+
+        let mut earlier = Earlier::default();
+        for input in &crawl_before {
+            if let Some(files) = files_of(input, &tell)? {
+                earlier.files_there.extend(files);
+                earlier.asked.push(input.clone());
+            }
+        }
+        earlier.crawl_before = crawl_before;
+        for input in needed {
+            // Of a crawl that is not named again, all that its pages need must be there.
+            match !are_named || files_of(&input, &tell)?.is_some() {
+                true => earlier.asked.push(input),
+                false => earlier.crawl_before.push(input),
+            }
+        }
+        for input in if are_named { left } else { Vec::new() } {
+            if files_of(&input, &tell)?.is_some() {
+                earlier.asked.push(input);
+            }
+        }
+        earlier.asked.sort_unstable();
+        earlier.asked.dedup();
+        Ok(earlier)
+    }
+}
+
+/// What inputs of a generation are called in the working folder.
+pub(super) fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
+    let here = working_folder() == generation.working_folder;
+    let name = |url: &String| match (here, url.strip_prefix('@')) {
+        (true, _) => url.clone(),
+        (false, None) => seen_from_anywhere(url, &generation.working_folder),
+        (false, Some(list)) => format!("@{}", seen_from_anywhere(list, &generation.working_folder)),
+    };
+    inputs.iter().map(name).collect()
+}
+
+/// The files that an input of an earlier crawl stands for; `None`, and a word, if there are none: this crawl may have no revisits of it.
+fn files_of(original: &str, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Option<Vec<String>>> {
+    if original.starts_with("synth://") {
+        return Ok(Some(vec![original.to_string()]));
+    }
+    match expand(&[original.to_string()], is_html) {
+        Ok(found) => {
+            let locations = found.iter().flat_map(|entry| &entry.locations);
+            Ok(Some(locations.map(|location| location.name().to_string()).collect()))
+        }
+        Err(Error::Input { input, reason }) => {
+            tell(format_args!(
+                "state: {input}, of the crawl before: {reason}; revisit records that refer to it are not resolved"
+            ));
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
