@@ -477,6 +477,24 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     run("three", &["--input", &glob]);
     let told = run("two", &["--retract", &schedule.segment(1)]);
     assert!(told.contains(&format!("of {glob} the 2 other files are live, by their names")), "{told}");
+
+    // What lies beside them and is not read does not become an input.
+    let folder = schedule.at("crawl");
+    std::fs::create_dir(&folder).unwrap();
+    for number in 0..3 {
+        std::fs::copy(schedule.segment(number), format!("{folder}/{number}.warc.gz")).unwrap();
+    }
+    std::fs::write(format!("{folder}/index.cdxj"), "com,example)/ 20260101000000 {}\n").unwrap();
+    let state = schedule.at("of-folder");
+    let run = |name: &str, more: &[&str]| {
+        let output = schedule.at(name);
+        said(&webtwin(&[&["run", "--state", &state, "--output", &output][..], &SMALL, more].concat()).output().unwrap())
+    };
+    run("three-of-folder", &["--input", &folder]);
+    let told = run("two-of-folder", &["--retract", &format!("{folder}/1.warc.gz")]);
+    assert!(told.contains(&format!("of {folder} the 2 other files are live, by their names")), "{told}");
+    let pages = |name: &str| rows(&schedule.at(name), "pages").len();
+    assert_eq!(pages("two-of-folder"), pages("two"), "{told}");
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
 
 #[test]
 fn a_number_started_twice_is_refused_the_second_time() {
-    let ours = cluster(3, 1, "4s");
+    let ours = cluster(3, 1, "6s");
     // Made beforehand, since each reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
     // Process 0, which will know of the copy, comes to its deadline first; what it says then is what all say.
@@ -220,7 +220,7 @@ fn a_number_started_twice_is_refused_the_second_time() {
     let lines = [first, second].map(|process| {
         let (code, line) = end(process);
         assert_eq!(code, 7);
-        assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 4 s"), "{line}");
+        assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 6 s"), "{line}");
         assert!(line.contains("each with a number of its own"), "{line}");
         line
     });

@@ -10,7 +10,7 @@ use super::earlier_crawls::{Earlier, named};
 use crate::console::tell;
 use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
-use crate::job::{Digest, Job, JobKind};
+use crate::job::{Digest, Input, Job, JobKind};
 use crate::pages::detect::is_html;
 use crate::pages::helper::ghostscript_version;
 use crate::pages::work_items::Work;
@@ -121,7 +121,7 @@ impl Scheduled {
         if inputs.is_empty() {
             inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
             for gone in &settings.retract {
-                for (pattern, files) in retract(&mut inputs, gone)? {
+                for (pattern, files) in retract(&mut inputs, gone, &job.input)? {
                     tell(format_args!(
                         "--retract {gone}: of {pattern} the {files} other files are live, by their names; new files there are not \
                          found by themselves any more"
@@ -258,8 +258,8 @@ impl Scheduled {
 }
 
 /// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
-/// of which that became, with the number of these files.
-fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<Vec<(String, usize)>> {
+/// of which that became, with the number of these files. What lies beside them and is not read is none of them.
+fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(String, usize)>> {
     let before = inputs.len();
     inputs.retain(|input| input != gone);
     if inputs.len() < before {
@@ -284,8 +284,13 @@ fn retract(inputs: &mut Vec<String>, gone: &str) -> Result<Vec<(String, usize)>>
             left.push(input.clone());
         } else {
             found = true;
-            parted.extend((!staying.is_empty()).then(|| (input.clone(), staying.len())));
-            left.extend(staying.into_iter().map(|location| location.name().to_string()));
+            let of_input = Input { urls: vec![input.clone()], originals: Vec::new(), ..job.clone() };
+            let work = Work::plan(&of_input, 1 << 40)?;
+            let read: BTreeSet<&str> = (0..work.inputs.len() as u32).map(|input| work.file_of(input)).collect();
+            let names = staying.into_iter().map(Location::name).filter(|name| read.contains(name));
+            let before = left.len();
+            left.extend(names.map(str::to_string));
+            parted.extend((left.len() > before).then(|| (input.clone(), left.len() - before)));
         }
     }
     if !found {

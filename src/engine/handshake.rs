@@ -318,6 +318,8 @@ fn accept_within(
 pub enum Miss {
     /// The other side may not be ready yet; try again.
     Again(String),
+    /// Another process has its number; unless that is dead, it will never succeed.
+    Taken(Error),
     /// It will never succeed.
     Final(Error),
 }
@@ -368,10 +370,10 @@ pub fn dial(
         WELCOME => {
             refuse(format!("process {to} was expected at {address}, but process {} answered", answer.who.process))
         }
-        _ => refuse(format!(
+        _ => Err(Miss::Taken(Error::Handshake(format!(
             "process {to} at {address} refused process {}: another process with that number has joined; start each number once",
             me.process
-        )),
+        )))),
     }
 }
 
@@ -500,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_admitted_is_told_why() {
-        let (Arrival::Twice(1), Err(Miss::Final(error))) = meet(identity(1), false) else { panic!() };
+        let (Arrival::Twice(1), Err(Miss::Taken(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
 

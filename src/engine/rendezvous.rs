@@ -85,7 +85,7 @@ fn listen(address: &str, key: &Key, until: Instant) -> Result<TcpListener> {
     let resolved = loop {
         match resolve(address, key) {
             Ok(resolved) => break resolved,
-            Err(Miss::Final(error)) => return Err(error),
+            Err(Miss::Taken(error) | Miss::Final(error)) => return Err(error),
             Err(Miss::Again(_)) if Instant::now() < until => std::thread::sleep(Duration::from_millis(250)),
             Err(Miss::Again(reason)) => return Err(Error::Handshake(format!("cannot listen on {address}: {reason}"))),
         }
@@ -305,6 +305,10 @@ fn prepare(stream: &TcpStream, deadline: Duration) -> io::Result<()> {
     Ok(())
 }
 
+/// Time after which the others have noticed that a process was killed while they met: one that takes its number again may then meet
+/// them when they start anew.
+const IS_NOTICED: Duration = Duration::from_secs(2);
+
 /// The dialing side towards one process.
 struct Dialer {
     me: Identity,
@@ -318,12 +322,16 @@ struct Dialer {
 impl Dialer {
     /// Opens both connections, one after the other, trying again until the deadline.
     fn dial_all(self) {
+        let mut taken_since: Option<Instant> = None;
         for purpose in [Purpose::Data, Purpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);
             while Instant::now() < self.until {
                 let item = match self.dial_once(purpose) {
                     Ok((stream, session)) => News::Joined { process: self.to, purpose, stream, session },
-                    Err(Miss::Final(error)) => News::Failed(error),
+                    Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < IS_NOTICED => {
+                        News::Unreachable { process: self.to, reason: error.to_string() }
+                    }
+                    Err(Miss::Taken(error) | Miss::Final(error)) => News::Failed(error),
                     Err(Miss::Again(reason)) => News::Unreachable { process: self.to, reason },
                 };
                 let again = matches!(item, News::Unreachable { .. });

@@ -341,9 +341,13 @@ fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
 /// the result before this one has.
 fn note_probes(last: &Crawl, crawl: &mut Crawl, before: &Run, policy: &Policy) -> Result<()> {
     let mut drawn: BTreeMap<DocId, usize> = BTreeMap::new();
-    for at in (0..crawl.collections.len()).filter(|&at| crawl.collections[at].unseen == 1) {
+    for at in 0..crawl.collections.len() {
+        if crawl.collections[at].unseen != 1 {
+            continue;
+        }
         let pages: Vec<DocId> = crawl.members_of(at as u32).iter().map(|page| page.doc_id).collect();
         let count = probes(policy, pages.len() as u32);
+        crawl.collections[at].probes.clear();
         drawn.extend(draw(&pages, count, last.time as u64).into_iter().map(|page| (page, at)));
     }
     read::each_part(before, "pages", &["doc_id", "url"], |part| {

@@ -64,7 +64,7 @@ pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settin
     let order = order(&worths);
     let chosen = within(settings.budget, &worths, &order);
     let leaders = changed_leaders(&crawl.collections, number);
-    let mut urls = urls(chronicle, &skipped, &policy, new)?;
+    let mut urls = urls(chronicle, (&skipped, &worths), &policy, new)?;
     let visit = |at: usize| {
         let (of, one) = (skipped[at], chronicle.collection(skipped[at]));
         let leader_changed = leaders.get(&one.similar_cluster) == Some(&true);
@@ -99,8 +99,14 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
     }
 }
 
-/// The pages to fetch of each collection. Of one that was not fetched those that were drawn when it was fetched last.
-fn urls(chronicle: &Chronicle, of: &[Version], policy: &Policy, new: &Run) -> Result<Vec<Vec<String>>> {
+/// The pages to fetch of each collection, as many as a visit is worth: drawn from those that were fetched, and as far as these are too
+/// few, those that were drawn when it was fetched whole.
+fn urls(
+    chronicle: &Chronicle,
+    (of, worths): (&[Version], &[Worth]),
+    policy: &Policy,
+    new: &Run,
+) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
     for (at, version) in of.iter().enumerate().filter(|one| chronicle.collection(*one.1).unseen == 0) {
         let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
@@ -121,7 +127,7 @@ fn urls(chronicle: &Chronicle, of: &[Version], policy: &Policy, new: &Run) -> Re
         let count = probes(policy, pages.len() as u32);
         drawn.extend(draw(pages, count, u64::from(of[at].crawl)).into_iter().map(|page| (page, at)));
     }
-    let mut urls: Vec<Vec<String>> = of.iter().map(|version| chronicle.collection(*version).probes.clone()).collect();
+    let mut urls: Vec<Vec<String>> = vec![Vec::new(); of.len()];
     read::each_part(new, "avoid", &["doc_id", "url"], |part| {
         for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
             if let Some(at) = drawn.get(doc_id) {
@@ -130,7 +136,13 @@ fn urls(chronicle: &Chronicle, of: &[Version], policy: &Policy, new: &Run) -> Re
         }
         Ok(())
     })?;
-    urls.iter_mut().for_each(|urls| urls.sort_unstable());
+    for (urls, (version, worth)) in urls.iter_mut().zip(of.iter().zip(worths)) {
+        let drawn_before = chronicle.collection(*version).probes.iter().filter(|url| !urls.contains(*url));
+        let wanted = (worth.probes as usize).saturating_sub(urls.len());
+        let more: Vec<String> = drawn_before.take(wanted).cloned().collect();
+        urls.extend(more);
+        urls.sort_unstable();
+    }
     Ok(urls)
 }
 
