@@ -175,11 +175,9 @@ pub fn similar_pairs(
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
-        // What blocks hold is not the same each time.
-        let enough = least + least / 32;
         return Err(too_little(
             "sets of shingles that are compared, beside what has been read".into(),
-            enough,
+            enough_bytes(least),
             allowed,
         ));
     }
@@ -228,6 +226,11 @@ pub fn least_of_process(
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
     (at_rest(workers) + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
+}
+
+/// What to ask for where so many bytes are needed: what blocks hold is not the same each time.
+pub fn enough_bytes(least: u64) -> u64 {
+    least + least / 32
 }
 
 /// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many

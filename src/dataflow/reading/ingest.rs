@@ -131,14 +131,15 @@ fn read_items(
         {
             recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
         }
-        make_room_to_read_on(net, &mut reader.shelf, queue.work.items.len(), job.effort.memory_bytes)?;
+        make_room_to_read_on(net, &mut reader.shelf, queue.work.items.len(), job)?;
         queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
     }
 }
 
 /// Writes to disk what of the lists on a shelf has no room in memory where this has a bound; refuses to read on when the shelves of
 /// a process would outgrow it all the same, as far as the items read so far tell.
-fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, allowed_bytes: u64) -> Result<()> {
+fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, job: &Job) -> Result<()> {
+    let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 {
         return Ok(());
     }
@@ -149,8 +150,8 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, al
         return shelf.hold_lists_at_most(room / workers as u64);
     }
     let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
-    // A tenth more: other items may hold more than those read so far.
-    let needed_bytes = all.enough_bytes(all.pages, workers) / 10 * 11;
+    // A quarter more: other items may hold more than those read so far.
+    let needed_bytes = all.enough_for(job, all.pages * net.processes() as u64, (workers, net.processes())) / 4 * 5;
     Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::applications::ways::WebPart;
 use crate::dataflow::clusters::links::Links;
+use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
@@ -134,6 +135,18 @@ impl MemoryEstimate {
     pub fn enough_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let ways = self.peak_bytes(workers) + WebPart::bytes(self.pages, self.links);
         self.least_bytes(all_pages, workers).max(ways)
+    }
+
+    /// The same for a job by its measure, in one of so many processes of so many workers.
+    pub fn enough_for(&self, job: &Job, all_pages: u64, (workers, processes): (usize, usize)) -> u64 {
+        let enough = self.enough_bytes(all_pages, workers);
+        match job.similar.by {
+            Measure::Minhash if job.kind != JobKind::Study => {
+                let of_keys = minhash_pairs::least_of_process(self, all_pages, &job.minhash, workers, processes).0;
+                enough.max(minhash_pairs::enough_bytes(of_keys))
+            }
+            _ => enough,
+        }
     }
 
     /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
@@ -337,7 +350,8 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
     let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
     if most(&|process| process.found_bytes(workers)) > allowed {
-        return Err(too_little(what.into(), most(&|process| process.enough_bytes(all_pages, workers)), allowed));
+        let enough = most(&|process| process.enough_for(job, all_pages, (workers, net.processes())));
+        return Err(too_little(what.into(), enough, allowed));
     }
     let room = match shelf.sets {
         None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
