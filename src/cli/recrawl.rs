@@ -115,6 +115,13 @@ impl Scheduled {
             ));
         }
         let state = State::at(Location::parse(&settings.state)?.into_folder());
+        if !job.output.url.is_empty() && Location::parse(&job.output.url)?.into_folder().name() == state.folder().name()
+        {
+            return Err(Error::Usage(format!(
+                "--state and --output are both {}; give each a folder of its own",
+                state.folder()
+            )));
+        }
         let before = state.newest()?;
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
@@ -219,11 +226,10 @@ impl Scheduled {
         if let Some(before) = &before {
             let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
+                let (number, folder, result) = (before.number, state.folder(), &before.result);
+                let missing = comparison_to_make(&state, before)?;
                 return Err(Error::NothingToDo(format!(
-                    "no input has changed since generation {} of {}, whose result is {}",
-                    before.number,
-                    state.folder(),
-                    before.result
+                    "no input has changed since generation {number} of {folder}, whose result is {result}{missing}"
                 )));
             }
         }
@@ -255,6 +261,22 @@ impl Scheduled {
         };
         Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there })
     }
+}
+
+/// What to say of a generation whose run ended between its result and its comparison; nothing of another.
+fn comparison_to_make(state: &State, of: &Generation) -> Result<String> {
+    let Some(diff) = &of.diff else { return Ok(String::new()) };
+    let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
+    // The first result has none before it; what was pruned is not known any more.
+    let Some(last) = of.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
+    else {
+        return Ok(String::new());
+    };
+    let history = last.diff.as_deref().and_then(diff::with_history).map(|of| format!(" --history {of}"));
+    let (history, old, new) = (history.unwrap_or_default(), &last.result, &of.result);
+    Ok(format!(
+        "; its comparison is not there: webtwin diff {old} {new}{history} --output {diff}, with the settings of the job"
+    ))
 }
 
 /// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
