@@ -150,8 +150,8 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, jo
         return shelf.hold_lists_at_most(room / workers as u64);
     }
     let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
-    // A quarter more: other items may hold more than those read so far.
-    let needed_bytes = all.enough_for(job, all.pages * net.processes() as u64, (workers, net.processes())) / 4 * 5;
+    // A tenth more: other items may hold more than those read so far.
+    let needed_bytes = all.enough_for(job, all.pages * net.processes() as u64, (workers, net.processes())) / 10 * 11;
     Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 
