@@ -403,8 +403,9 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     let (code, told) = run("again", "august.warc.gz", &[]);
     let command = format!("webtwin diff {} {}", at("out-3"), at("out-4"));
     assert!(code == Some(10) && told.contains(&command), "{told}");
-    let (code, told) = run("state", "august.warc.gz", &[]);
-    assert!(code == Some(2) && told.contains("a folder of its own"), "{told}");
+    let (both, input) = (at("both"), at("august.warc.gz"));
+    let ended = webtwin(&["run", "--state", &both, "--output", &both, "--input", &input]).output().unwrap();
+    assert!(ended.status.code() == Some(2) && said(&ended).contains("a folder of its own"), "{}", said(&ended));
     // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have gone.
     write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
     std::fs::remove_file(at("august.warc.gz")).unwrap();

@@ -346,12 +346,14 @@ impl Decision {
 
     fn move_all(&self, folder: &Location) -> Result<()> {
         let staged = Attempt::new(folder, &self.attempt)?.staged;
-        let movers = if folder.path().is_some() { 1 } else { MOVERS };
-        let share = self.files.len().div_ceil(movers).max(1);
         let move_some = |files: &[StagedFile]| -> Result<()> {
             // Files that are not there any more have been moved by somebody else.
             files.iter().try_for_each(|(path, bytes)| staged.join(path)?.move_to(&folder.join(path)?, *bytes))
         };
+        if folder.path().is_some() {
+            return move_some(&self.files);
+        }
+        let share = self.files.len().div_ceil(MOVERS).max(1);
         std::thread::scope(|scope| {
             let movers: Vec<_> =
                 self.files.chunks(share).map(|files| threads::start_in(scope, move || move_some(files))).collect();
