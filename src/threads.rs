@@ -16,7 +16,11 @@ const ROOM: usize = 4 << 20;
 /// # Errors
 /// [`Error::NoThread`].
 pub fn room_for(threads: usize) -> Result<()> {
-    MmapMut::map_anon(threads * ROOM).map(drop).map_err(|cause| Error::NoThread(cause.to_string()))
+    MmapMut::map_anon(threads * ROOM).map(drop).map_err(no_thread)
+}
+
+fn no_thread(cause: std::io::Error) -> Error {
+    Error::NoThread(cause.to_string())
 }
 
 /// Starts a thread.
@@ -25,7 +29,7 @@ pub fn room_for(threads: usize) -> Result<()> {
 /// [`Error::NoThread`].
 pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
     room_for(1)?;
-    Builder::new().spawn(work).map_err(|cause| Error::NoThread(cause.to_string()))
+    Builder::new().spawn(work).map_err(no_thread)
 }
 
 /// Starts a thread that ends within `scope`.
@@ -37,7 +41,7 @@ pub fn start_in<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
     room_for(1)?;
-    Builder::new().spawn_scoped(scope, work).map_err(|cause| Error::NoThread(cause.to_string()))
+    Builder::new().spawn_scoped(scope, work).map_err(no_thread)
 }
 
 /// Calls `work` with each number below `count`, on at most so many threads, each with an outcome of its own to work into;

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::console::{ended, is_json, tell, tell_in_json, tell_object};
-use crate::engine::{Cluster, Launcher};
+use crate::engine::{Cluster, Launcher, cluster_file};
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::job::Job;
@@ -199,7 +199,7 @@ impl JobArgs {
 struct WorkerArgs {
     /// Worker threads of a run in one process; all cores when not given
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
-        value_parser = clap::value_parser!(u16).range(1..=4096))]
+        value_parser = clap::value_parser!(u16).range(1..=cluster_file::MOST as i64))]
     workers: Option<u16>,
     /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]

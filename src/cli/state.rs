@@ -70,7 +70,8 @@ fn show(args: &ShowArgs) -> Result<()> {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
-                "originals": generation.originals, "crawl_before": generation.crawl_before, "working_folder": generation.working_folder, "job": generation.job,
+                "originals": generation.originals, "crawl_before": generation.crawl_before,
+                "working_folder": generation.working_folder, "job": generation.job,
             })
         };
         let all: Vec<serde_json::Value> = generations.iter().map(of).collect();

@@ -67,6 +67,12 @@ impl Outbox<'_> {
     }
 }
 
+/// Puts blocks into the outbox; returns whether there may be more.
+pub(super) type Produce<'p> = dyn FnMut(&mut Outbox<'_>) -> Result<bool> + 'p;
+
+/// Takes a block that has arrived, with its address.
+pub(super) type Take<'t> = dyn FnMut(&Address, &Block) -> Result<()> + 't;
+
 impl Net<'_> {
     /// Ends the run with the error of a collective call, so that it is everybody's.
     pub(super) fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
@@ -87,8 +93,8 @@ impl Net<'_> {
         &mut self,
         name: &str,
         told: u64,
-        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
-        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
+        produce: &mut Produce<'_>,
+        take: &mut Take<'_>,
     ) -> Result<Vec<u64>> {
         let carried = self.carry_blocks(name, told, produce, take);
         self.or_stop(carried)
@@ -98,8 +104,8 @@ impl Net<'_> {
         &mut self,
         name: &str,
         told: u64,
-        produce: &mut dyn FnMut(&mut Outbox<'_>) -> Result<bool>,
-        take: &mut dyn FnMut(&Address, &Block) -> Result<()>,
+        produce: &mut Produce<'_>,
+        take: &mut Take<'_>,
     ) -> Result<Vec<u64>> {
         let call = self.next_call();
         self.rounds += 1;

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Most workers of a process, and most processes; a larger number is a typing error.
-const MOST: usize = 4096;
+pub const MOST: usize = 4096;
 
 /// Where a job runs: how many worker threads, in which processes.
 #[derive(Debug, Clone, PartialEq, Eq)]

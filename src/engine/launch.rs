@@ -12,14 +12,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cluster_file::Cluster;
+use super::cluster_file::{Cluster, MOST};
 use crate::error::{Error, Result};
 
 /// How long processes that are started by others may take to join.
 const DEADLINE: &str = "5m";
-
-/// Most names that a list of hosts may stand for; more is a typing error.
-const MOST: usize = 4096;
 
 /// What describes the cluster instead of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,7 +52,7 @@ impl<T: Pod + Send> HashPartitions<T> {
         let bits = bucket_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
         let mut partitions = HashPartitions::empty(net, bits, room);
         let shares = Shares::new(net.peers(), bits);
-        waiting.into_iter().try_for_each(|row| partitions.buckets.push(shares.bucket(hash(&row)), row))?;
+        partitions.lay_down(&waiting, hash, &shares)?;
         if !counts.into_iter().all(is_few) {
             partitions.receive(net, name, rows, hash, shares)?;
         }
@@ -90,13 +90,11 @@ impl<T: Pod + Send> HashPartitions<T> {
         hash: impl Fn(&T) -> u64,
         shares: Shares,
     ) -> Result<()> {
-        let buckets = &mut self.buckets;
-        net.exchange(
-            name,
-            rows,
-            |row| shares.owner(hash(row)),
-            |rows| rows.iter().try_for_each(|row| buckets.push(shares.bucket(hash(row)), *row)),
-        )
+        net.exchange(name, rows, |row| shares.owner(hash(row)), |rows| self.lay_down(rows, &hash, &shares))
+    }
+
+    fn lay_down(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
+        rows.iter().try_for_each(|row| self.buckets.push(shares.bucket(hash(row)), *row))
     }
 
     /// Rows in all shares.
@@ -134,19 +132,10 @@ pub fn two_with_bits<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
         (HashPartitions::empty(net, bits, &room), HashPartitions::empty(net, bits, &room));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
-    let (first_buckets, second_buckets) = (&mut of_first.buckets, &mut of_second.buckets);
     net.exchange_two(
         name,
-        (
-            first,
-            |row| shares.owner(first_hash(row)),
-            |rows| rows.iter().try_for_each(|row| first_buckets.push(shares.bucket(first_hash(row)), *row)),
-        ),
-        (
-            second,
-            |row| shares.owner(second_hash(row)),
-            |rows| rows.iter().try_for_each(|row| second_buckets.push(shares.bucket(second_hash(row)), *row)),
-        ),
+        (first, |row| shares.owner(first_hash(row)), |rows| of_first.lay_down(rows, first_hash, &shares)),
+        (second, |row| shares.owner(second_hash(row)), |rows| of_second.lay_down(rows, second_hash, &shares)),
     )?;
     Ok((of_first, of_second))
 }
