@@ -174,6 +174,37 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
 }
 
 #[test]
+fn captures_that_a_crawl_has_from_the_one_before_are_no_visits() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = [("a", 1), ("b", 1), ("c", 1)];
+    let first = run(folder.path(), 0, &whole);
+    // Of the second week there are site c and the links; the rest is as it was fetched in the first.
+    run(folder.path(), 1, &[("c", 1)]);
+    let of = |week: u32| std::fs::read_to_string(folder.path().join(format!("week-{week}.jsonl"))).unwrap();
+    let old = |line: &&str| ["http://a.", "http://b."].iter().any(|site| line.contains(&format!("\"url\":\"{site}")));
+    let both: String = of(0).lines().filter(old).chain(of(1).lines()).flat_map(|line| [line, "\n"]).collect();
+    let input = folder.path().join("both.jsonl");
+    std::fs::write(&input, both).unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    succeed(&["run", "--input", input.to_str().unwrap(), "--output", &out("second"), "--workers", "1"]);
+    succeed(&["diff", &first, &out("second"), "--output", &out("diff")]);
+    let unseen = rows(&out("diff"), "mirrors_changed")
+        .into_iter()
+        .map(|row| (row["prefix"].as_str().unwrap()[7..8].to_string(), row["unseen"].as_u64().unwrap()));
+    assert_eq!(unseen.collect::<BTreeMap<_, _>>(), [("a".into(), 1), ("b".into(), 1), ("c".into(), 0)].into());
+    let visits = rows(&out("diff"), "change_rates").into_iter().filter(|row| row["scope"] == "host");
+    let visits = visits.map(|row| (row["key"].as_str().unwrap().to_string(), row["visits"].as_u64().unwrap()));
+    assert_eq!(visits.collect::<BTreeMap<_, _>>(), [("c.example".into(), 8), ("home.example".into(), 2)].into());
+    let intervals = rows(&out("diff"), "revisit").into_iter().map(|row| {
+        let known = (row["intervals"].as_u64().unwrap(), row["age"].as_u64().unwrap());
+        (row["host"].as_str().unwrap()[..1].to_string(), known)
+    });
+    let intervals: BTreeMap<String, (u64, u64)> = intervals.collect();
+    assert!(intervals.iter().all(|(site, &known)| known == if site == "c" { (1, 1) } else { (0, 2) }), "{intervals:?}");
+    assert!(intervals.values().any(|known| *known == (0, 2)));
+}
+
+#[test]
 fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -59,6 +59,7 @@ mod launch;
 mod layering;
 
 // Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
+mod obeyed;
 mod outputs;
 
 // The index of a run: what it answers, against its tables.

@@ -10,7 +10,7 @@ use super::earlier_crawls::{Earlier, named};
 use crate::console::tell;
 use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
-use crate::job::{Digest, Input, Job, JobKind};
+use crate::job::{Digest, Input, Job, JobKind, Recrawl};
 use crate::pages::detect::is_html;
 use crate::pages::helper::ghostscript_version;
 use crate::pages::work_items::Work;
@@ -227,7 +227,7 @@ impl Scheduled {
             let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);
-                let missing = comparison_to_make(&state, before)?;
+                let missing = comparison_to_make(&state, before, &job.recrawl)?;
                 return Err(Error::NothingToDo(format!(
                     "no input has changed since generation {number} of {folder}, whose result is {result}{missing}"
                 )));
@@ -264,7 +264,7 @@ impl Scheduled {
 }
 
 /// What to say of a generation whose run ended between its result and its comparison; nothing of another.
-fn comparison_to_make(state: &State, of: &Generation) -> Result<String> {
+fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Result<String> {
     let Some(diff) = &of.diff else { return Ok(String::new()) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has none before it; what was pruned is not known any more.
@@ -274,9 +274,20 @@ fn comparison_to_make(state: &State, of: &Generation) -> Result<String> {
     };
     let history = last.diff.as_deref().and_then(diff::with_history).map(|of| format!(" --history {of}"));
     let (history, old, new) = (history.unwrap_or_default(), &last.result, &of.result);
-    Ok(format!(
-        "; its comparison is not there: webtwin diff {old} {new}{history} --output {diff}, with the settings of the job"
-    ))
+    let sets = sets_of_a_comparison(recrawl);
+    Ok(format!("; its comparison is not there: webtwin diff {old} {new}{history} --output {diff}{sets}"))
+}
+
+/// The settings of a comparison that are not the default ones, as arguments of `webtwin diff`.
+fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
+    const OF_THE_RUN: [&str; 3] = ["sticky", "keep_generations", "max_change"];
+    let values = |of: &Recrawl| serde_json::to_value(of).expect("settings are plain values");
+    let (set, default) = (values(recrawl), values(&Recrawl::default()));
+    let set = set.as_object().into_iter().flatten().filter(|(name, value)| {
+        let is_plain = value.is_number() || value.is_boolean();
+        is_plain && default[name.as_str()] != **value && !OF_THE_RUN.contains(&name.as_str())
+    });
+    set.map(|(name, value)| format!(" --set recrawl.{name}={value}")).collect()
 }
 
 /// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
@@ -329,4 +340,16 @@ fn some(names: &[String]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let and = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{and}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_to_be_made_is_named_with_its_settings() {
+        assert_eq!(sets_of_a_comparison(&Recrawl::default()), "");
+        let set = Recrawl { avoided: true, near: 0.8, max_change: 0.5, state: "s".into(), ..Recrawl::default() };
+        assert_eq!(sets_of_a_comparison(&set), " --set recrawl.avoided=true --set recrawl.near=0.8");
+    }
 }

@@ -293,6 +293,10 @@ impl Chronicle {
             let ended = u32::from(apart > 1 || told.fate.is_end());
             let changed_share = self.settings.changed_share;
             let one = &mut self.history.notes(number).collections[new.collection as usize];
+            let has_old_captures = 0 < one.fetched && one.fetched <= before.fetched;
+            if has_old_captures && one.unseen == 0 && interval > 0 {
+                one.unseen = before.unseen + apart;
+            }
             // Who was not looked at has not been seen to live on; once it is, it has all the while.
             let seen = if one.unseen > 0 { (0, 0) } else { (before.unseen + apart, ended) };
             one.seen = (before.seen.0 + seen.0, before.seen.1 + seen.1);
@@ -395,11 +399,12 @@ fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], crawl: &mut Crawl) {
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
 /// texts they have now.
 fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
-    let mut text_now: BTreeMap<DocId, Option<u64>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
-    read::each_part(run, "pages", &["doc_id", "exact"], |part| {
-        for (doc_id, text) in part.u64("doc_id")?.iter().zip(part.u64("exact")?) {
-            if let Some(now) = text_now.get_mut(doc_id) {
-                *now = Some(*text);
+    let mut now: BTreeMap<DocId, Option<(u64, i64)>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
+    read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
+        let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
+        for (doc_id, (text, time)) in part.u64("doc_id")?.iter().zip(contents) {
+            if let Some(now) = now.get_mut(doc_id) {
+                *now = Some((*text, *time));
             }
         }
         Ok(())
@@ -408,7 +413,7 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
     // Skipped: most of it could be, and what was not fetched of it all could. What was fetched are probes.
     let is_skipped = |at: u32| {
         let of = &last.collections[at as usize];
-        let missing = pages(at).iter().filter(|page| text_now[&page.doc_id].is_none()).count() as u32;
+        let missing = pages(at).iter().filter(|page| now[&page.doc_id].is_none()).count() as u32;
         2 * of.skipped > of.size && 0 < missing && missing <= of.skipped
     };
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
@@ -417,8 +422,8 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
     let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
     for at in of_skipped.into_iter().flatten() {
         let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
-        let there = |page: &&Member| skipped || text_now[&page.doc_id].is_some();
-        let fetched = |page: &Member| text_now[&page.doc_id].unwrap_or(page.text);
+        let there = |page: &&Member| skipped || now[&page.doc_id].is_some();
+        let fetched = |page: &Member| now[&page.doc_id].map_or(page.text, |now| now.0);
         let of: Vec<Member> =
             pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();
         if of.is_empty() || of.iter().any(|page| in_collections.contains(&page.doc_id)) {
@@ -426,11 +431,12 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
         }
         let number = crawl.collections.len() as u32;
         crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
-        let is_unseen = of.iter().all(|page| text_now[&page.doc_id].is_none());
+        let newest = of.iter().filter_map(|page| now[&page.doc_id]).map(|now| now.1).max();
         crawl.collections.push(Collection {
             size: of.len() as u32,
             skipped: before.skipped.min(of.len() as u32),
-            unseen: if is_unseen { before.unseen + 1 } else { 0 },
+            fetched: newest.unwrap_or(before.fetched),
+            unseen: if newest.is_none() { before.unseen + 1 } else { 0 },
             lag: None,
             leads: false,
             seen: (0, 0),

@@ -1,8 +1,8 @@
 //! How far a mirror is behind: which crawl of the collection that leads had the texts it has now.
 //!
-//! Of each similar cluster one collection *leads*: it has most of the texts that no crawl kept had before and that another
-//! collection has, too (what only one has is its own, not news). Links choose which collection is kept, and that one may well be
-//! a stale mirror.
+//! Of each similar cluster one collection *leads*. Of the texts that came to some of them since the crawl before, it had most before all
+//! others or together with the first, while another has them now (what only one has is its own, not news). Links choose which
+//! collection is kept, and that one may well be a stale mirror.
 //!
 //! What the leader had in a crawl before is what its own line had there or, where the line is younger, what the leader of that
 //! time had. A mirror's lag is the distance to the crawl with which it shares most texts, the newest of equals. So a mirror
@@ -12,6 +12,7 @@
 //! Texts are compared whole. A mirror that writes its name on each page shares none, and has no lag that we know of.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::lives::Version;
 use super::{Crawl, Member};
@@ -131,27 +132,50 @@ impl Families {
 /// The place in `cluster` of the collection that leads; of equals the one that did before, the one that is kept, the one with
 /// more texts, the smaller.
 fn leader(now: Past<'_>, cluster: &[u32], of: &[Vec<u64>], before: &[Past<'_>], ancestors: &[&[u32]]) -> usize {
-    let pages = |(past, ancestors): (&Past<'_>, &&[u32])| -> Vec<u64> {
-        ancestors.iter().flat_map(|&at| past.crawl.members_of(at)).map(|member| member.text).collect()
-    };
-    let mut known: Vec<u64> = before.iter().zip(ancestors).flat_map(pages).collect();
-    known.sort_unstable();
-    let mut news: Vec<u64> = of.iter().flatten().copied().filter(|text| known.binary_search(text).is_err()).collect();
-    news.sort_unstable();
-    let news: Vec<u64> = news.chunk_by(|x, y| x == y).filter(|with| with.len() > 1).map(|with| with[0]).collect();
+    let line_of = |at: u32| now.lines[at as usize];
+    let lines: Vec<Version> = cluster.iter().map(|&at| line_of(at)).collect();
+    let has_now = lines.iter().zip(of).flat_map(|(&line, texts)| texts.iter().map(move |&text| (text, 0, line)));
+    let had = (1..).zip(before.iter().zip(ancestors)).flat_map(|(ago, (past, ancestors))| {
+        let members = ancestors.iter().flat_map(move |&at| past.crawl.members_of(at).iter().map(move |one| (one, at)));
+        members.map(move |(member, at)| (member.text, ago, past.lines[at as usize]))
+    });
+    let scores = firsts(has_now.chain(had).collect());
     let led_before = |at: u32| {
         let first = before.iter().zip(ancestors).find(|(_, ancestors)| !ancestors.is_empty());
         first.is_some_and(|(past, ancestors)| {
             let led = ancestors.iter().find(|&&at| past.crawl.collections[at as usize].leads);
-            led.is_some_and(|&led| past.lines[led as usize] == now.lines[at as usize])
+            led.is_some_and(|&led| past.lines[led as usize] == line_of(at))
         })
     };
     let rank = |&place: &usize| {
         let at = cluster[place];
         let keep = now.crawl.collections[at as usize].keep;
-        (both(&of[place], &news), led_before(at), keep, of[place].len(), Reverse(at))
+        let first = scores.get(&lines[place]).copied().unwrap_or(0);
+        (first, led_before(at), keep, of[place].len(), Reverse(at))
     };
     (0..cluster.len()).max_by_key(rank).expect("a similar cluster has collections")
+}
+
+/// Of the texts that came to some lines since the crawl before, how many each line had among the first while another line has them
+/// now. Rows are a text, the crawls since a line had it, and the line.
+fn firsts(mut had: Vec<(u64, u32, Version)>) -> HashMap<Version, u32> {
+    had.sort_unstable_by_key(|&(text, ago, line)| (text, Reverse(ago), line));
+    had.dedup();
+    let mut scores = HashMap::new();
+    for of_text in had.chunk_by(|x, y| x.0 == y.0) {
+        let in_crawl = |ago: u32| {
+            let older = of_text.partition_point(|row| row.1 > ago);
+            &of_text[older..of_text.partition_point(|row| row.1 >= ago)]
+        };
+        let (now, before) = (in_crawl(0), in_crawl(1));
+        let had_before = |line: &Version| before.binary_search_by_key(line, |row| row.2).is_ok();
+        if now.iter().any(|row| !had_before(&row.2)) {
+            let first = in_crawl(of_text[0].1).iter().map(|row| row.2);
+            let is_elsewhere = |line: &Version| now.iter().take(2).any(|row| row.2 != *line);
+            first.filter(is_elsewhere).for_each(|line| *scores.entry(line).or_default() += 1);
+        }
+    }
+    scores
 }
 
 #[cfg(test)]
@@ -195,7 +219,35 @@ mod tests {
         assert_eq!(lags[0], Some(Lag { crawls: 1, shared: 3, texts: 3 }));
     }
 
+    #[test]
+    fn an_original_that_alone_is_up_to_date_leads_its_mirrors_that_are_kept() {
+        let lines = lines(3);
+        // The first two copy what the last one had a crawl ago; links lead to the first, which is kept.
+        let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[4, 5, 6])]);
+        let second = crawl(&[(true, &[4, 5, 6]), (false, &[4, 5, 6]), (false, &[7, 8, 9])]);
+        let before = [Past { crawl: &first, lines: &lines }];
+        let (lags, leads) = lags(Past { crawl: &second, lines: &lines }, &before);
+        assert_eq!(leads, [false, false, true]);
+        assert_eq!(lags.iter().map(|lag| lag.unwrap().crawls).collect::<Vec<_>>(), [1, 1, 0]);
+    }
+
     proptest! {
+        #[test]
+        fn firsts_are_counted_as_the_rule_says(
+            rows in prop::collection::vec((0u64..4, 0u32..4, 0u32..4), 0..40)
+        ) {
+            let had: BTreeSet<(u64, u32, u32)> = rows.into_iter().collect();
+            let has = |text, ago, line| had.contains(&(text, ago, line));
+            let score = |line: u32| (0..4).filter(|&text| {
+                let came = (0..4).any(|any| has(text, 0, any) && !has(text, 1, any));
+                let oldest = (0..4).rev().find(|&ago| (0..4).any(|any| has(text, ago, any)));
+                let elsewhere = (0..4).any(|other| other != line && has(text, 0, other));
+                came && elsewhere && oldest.is_some_and(|ago| has(text, ago, line))
+            }).count() as u32;
+            let of = |collection| Version { crawl: 0, collection };
+            let plain = (0..4).map(|line| (of(line), score(line))).filter(|one| one.1 > 0).collect();
+            prop_assert_eq!(firsts(had.iter().map(|&(text, ago, line)| (text, ago, of(line))).collect()), plain);
+        }
         #[test]
         fn lag_is_the_nearest_crawl_with_most_texts(
             texts in prop::collection::btree_set(0u64..12, 0..8),

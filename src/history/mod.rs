@@ -50,7 +50,10 @@ pub struct Collection {
     pub leads: bool,
     /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
     pub lag: Option<lag::Lag>,
-    /// Crawls since its pages were fetched: more than 0 if they were skipped because they are on the avoid list.
+    /// Newest fetch time of its pages.
+    pub fetched: i64,
+    /// Crawls since any page of it was fetched: more than 0 if all were skipped because they are on the avoid list, and if the crawl has
+    /// the captures of an earlier one.
     pub unseen: u32,
     /// Of its pages, those on the avoid list.
     pub skipped: u32,
@@ -83,7 +86,7 @@ pub struct Member {
 /// What a crawl says of its collections.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Crawl {
-    /// When it was made, in seconds since 1970: the newest fetch time of its pages.
+    /// When it was made, in seconds since 1970: the newest fetch time of its pages, but for a few of them.
     pub time: i64,
     /// Collections that a history has forgotten, as it has no more use for them: all, or none.
     pub forgotten: u32,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::rates::DAY;
 use super::revisit::Kind;
 use super::{Collection, Crawl, Member};
 use crate::error::Result;
@@ -36,13 +37,16 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
     members.sort_unstable_by_key(|member| member.doc_id);
     members.dedup_by_key(|member| member.doc_id);
 
-    let mut time = 0;
+    let mut days: BTreeMap<i64, Day> = BTreeMap::new();
     each_part(run, "pages", &["doc_id", "url", "fetch_time", "exact"], |part| {
-        time = part.time("fetch_time")?.iter().copied().fold(time, i64::max);
-        let (urls, texts) = (part.text("url")?, part.u64("exact")?);
+        let (urls, texts, times) = (part.text("url")?, part.u64("exact")?, part.time("fetch_time")?);
         for (row, doc_id) in part.u64("doc_id")?.iter().enumerate() {
+            let day = days.entry(times[row].div_euclid(DAY)).or_default();
+            (day.pages, day.newest) = (day.pages + 1, day.newest.max(times[row]));
             if let Ok(at) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
-                let prefix = &collections[members[at].collection as usize].prefix;
+                let collection = &mut collections[members[at].collection as usize];
+                collection.fetched = collection.fetched.max(times[row]);
+                let prefix = &collection.prefix;
                 let place = urls[row].strip_prefix(prefix.as_str()).unwrap_or(&urls[row]);
                 (members[at].text, members[at].place) = (texts[row], xxh3_64(place.as_bytes()));
             }
@@ -69,7 +73,27 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         collection.resemblance = (!collection.keep).then_some(mean as u32);
     }
     members.sort_unstable();
-    Ok(Crawl { time, forgotten: 0, collections, members })
+    Ok(Crawl { time: made(&days), forgotten: 0, collections, members })
+}
+
+/// The pages fetched on a day.
+#[derive(Default)]
+struct Day {
+    pages: u64,
+    /// The newest time.
+    newest: i64,
+}
+
+/// When a crawl was made: the newest time of the last day on which, and after which, a thousandth of its pages were fetched. So a few
+/// pages with a date of the future say nothing.
+fn made(days: &BTreeMap<i64, Day>) -> i64 {
+    let least = days.values().map(|day| day.pages).sum::<u64>().div_ceil(1000);
+    let mut since = 0;
+    let reached = days.values().rev().find(|day| {
+        since += day.pages;
+        since >= least
+    });
+    reached.map_or(0, |day| day.newest)
 }
 
 /// The collections of a result, ascending by id, with how their hosts are related to those of the ones kept.
@@ -118,4 +142,23 @@ pub fn each_part(run: &Run, table: &str, columns: &[&str], mut with: impl FnMut(
         with(&decode_columns(&file.path, bytes, |name| columns.contains(&name))?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn days(pages: &[(i64, u64)]) -> BTreeMap<i64, Day> {
+        pages.iter().map(|&(day, pages)| (day, Day { pages, newest: day * DAY + 7 })).collect()
+    }
+
+    #[test]
+    fn a_crawl_was_made_when_a_thousandth_of_it_had_come_and_a_few_dates_of_the_future_say_nothing() {
+        assert_eq!(made(&days(&[])), 0);
+        assert_eq!(made(&days(&[(5, 1)])), 5 * DAY + 7);
+        assert_eq!(made(&days(&[(5, 900), (6, 98), (47_000, 1)])), 47_000 * DAY + 7);
+        assert_eq!(made(&days(&[(5, 1900), (6, 99), (47_000, 1)])), 6 * DAY + 7);
+        // A segment of a hundred that was fetched anew is not few.
+        assert_eq!(made(&days(&[(5, 99_000), (6, 1_000)])), 6 * DAY + 7);
+    }
 }

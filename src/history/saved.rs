@@ -27,7 +27,7 @@ pub const NAME: &str = "history";
 const MAGIC: [u8; 8] = *b"wthistry";
 
 /// Format of the content. Counted up whenever [`Saved`] or a type in it changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What is saved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

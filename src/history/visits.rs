@@ -14,28 +14,29 @@ const RANGE_ROWS: u64 = 1 << 17;
 /// The most ranges.
 const RANGES: u32 = 512;
 
-/// Counts for each host how many pages both results have, and how many of these have another text. A page that one of them lacks is
-/// no visit.
+/// Counts for each host how many pages of the old result were fetched again since, and how many of these have another text. A page
+/// that one of them lacks is no visit, nor is one of which the new result has the capture that the old one has.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] if a table is not what the manifest names.
 ///
 /// # Cost
-/// Three columns of both tables `pages`, a range of doc ids a thread in memory.
+/// Four columns of both tables `pages`, a range of doc ids a thread in memory.
 pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<BTreeMap<String, Visits>> {
     let rows = [old, new].map(|run| run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>());
     let ranges = Ranges::of(rows[0] + rows[1], RANGE_ROWS, RANGES);
     let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
     let (Some(pages_old), Some(pages_new)) = (find(old)?, find(new)?) else { return Ok(BTreeMap::new()) };
     let count = |hosts: &mut BTreeMap<String, Visits>, range: usize| {
-        let old = pages_old.read(range, &["doc_id", "exact"])?;
-        let new = pages_new.read(range, &["doc_id", "host", "exact"])?;
+        let old = pages_old.read(range, &["doc_id", "exact", "fetch_time"])?;
+        let new = pages_new.read(range, &["doc_id", "host", "exact", "fetch_time"])?;
         let (ids, texts) = (old.u64("doc_id")?, old.u64("exact")?);
+        let (times, new_times) = (old.time("fetch_time")?, new.time("fetch_time")?);
         let (new_texts, names) = (new.u64("exact")?, new.text("host")?);
         let mut at = 0;
         for (row, id) in new.u64("doc_id")?.iter().enumerate() {
             at += ids[at..].partition_point(|other| other < id);
-            if ids.get(at) == Some(id) {
+            if ids.get(at) == Some(id) && times[at] < new_times[row] {
                 let visits = match hosts.get_mut(&names[row]) {
                     Some(visits) => visits,
                     None => hosts.entry(names[row].to_string()).or_insert(Visits { interval, ..Visits::default() }),

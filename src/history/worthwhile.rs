@@ -99,8 +99,8 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
     }
 }
 
-/// The pages to fetch of each collection, as many as a visit is worth: drawn from those that were fetched, and as far as these are too
-/// few, those that were drawn when it was fetched whole.
+/// The pages to fetch of each collection, as many as a visit is worth: drawn from those that the result has, and as far as these are too
+/// few, those that were drawn when it had the whole collection.
 fn urls(
     chronicle: &Chronicle,
     (of, worths): (&[Version], &[Worth]),
@@ -108,7 +108,7 @@ fn urls(
     new: &Run,
 ) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
-    for (at, version) in of.iter().enumerate().filter(|one| chronicle.collection(*one.1).unseen == 0) {
+    for (at, version) in of.iter().enumerate() {
         let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
         place.extend(members.iter().map(|member| (member.doc_id, at)));
     }

@@ -35,6 +35,16 @@ impl<'t> AvoidColumns<'t> {
         })
     }
 
+    /// Page and URL of a row.
+    pub fn page(&self, row: usize) -> (DocId, &'t str) {
+        (self.doc_ids[row], &self.urls[row])
+    }
+
+    /// The page that stays for that of a row.
+    pub fn keep(&self, row: usize) -> DocId {
+        self.keep[row]
+    }
+
     /// Tells which pages are on the list, of pages in ascending order.
     pub fn has(&self) -> impl FnMut(DocId) -> bool + 't {
         let mut left = self.doc_ids;
@@ -72,13 +82,13 @@ pub fn changes<'t>(
     old: &AvoidColumns<'t>,
     new: &AvoidColumns<'t>,
     page: impl Fn(DocId) -> Option<What>,
-    stands: impl Fn(DocId, &str, DocId) -> bool,
+    mut stands: impl FnMut(usize) -> bool,
     into: &mut Vec<AvoidChange<'t>>,
 ) {
     let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
         let (what, list, row, was, is) = match side {
-            Side::Old(i) if stands(old.doc_ids[i], &old.urls[i], old.keep[i]) => continue,
+            Side::Old(i) if stands(i) => continue,
             Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
             Side::New(j) => ("added", new, j, Default::default(), of(new, j)),
             Side::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),

@@ -13,6 +13,7 @@ use super::past_texts::{self, Remembered};
 use super::refused::Seen;
 use super::sites::{OfSite, host_of, site_id, split};
 use super::standing::Standing;
+use super::stood::{self, AVOID_STANDING};
 use super::writer::{Work, Writer};
 use super::{Comparison, texts::Texts};
 use crate::by_hash::ByHash;
@@ -178,8 +179,8 @@ impl Judge<'_> {
         let (of, settings) = (self.of, &self.of.recrawl);
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
-        let avoid = of.avoid(range)?;
-        let avoid = [AvoidColumns::of(&avoid[0])?, AvoidColumns::of(&avoid[1])?];
+        let [in_force, avoid] = of.avoid(range)?;
+        let avoid = [AvoidColumns::of(&in_force)?, AvoidColumns::of(&avoid)?];
         let [mut was_avoided, mut is_avoided] = avoid.each_ref().map(AvoidColumns::has);
         let [moved_from, moved_to] = self.moves.take(range)?;
         let refused = self.seen.take(range)?;
@@ -247,17 +248,29 @@ impl Judge<'_> {
         }
         let mut tables = vec![("pages_changed", table(&rows, settings))];
         if of.has_avoid() {
+            let (old, new, stood) = (&avoid[0], &avoid[1], of.stood(range)?);
             let page = |page: DocId| find(&whats, page, |one| one.0).map(|one| one.1);
+            // One that stood beside the old list is a page of neither crawl if it was not fetched for this one either.
+            let is_unfetched = |of: DocId| match page(of) {
+                Some(_) => find(&unfetched, of, |one| *one).is_some(),
+                None => find(&refused, of, |one| one.0).is_none(),
+            };
             let mut changed: Vec<AvoidChange<'_>> = Vec::new();
-            let stands = |page: DocId, url: &str, keep: DocId| {
+            let mut stands_too = Vec::new();
+            let stands = |row: usize| {
                 let Some(standing) = self.standing else { return false };
-                let stands = find(&unfetched, page, |one| *one).is_some() && standing.has(keep);
+                let (page, url) = old.page(row);
+                let stands = is_unfetched(page) && standing.has(old.keep(row));
                 standing.note(url, stands);
+                if stands {
+                    stands_too.push(row);
+                }
                 stands
             };
-            avoid::changes(&avoid[0], &avoid[1], page, stands, &mut changed);
+            avoid::changes(old, new, page, stands, &mut changed);
             changed.iter().for_each(|row| *counts.avoid.entry(row.what).or_default() += 1);
             tables.push(("avoid_changed", avoid::table(&changed)));
+            tables.push((AVOID_STANDING, stood::pages(stood, in_force.pick(&stands_too))?));
         }
         if of.past.is_some() {
             tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&texts)));

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::standing::Standing;
+use super::Comparison;
+use super::standing::{self, Standing};
+use super::stood::{self, ENTRIES_STANDING, Entry};
 use super::writer::Writer;
 use crate::error::Result;
 use crate::results::Run;
@@ -15,30 +17,35 @@ const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
 /// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
-/// and those that only the old one has and that do not stand all the same, each in its order. Returns lines added and removed by list.
+/// and those that only the old one has and that do not stand all the same, each in its order. Lines for entries that stood beside the
+/// old list come after its own. The entries that stand are in the table `entries_standing`. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
 ///
 /// # Cost
 /// A list of each result in memory, and 8 bytes for each of its lines.
-pub fn write(
-    old: &Run,
-    new: &Run,
-    standing: Option<&Standing>,
-    writer: &mut Writer,
-) -> Result<Vec<(String, [u64; 2])>> {
+pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) -> Result<Vec<(String, [u64; 2])>> {
     let mut counts = Vec::new();
-    let standing = standing.map(Standing::exports).unwrap_or_default();
+    let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
+    let stands = standing.map(Standing::entries).unwrap_or_default();
+    let [lines_stood, lines_stand] = [stood, &stands].map(standing::lines_of);
     for name in LISTS {
-        let (Some(was), Some(is)) = (lines(old, name)?, lines(new, name)?) else { continue };
-        let stands = |line: &&str| standing.get(name).is_some_and(|lines| lines.contains(*line));
+        let (Some(mut was), Some(is)) = (lines(&of.old, name)?, lines(&of.new, name)?) else { continue };
+        was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
+        let stands: HashSet<&str> = lines_stand[name].iter().map(String::as_str).collect();
         let added = without(&is, &was);
         let removed = without(&was, &is);
-        let removed: String = removed.lines().filter(|line| !stands(line)).flat_map(|line| [line, "\n"]).collect();
+        let removed: String =
+            removed.lines().filter(|line| !stands.contains(line)).flat_map(|line| [line, "\n"]).collect();
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
         writer.file(&format!("exports/add-{name}"), &added)?;
         writer.file(&format!("exports/remove-{name}"), &removed)?;
+    }
+    if of.has_avoid() {
+        let listed: HashSet<Entry> = standing::entries(&of.new)?.into_iter().collect();
+        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !listed.contains(entry)).collect();
+        writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
     }
     Ok(counts)
 }

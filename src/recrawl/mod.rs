@@ -35,6 +35,7 @@ pub mod same_settings;
 mod servers;
 mod sites;
 mod standing;
+mod stood;
 mod summary;
 mod texts;
 pub mod writer;
@@ -59,6 +60,7 @@ use gather::PageColumns;
 use past_texts::{Past, PastTexts};
 use same_settings::{Comparable, comparable};
 use standing::Standing;
+use stood::Stood;
 pub use summary::Summary;
 use writer::Writer;
 
@@ -111,6 +113,8 @@ pub struct Comparison {
     pub ranges: Ranges,
     pages: [RangedTable; 2],
     avoid: Option<[RangedTable; 2]>,
+    /// What stood beside the older list; `None` where lists are not compared, and where nothing is known of it.
+    stood: Option<Stood>,
     /// Texts of crawls before the older one; `None` where results of different settings are compared.
     past: Option<PastTexts>,
     began: Instant,
@@ -136,12 +140,30 @@ impl Comparison {
             true => find(&old, "avoid")?.zip(find(&new, "avoid")?).map(|(old, new)| [old, new]),
             false => None,
         };
+        let stood = match avoid {
+            Some(_) => Stood::open(&settings.past, ranges, settings.workers)?,
+            None => None,
+        };
         let versions = settings.recrawl.versions;
         let past = comparable.settings.then(|| PastTexts::open(&settings.past, versions, ranges, settings.workers));
         let past = past.transpose()?;
         let disk = Disk::new(&settings.spill, 0).set_by("--spill");
         let (recrawl, workers, memory_bytes) = (settings.recrawl.clone(), settings.workers, settings.memory_bytes);
-        Ok(Comparison { old, new, recrawl, comparable, workers, memory_bytes, disk, ranges, pages, avoid, past, began })
+        Ok(Comparison {
+            old,
+            new,
+            recrawl,
+            comparable,
+            workers,
+            memory_bytes,
+            disk,
+            ranges,
+            pages,
+            avoid,
+            stood,
+            past,
+            began,
+        })
     }
 
     /// Rows of a range of `pages` in both results.
@@ -150,12 +172,20 @@ impl Comparison {
         Ok([old?, new?])
     }
 
-    /// Rows of a range of `avoid` in both results; none where they are not compared.
+    /// Rows of a range of `avoid` in both results, with those that stood beside the older one; none where they are not compared.
     fn avoid(&self, range: usize) -> Result<[Table; 2]> {
-        match &self.avoid {
-            Some([old, new]) => Ok([old.read(range, &COLUMNS)?, new.read(range, &COLUMNS)?]),
-            None => Ok([avoid::none(), avoid::none()]),
+        let Some([old, new]) = &self.avoid else { return Ok([avoid::none(), avoid::none()]) };
+        let mut in_force = old.read(range, &COLUMNS)?;
+        if let Some(stood) = &self.stood {
+            in_force.append(stood.read(range)?)?;
+            in_force = stood::by_page(&in_force)?;
         }
+        Ok([in_force, new.read(range, &COLUMNS)?])
+    }
+
+    /// Rows of a range of pages that stood beside the older list.
+    fn stood(&self, range: usize) -> Result<Table> {
+        self.stood.as_ref().map_or_else(|| Ok(avoid::none()), |stood| stood.read(range))
     }
 
     /// Whether avoid lists are compared.
@@ -190,7 +220,7 @@ impl Comparison {
         let mut exports = Vec::new();
         if self.comparable.settings {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
-            exports = exports::write(&self.old, &self.new, standing.as_ref(), writer)?;
+            exports = exports::write(self, standing.as_ref(), writer)?;
         }
         Ok(Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports))
     }

@@ -1,29 +1,32 @@
 //! What of the old avoid list stands though the new crawl does not show it: a crawler that obeys the list does not fetch what is on it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Comparison;
 use super::exports::lines;
+use super::stood::Entry;
 use crate::applications::exports::{AvoidLists, exports};
 use crate::applications::heritrix::SurtRules;
 use crate::applications::prefixes::Prefix;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::pages::surt::surt_prefix_of;
+use crate::results::Run;
 
 /// The old list, as far as it may stand.
 pub struct Standing {
     /// Pages that stay for others and that the new crawl does not have, ascending.
     lost: Vec<DocId>,
-    /// What is noted of the pages below each entry of the list.
-    entries: HashMap<String, Noted>,
+    /// What is noted of the pages below each prefix of the list.
+    prefixes: HashMap<String, Noted>,
+    /// The same of each URL of it.
+    urls: HashMap<String, Noted>,
 }
 
 /// Of the pages that an entry stands for.
 #[derive(Default)]
 struct Noted {
-    is_single: bool,
     /// Whether one was skipped and stays on the list.
     stands: AtomicBool,
     /// Whether one leaves it.
@@ -31,7 +34,7 @@ struct Noted {
 }
 
 impl Standing {
-    /// That of the old list, if the new crawl obeyed it (`recrawl.avoided`) and lists are compared.
+    /// That of the old list and of what stood beside it, if the new crawl obeyed it (`recrawl.avoided`) and lists are compared.
     ///
     /// # Errors
     /// Those of the tables and stores.
@@ -44,6 +47,9 @@ impl Standing {
         let mut lost = Vec::new();
         for range in 0..of.ranges.count() {
             lost.extend_from_slice(old.read(range, &["doc_id", "keep_doc_id"])?.u64("keep_doc_id")?);
+            if let Some(stood) = &of.stood {
+                lost.extend_from_slice(stood.read(range)?.u64("keep_doc_id")?);
+            }
         }
         lost.sort_unstable();
         lost.dedup();
@@ -57,12 +63,13 @@ impl Standing {
         }
         let mut is_there = is_there.into_iter();
         lost.retain(|_| is_there.next() == Some(false));
-        let mut entries = HashMap::new();
-        for (name, is_single) in [("prefixes.txt", false), ("urls.txt", true)] {
-            let text = lines(&of.old, name)?.unwrap_or_default();
-            entries.extend(text.lines().map(|line| (line.to_string(), Noted { is_single, ..Noted::default() })));
+        let mut standing = Standing { lost, prefixes: HashMap::new(), urls: HashMap::new() };
+        let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
+        for Entry { url, single } in entries(&of.old)?.into_iter().chain(stood) {
+            let of = if single { &mut standing.urls } else { &mut standing.prefixes };
+            of.insert(url, Noted::default());
         }
-        Ok(Some(Standing { lost, entries }))
+        Ok(Some(standing))
     }
 
     /// Whether the page that stays for another is still there.
@@ -73,24 +80,44 @@ impl Standing {
     /// Notes of a page on the old list that the new one does not have whether it stands.
     pub fn note(&self, url: &str, stands: bool) {
         let slashes = url.match_indices('/').map(|(at, _)| &url[..=at]);
-        for entry in slashes.chain([url]).filter_map(|beginning| self.entries.get(beginning)) {
+        let prefixes = slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning));
+        for entry in prefixes.chain(self.urls.get(url)) {
             if stands { &entry.stands } else { &entry.leaves }.store(true, Relaxed);
         }
     }
 
-    /// The lines of each export for entries that stand as a whole.
-    pub fn exports(&self) -> HashMap<&'static str, HashSet<String>> {
-        let whole = self.entries.iter().filter(|(_, noted)| noted.stands.load(Relaxed) && !noted.leaves.load(Relaxed));
-        let prefix = |(entry, noted): (&String, &Noted)| Prefix {
-            prefix: entry.clone(),
-            single: noted.is_single,
-            pages: 0,
-            bytes: 0,
+    /// The entries that stand as a whole, ascending.
+    pub fn entries(&self) -> Vec<Entry> {
+        let whole = |noted: &Noted| noted.stands.load(Relaxed) && !noted.leaves.load(Relaxed);
+        let of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
+            let whole = entries.iter().filter(|(_, noted)| whole(noted));
+            whole.map(|(url, _)| Entry { url: url.clone(), single }).collect()
         };
-        let prefixes: Vec<Prefix> = whole.map(prefix).collect();
-        let surts = prefixes.iter().map(|prefix| surt_prefix_of(&prefix.prefix)).collect();
-        let surt_rules = vec![SurtRules { prefixes: surts, urls: Vec::new() }];
-        let texts = exports(&AvoidLists { prefixes, surt_rules }).into_iter();
-        texts.map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()
+        let mut entries = [of(&self.prefixes, false), of(&self.urls, true)].concat();
+        entries.sort_unstable();
+        entries
     }
+}
+
+/// The entries of a result's list.
+///
+/// # Errors
+/// Those of the stores.
+pub fn entries(of: &Run) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for (name, single) in [("prefixes.txt", false), ("urls.txt", true)] {
+        let text = lines(of, name)?.unwrap_or_default();
+        entries.extend(text.lines().map(|line| Entry { url: line.to_string(), single }));
+    }
+    Ok(entries)
+}
+
+/// The lines of each export for some entries, with heads and ends, in the order of the entries.
+pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
+    let prefix = |Entry { url, single }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
+    let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
+    let surts = prefixes.iter().map(|prefix| surt_prefix_of(&prefix.prefix)).collect();
+    let surt_rules = vec![SurtRules { prefixes: surts, urls: Vec::new() }];
+    let texts = exports(&AvoidLists { prefixes, surt_rules }).into_iter();
+    texts.map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()
 }

@@ -1,0 +1,104 @@
+//! What stood of avoid lists before the older one, beside it: pages that were not fetched since, and entries of a crawler's list for them.
+//!
+//! A crawl that obeys a list has nothing of the pages on it, so its own list has nothing of them either. What stands all the same
+//! ([`super::standing`]) is in two tables of the comparison, which the next one reads. So that a comparison made again can read them
+//! too, they hold what stood after the older crawl beside what stands after the newer one.
+
+use super::avoid::COLUMNS;
+use super::past_texts::Past;
+use crate::error::Result;
+use crate::results::Run;
+use crate::results::ranges::{RangedTable, Ranges};
+use crate::storage::table::{Column, Table};
+
+/// The table of pages.
+pub const AVOID_STANDING: &str = "avoid_standing";
+
+/// The table of entries.
+pub const ENTRIES_STANDING: &str = "entries_standing";
+
+/// An entry of a crawler's list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry {
+    /// A URL, or what URLs begin with.
+    pub url: String,
+    /// Whether it stands for that URL alone.
+    pub single: bool,
+}
+
+/// What stood after the older crawl, and is not on the list of its result.
+#[derive(Debug)]
+pub struct Stood {
+    pages: RangedTable,
+    /// Which rows these are: 0, or 1 if the comparison has a crawl behind the older one.
+    crawls_ago: u32,
+    /// Entries, ascending.
+    pub entries: Vec<Entry>,
+}
+
+impl Stood {
+    /// Finds what an earlier comparison says. `None` if it does not know the older result or the crawl before, or its lists were not compared.
+    ///
+    /// # Errors
+    /// Those of [`Run::open`] and [`RangedTable::find`].
+    pub fn open(past: &Past, ranges: Ranges, workers: usize) -> Result<Option<Stood>> {
+        let Some(saved) = past.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) else {
+            return Ok(None);
+        };
+        let run = Run::open(&saved.comparison)?;
+        let Some(pages) = RangedTable::find(&run, AVOID_STANDING, ("doc_id", 64), ranges, workers)? else {
+            return Ok(None);
+        };
+        let table = run.table(ENTRIES_STANDING)?;
+        let rows = table.text("url")?.iter().zip(table.bool("single")?).zip(table.u32("crawls_ago")?);
+        let rows = rows.filter(|(_, ago)| **ago == saved.later);
+        let entries = rows.map(|((url, &single), _)| Entry { url: url.to_string(), single }).collect();
+        Ok(Some(Stood { pages, crawls_ago: saved.later, entries }))
+    }
+
+    /// Its pages in a range of doc ids, with the columns of `avoid` that are compared.
+    ///
+    /// # Errors
+    /// As [`RangedTable::read`].
+    pub fn read(&self, range: usize) -> Result<Table> {
+        let mut table = self.pages.read(range, &[&COLUMNS[..], &["crawls_ago"]].concat())?;
+        let ago = table.u32("crawls_ago")?;
+        let rows: Vec<usize> = (0..ago.len()).filter(|&row| ago[row] == self.crawls_ago).collect();
+        table = table.pick(&rows);
+        table.columns.retain(|(name, _)| name != "crawls_ago");
+        Ok(table)
+    }
+}
+
+/// Rows of `avoid_standing`: those that stood and those that stand.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] if their columns differ.
+pub fn pages(stood: Table, stands: Table) -> Result<Table> {
+    let ago = [vec![1; stood.rows()], vec![0; stands.rows()]].concat();
+    let mut table = stood;
+    table.append(stands)?;
+    table.columns.push(("crawls_ago".into(), Column::U32(ago)));
+    by_page(&table)
+}
+
+/// The table of entries that stood and of those that stand.
+pub fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
+    let all = || stood.iter().chain(stands);
+    Table::new([
+        ("url", Column::Text(all().map(|entry| entry.url.as_str()).collect())),
+        ("single", Column::Bool(all().map(|entry| entry.single).collect())),
+        ("crawls_ago", Column::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
+    ])
+}
+
+/// The rows of a table in the order of `doc_id`, equal ones as they are.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] if it has no such column.
+pub fn by_page(table: &Table) -> Result<Table> {
+    let ids = table.u64("doc_id")?;
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|&row| ids[row]);
+    Ok(table.pick(&order))
+}

@@ -1,0 +1,126 @@
+//! A crawler that obeys the avoid list and patches it after each crawl: it never loses the last copy of a page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::support::program::{files, rows, succeed};
+
+const SITES: [&str; 4] = ["a", "b", "c", "d"];
+const PAGES: u32 = 6;
+
+/// What happens in a crawl: the sites that are there, the one that others link to, and those of which two pages are fetched as probes.
+#[derive(Debug, Clone)]
+struct Week {
+    there: Vec<usize>,
+    linked: usize,
+    probed: Vec<usize>,
+}
+
+fn week() -> impl Strategy<Value = Week> {
+    let some = || prop::sample::subsequence(vec![0, 1, 2, 3], 0..=4);
+    (prop::sample::subsequence(vec![0, 1, 2, 3], 2..=4), 0..4usize, some()).prop_map(|(there, linked, probed)| Week {
+        there,
+        linked,
+        probed,
+    })
+}
+
+fn url(site: usize, page: u32) -> String {
+    format!("http://{}.example/manual/{page}.html", SITES[site])
+}
+
+/// The crawler's lists: beginnings of URLs, and URLs.
+#[derive(Debug, Default)]
+struct Lists {
+    prefixes: BTreeSet<String>,
+    urls: BTreeSet<String>,
+}
+
+impl Lists {
+    fn forbid(&self, url: &str) -> bool {
+        self.urls.contains(url) || self.prefixes.iter().any(|prefix| url.starts_with(prefix))
+    }
+
+    /// Adds the lines of `add-NAME` and takes those of `remove-NAME` off, which must be there.
+    fn patch(&mut self, exports: &BTreeMap<String, Vec<u8>>) {
+        for (name, list) in [("prefixes.txt", &mut self.prefixes), ("urls.txt", &mut self.urls)] {
+            let lines = |what: &str| String::from_utf8(exports[&format!("exports/{what}-{name}")].clone()).unwrap();
+            for line in lines("remove").lines() {
+                assert!(list.remove(line), "{line} is taken off a list that does not have it: {list:?}");
+            }
+            list.extend(lines("add").lines().map(String::from));
+        }
+    }
+}
+
+/// A crawl by a crawler with these lists, and the run over it.
+fn crawl(folder: &Path, number: usize, week: &Week, lists: &Lists) -> String {
+    let time = 1_700_000_000 + number as i64 * 7 * 86_400;
+    let mut lines = String::new();
+    let mut page = |url: String, html: String| {
+        lines.push_str(&format!("{}\n", serde_json::json!({ "url": url, "html": html, "fetch_time": time })));
+    };
+    for &site in &week.there {
+        for number in 0..PAGES {
+            let is_probe = week.probed.contains(&site) && number < 2;
+            if lists.forbid(&url(site, number)) && !is_probe {
+                continue;
+            }
+            let text: String =
+                (0..12).map(|line| format!("<p>Page {number} says {} about {line}", number * 100 + line)).collect();
+            page(url(site, number), format!("<html>{text}<p><a href='{}.html'>next</a>", (number + 1) % PAGES));
+        }
+    }
+    let link = |at: u32| format!("<a href='{}'>{at}</a>", url(week.linked, at));
+    page("http://home.example/".into(), (0..PAGES).map(link).collect());
+    let input = folder.join(format!("week-{number}.jsonl"));
+    std::fs::write(&input, lines).unwrap();
+    let output = folder.join(format!("run-{number}")).to_str().unwrap().to_string();
+    succeed(&["run", "--input", input.to_str().unwrap(), "--output", &output, "--workers", "1"]);
+    output
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn of_each_page_a_copy_that_is_there_may_be_fetched(weeks in prop::collection::vec(week(), 3..7)) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lists = Lists::default();
+        let mut before: Option<(String, Option<String>)> = None;
+        for (number, week) in weeks.iter().enumerate() {
+            let result = crawl(folder.path(), number, week, &lists);
+            let diff = before.map(|(old, history)| {
+                let output = folder.path().join(format!("diff-{number}")).to_str().unwrap().to_string();
+                let history = history.iter().flat_map(|history| ["--history", history]);
+                let args = ["diff", &old, &result, "--output", &output, "--set", "recrawl.avoided=true"];
+                succeed(&args.into_iter().chain(history).collect::<Vec<_>>());
+                lists.patch(&files(Path::new(&output)));
+                output
+            });
+            if diff.is_none() {
+                let exports = files(Path::new(&result));
+                let lines = |name: &str| String::from_utf8(exports[name].clone()).unwrap();
+                lists.prefixes.extend(lines("exports/prefixes.txt").lines().map(String::from));
+                lists.urls.extend(lines("exports/urls.txt").lines().map(String::from));
+            }
+            for page in 0..PAGES {
+                let may = |site: &&usize| !lists.forbid(&url(**site, page));
+                prop_assert!(week.there.iter().any(|site| may(&site)), "no copy of page {page} in week {number}: {lists:?}");
+            }
+            // What stands is what the crawler's list has beside the list of the newest result.
+            if let Some(diff) = &diff {
+                let own = files(Path::new(&result));
+                let own = |name: &str| String::from_utf8(own[&format!("exports/{name}")].clone()).unwrap();
+                let own: BTreeSet<String> = own("prefixes.txt").lines().chain(own("urls.txt").lines()).map(String::from).collect();
+                let standing = rows(diff, "entries_standing").into_iter().filter(|row| row["crawls_ago"] == 0);
+                let standing: BTreeSet<String> = standing.map(|row| row["url"].as_str().unwrap().into()).collect();
+                let list: BTreeSet<String> = lists.prefixes.union(&lists.urls).cloned().collect();
+                prop_assert_eq!(list, own.union(&standing).cloned().collect::<BTreeSet<_>>());
+            }
+            before = Some((result, diff));
+        }
+    }
+}
