@@ -158,6 +158,23 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
         let urls: Vec<&str> = row["probe_urls"].as_str().unwrap().split(' ').collect();
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{site}/manual/"))), "{urls:?}");
     }
+    // Fewer probes are others with each crawl.
+    let fourth = run(folder.path(), 3, &[("a", 2)]);
+    let few = ["--set", "recrawl.probe_share=0.5"];
+    let fewer = |old: &str, new: &str, history: &str, name: &str| -> Vec<String> {
+        let args = ["diff", old, new, "--history", history, "--output", &out(name)];
+        succeed(&[&args[..], &avoided, &few].concat());
+        let probes = |row: &Value| row["probe_urls"].as_str().unwrap().split(' ').map(String::from).collect::<Vec<_>>();
+        let urls: Vec<String> = rows(&out(name), "revisit").iter().flat_map(probes).collect();
+        assert_eq!(urls.len(), 2 * 5);
+        urls
+    };
+    let of_third = fewer(&second, &third, &out("obeyed"), "fewer");
+    assert_ne!(of_third, fewer(&third, &fourth, &out("fewer"), "fewer-again"));
+    // Results named at once know the lists of all of them.
+    let args = ["diff", &first, &second, &third, &fourth, "--output", &out("at-once")];
+    succeed(&[&args[..], &avoided, &few].concat());
+    assert_eq!(rows(&out("at-once"), "revisit"), rows(&out("fewer-again"), "revisit"));
     // Who was not looked at has lived on over no interval.
     assert_eq!(revisit.iter().map(|row| row["intervals"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0]);
     // A budget for one of them.

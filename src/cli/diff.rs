@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::history::chronicle::Chronicle;
 use crate::history::compare::compare;
 use crate::history::saved::{self, Saved};
+use crate::ids::DocId;
 use crate::job::Job;
 use crate::recrawl::overlap::{self, Overlap};
 use crate::recrawl::past_texts::{Past, SavedPast};
@@ -161,7 +162,8 @@ fn collections(before: Before, of: &Comparison, writer: &mut Writer, summary: &m
     }
     let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
     summary.beside.insert("earlier".into(), serde_json::json!(attempts));
-    let found = compare(&earlier, &of.old, &of.new, saved, &of.recrawl, of.workers)?;
+    let each_in_force = |with: &mut dyn FnMut(DocId, &str)| of.each_in_force(with);
+    let found = compare(&earlier, &of.old, &of.new, saved, &each_in_force, &of.recrawl, of.workers)?;
     for (name, table) in found.tables {
         writer.add(name, table)?;
     }

@@ -36,9 +36,9 @@ pub(super) struct CheckArgs {
 pub(super) struct PruneArgs {
     /// Folder of the state: path or URL
     state: String,
-    /// Generations that stay, at least one
-    #[arg(long, default_value_t = 2)]
-    keep: usize,
+    /// Generations that stay, the newest
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    keep: u32,
 }
 
 pub(super) fn run(command: Command) -> Result<()> {
@@ -124,7 +124,7 @@ fn check(args: &CheckArgs) -> Result<()> {
 }
 
 fn prune(args: &PruneArgs) -> Result<()> {
-    let pruned = open(&args.state)?.prune(args.keep)?;
+    let pruned = open(&args.state)?.prune(args.keep as usize)?;
     tell(format_args!(
         "removed {} generations and {} files of records, {:.1} MB",
         pruned.generations,

@@ -8,9 +8,8 @@ use super::lag::{Past, lags};
 use super::lives::{Fact, Version};
 use super::rates::Visits;
 use super::read::{self, MILLION};
-use super::revisit::{Kind, Policy, draw, probes};
+use super::revisit::Kind;
 use super::saved::Saved;
-use super::worthwhile::policy;
 use super::{Collection, Crawl, Member, visits};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
@@ -158,9 +157,6 @@ impl Chronicle {
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.avoided, last) {
             carry_over(&self.crawls()[&last], &mut crawl, run)?;
-            if let Some(before) = before {
-                note_probes(&self.crawls()[&last], &mut crawl, before, &policy(&self.settings))?;
-            }
         }
         // Crawls without times, or in another order than theirs, are no visits.
         let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
@@ -339,29 +335,6 @@ fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
 fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
     let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
     texts(old).intersection(&texts(new)).count() as u32
-}
-
-/// Draws the pages that show what became of each collection that was not fetched for the first time, and notes their URLs, which only
-/// the result before this one has.
-fn note_probes(last: &Crawl, crawl: &mut Crawl, before: &Run, policy: &Policy) -> Result<()> {
-    let mut drawn: BTreeMap<DocId, usize> = BTreeMap::new();
-    for at in 0..crawl.collections.len() {
-        if crawl.collections[at].unseen != 1 {
-            continue;
-        }
-        let pages: Vec<DocId> = crawl.members_of(at as u32).iter().map(|page| page.doc_id).collect();
-        let count = probes(policy, pages.len() as u32);
-        crawl.collections[at].probes.clear();
-        drawn.extend(draw(&pages, count, last.time as u64).into_iter().map(|page| (page, at)));
-    }
-    read::each_part(before, "pages", &["doc_id", "url"], |part| {
-        for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
-            if let Some(&at) = drawn.get(doc_id) {
-                crawl.collections[at].probes.push(url.to_string());
-            }
-        }
-        Ok(())
-    })
 }
 
 /// Drops the collections of a crawl that have no other pages than those of one of these similar clusters of the crawl before: where

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::chronicle::{Chronicle, Told};
 use super::fates::Fate;
 use super::saved::{NAME, Saved};
-use super::tables;
-use super::worthwhile::{Visit, exports, visits_worthwhile};
+use super::worthwhile::{EachListed, Visit, exports, visits_worthwhile};
+use super::{read, tables};
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::job::Recrawl;
 use crate::results::Run;
 use crate::storage::table::Table;
@@ -28,7 +29,7 @@ pub struct Compared {
 }
 
 /// Compares the collections of results: `earlier` ones, oldest first, then `old` and `new`. `saved` is what an earlier comparison saved,
-/// with its name for messages; results that it knows are not read again.
+/// with its name for messages; results that it knows are not read again. `each_in_force` tells the avoid list in force before `new`.
 ///
 /// # Errors
 /// Those of the tables, and of [`Chronicle::take_up`].
@@ -41,6 +42,7 @@ pub fn compare(
     old: &Run,
     new: &Run,
     saved: Option<(String, Saved)>,
+    each_in_force: &EachListed<'_>,
     settings: &Recrawl,
     workers: usize,
 ) -> Result<Compared> {
@@ -61,7 +63,12 @@ pub fn compare(
         last = Some(run);
     }
     let told = chronicle.add(new, last, workers)?;
-    let visits = visits_worthwhile(&chronicle, &told, new, settings)?;
+    let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(new, with);
+    let before = |with: &mut dyn FnMut(DocId, &str)| {
+        each_in_force(with)?;
+        earlier.iter().try_for_each(|run| each_listed(run, with))
+    };
+    let visits = visits_worthwhile(&chronicle, &told, [&own, &before], settings)?;
     let clusters = tables::similar_clusters(&chronicle, &told);
     let mut compared = Compared {
         tables: vec![
@@ -76,6 +83,14 @@ pub fn compare(
     };
     compared.files.push((NAME.into(), chronicle.save().encode(&new.manifest.recipes)));
     Ok(compared)
+}
+
+/// Calls something for each page of a result's avoid list.
+fn each_listed(run: &Run, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
+    read::each_part(run, "avoid", &["doc_id", "url"], |part| {
+        part.u64("doc_id")?.iter().zip(part.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
+        Ok(())
+    })
 }
 
 /// Collections of the last crawl but one, of the last, and those that live on from the one to the other.

@@ -64,8 +64,6 @@ pub struct Collection {
     pub kind: revisit::Kind,
     /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
     pub seen: (u32, u32),
-    /// URLs of the pages that show what became of it, if it was not fetched.
-    pub probes: Vec<String>,
     /// For each interval whether its pages changed, as visits to one thing, by the crawl at its end: they change together.
     pub visits: Vec<(u32, rates::Visits)>,
 }

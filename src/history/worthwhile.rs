@@ -1,18 +1,17 @@
 //! The collections on the avoid list that are worth a visit, with the pages to fetch, and lists of these for crawlers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use super::Collection;
 use super::chronicle::{Chronicle, Told};
 use super::fates::Fate;
 use super::lives::Version;
-use super::revisit::{Policy, Relation, Worth, draw, order, probes, within, worth};
-use super::{Collection, read};
+use super::revisit::{Policy, Relation, Worth, draw, order, within, worth};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::job::Recrawl;
-use crate::results::Run;
 
 /// A collection to visit.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,14 +35,25 @@ pub fn policy(settings: &Recrawl) -> Policy {
     Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
 }
 
+/// Calls something for each page of an avoid list, with its URL; more than once for one that is told twice.
+pub type EachListed<'a> = dyn Fn(&mut dyn FnMut(DocId, &str)) -> Result<()> + 'a;
+
+/// The avoid list of the newest crawl, and those before it.
+pub type Lists<'a> = [&'a EachListed<'a>; 2];
+
 /// All collections of the newest crawl that are not kept and of which pages are on the avoid list, the most valuable first.
 ///
 /// # Errors
-/// Those of the tables.
+/// Those of the lists.
 ///
 /// # Cost
-/// The table `avoid` of the newest crawl twice; in memory the ids of its pages in collections.
-pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settings: &Recrawl) -> Result<Vec<Visit>> {
+/// The lists twice; in memory the ids of their pages in collections.
+pub fn visits_worthwhile(
+    chronicle: &Chronicle,
+    told: &[Told],
+    lists: Lists<'_>,
+    settings: &Recrawl,
+) -> Result<Vec<Visit>> {
     let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
     let fates: BTreeMap<Version, Fate> =
         told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
@@ -64,7 +74,7 @@ pub fn visits_worthwhile(chronicle: &Chronicle, told: &[Told], new: &Run, settin
     let order = order(&worths);
     let chosen = within(settings.budget, &worths, &order);
     let leaders = changed_leaders(&crawl.collections, number);
-    let mut urls = urls(chronicle, (&skipped, &worths), &policy, new)?;
+    let mut urls = urls(chronicle, (&skipped, &worths), lists)?;
     let visit = |at: usize| {
         let (of, one) = (skipped[at], chronicle.collection(skipped[at]));
         let leader_changed = leaders.get(&one.similar_cluster) == Some(&true);
@@ -99,50 +109,42 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
     }
 }
 
-/// The pages to fetch of each collection, as many as a visit is worth: drawn from those that the result has, and as far as these are too
-/// few, those that were drawn when it had the whole collection.
-fn urls(
-    chronicle: &Chronicle,
-    (of, worths): (&[Version], &[Worth]),
-    policy: &Policy,
-    new: &Run,
-) -> Result<Vec<Vec<String>>> {
+/// The pages to fetch of each collection, as many as a visit is worth: a draw of those on the list of the newest crawl, and, of one whose
+/// other pages it did not fetch, of those on the lists before.
+fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: Lists<'_>) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
     for (at, version) in of.iter().enumerate() {
         let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
         place.extend(members.iter().map(|member| (member.doc_id, at)));
     }
-    let mut skipped: Vec<Vec<DocId>> = vec![Vec::new(); of.len()];
-    read::each_part(new, "avoid", &["doc_id"], |part| {
-        for doc_id in part.u64("doc_id")? {
-            if let Some(at) = place.get(doc_id) {
-                skipped[*at].push(*doc_id);
+    let mut listed: Vec<BTreeSet<DocId>> = vec![BTreeSet::new(); of.len()];
+    for list in lists {
+        list(&mut |doc_id, _| {
+            if let Some(&at) = place.get(&doc_id) {
+                listed[at].insert(doc_id);
             }
-        }
-        Ok(())
-    })?;
+        })?;
+        place.retain(|_, &mut at| listed[at].len() < chronicle.collection(of[at]).skipped as usize);
+    }
     drop(place);
-    let mut drawn: BTreeMap<DocId, usize> = BTreeMap::new();
-    for (at, pages) in skipped.iter().enumerate() {
-        let count = probes(policy, pages.len() as u32);
-        drawn.extend(draw(pages, count, u64::from(of[at].crawl)).into_iter().map(|page| (page, at)));
+    let mut drawn: BTreeMap<DocId, (usize, Option<String>)> = BTreeMap::new();
+    for (at, pages) in listed.into_iter().enumerate() {
+        let pages: Vec<DocId> = pages.into_iter().collect();
+        let pages = draw(&pages, worths[at].probes, u64::from(of[at].crawl));
+        drawn.extend(pages.into_iter().map(|page| (page, (at, None))));
+    }
+    for list in lists {
+        list(&mut |doc_id, url| {
+            if let Some((_, found)) = drawn.get_mut(&doc_id) {
+                *found = Some(url.to_string());
+            }
+        })?;
     }
     let mut urls: Vec<Vec<String>> = vec![Vec::new(); of.len()];
-    read::each_part(new, "avoid", &["doc_id", "url"], |part| {
-        for (doc_id, url) in part.u64("doc_id")?.iter().zip(part.text("url")?) {
-            if let Some(at) = drawn.get(doc_id) {
-                urls[*at].push(url.to_string());
-            }
-        }
-        Ok(())
-    })?;
-    for (urls, (version, worth)) in urls.iter_mut().zip(of.iter().zip(worths)) {
-        let drawn_before = chronicle.collection(*version).probes.iter().filter(|url| !urls.contains(*url));
-        let wanted = (worth.probes as usize).saturating_sub(urls.len());
-        let more: Vec<String> = drawn_before.take(wanted).cloned().collect();
-        urls.extend(more);
-        urls.sort_unstable();
+    for (at, url) in drawn.into_values() {
+        urls[at].extend(url);
     }
+    urls.iter_mut().for_each(|urls| urls.sort_unstable());
     Ok(urls)
 }
 

@@ -311,9 +311,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if job.kind == JobKind::Study && (job.chunks.unit != Unit::ShingleParagraphs || job.chunks.bits != 64) {
         return refuse(
-            "chunks",
-            format!("{:?}", job.chunks),
-            "shingle paragraphs of 64 bits, as preset = \"study\" sets them",
+            "chunks.unit, chunks.bits",
+            format!("{}, {}", serde_json::json!(job.chunks.unit), job.chunks.bits),
+            "\"shingle-paragraphs\", 64, as preset = \"study\" sets them",
         );
     }
     if job.study.steps == 0 || job.study.steps > 1 << 20 {

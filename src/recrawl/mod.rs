@@ -47,6 +47,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::job::Recrawl;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
@@ -181,6 +182,18 @@ impl Comparison {
             in_force = stood::by_page(&in_force)?;
         }
         Ok([in_force, new.read(range, &COLUMNS)?])
+    }
+
+    /// Calls something for each page of the list in force before the newer crawl, with its URL: the older list, and what stood beside it.
+    ///
+    /// # Errors
+    /// As [`RangedTable::read`].
+    pub fn each_in_force(&self, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
+        for range in 0..self.ranges.count() {
+            let [in_force, _] = self.avoid(range)?;
+            in_force.u64("doc_id")?.iter().zip(in_force.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
+        }
+        Ok(())
     }
 
     /// Rows of a range of pages that stood beside the older list.

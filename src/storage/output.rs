@@ -372,7 +372,7 @@ impl Decision {
         if let Some((path, _)) = self.files.iter().find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))) {
             return Err(Error::storage(
                 root.join(path)?.name(),
-                "not there as it was written; all processes must write to the same place, not each to its own disk",
+                "not there as it was written: somebody has removed it, or of several processes each has written to its own disk",
             ));
         }
         let Some(root) = root.path() else { return Ok(()) };
