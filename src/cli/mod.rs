@@ -12,6 +12,7 @@ mod hamming;
 mod index;
 mod lookup;
 mod manual;
+mod outcome;
 mod plan;
 mod print_text;
 mod progress;

@@ -6,10 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::progress::{Watcher, write_metrics_to};
 use super::recrawl::{Last, RecrawlArgs, Scheduled};
-use super::{JobArgs, WorkerArgs, diff, plan, records, retries, signals};
-use crate::console::{tell, tell_object};
+use super::{JobArgs, WorkerArgs, diff, outcome, plan, retries, signals};
+use crate::console::tell;
 use crate::dataflow;
-use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
@@ -20,9 +19,9 @@ use crate::engine::{Cluster, run as run_on};
 use crate::error::{Error, Result};
 use crate::hamming::fingerprint_file;
 use crate::heap;
-use crate::job::{Digest, Guard, Job, JobKind, Measure, Recrawl};
+use crate::job::{Digest, Job, JobKind, Recrawl};
 use crate::pages::work_items::Work;
-use crate::results::{Run, compared};
+use crate::results::Run;
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
@@ -181,13 +180,13 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        report(job, summary, folder.name());
+        outcome::replicas(job, summary, folder.name());
         if let [url] = &job.input.urls[..]
             && url.starts_with("synth://")
             && summary.pages.pages <= MOST_HELD_AGAINST_TRUTH
             && job.effort.memory_bytes == 0
         {
-            tell_truth(url, folder)?;
+            outcome::truth(url, folder)?;
         }
     }
     Ok(())
@@ -368,15 +367,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location
     if process == 0
         && let Some(set) = manifests.first()
     {
-        let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
-        tell(format_args!(
-            "{} fingerprints of {} bits ({}) in {} chunks",
-            set.count,
-            set.f,
-            set.recipe,
-            set.chunks.len()
-        ));
-        tell(format_args!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder.name()));
+        outcome::fingerprints(set, folder.name());
     }
     Ok(())
 }
@@ -397,21 +388,7 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        tell(format_args!(
-            "{} documents, {} queries ({} distinct)",
-            summary.documents, summary.queries, summary.distinct_queries
-        ));
-        tell(format_args!(
-            "{} pairs of fingerprints within {k} bits: {} pairs of documents",
-            summary.near, summary.pairs
-        ));
-        for (distance, pairs) in &summary.pairs_by_distance {
-            tell(format_args!("  {distance} bits: {pairs}"));
-        }
-        if groups {
-            tell(format_args!("in {} groups", summary.groups));
-        }
-        tell(format_args!("results: {}", folder.name()));
+        outcome::hamming(k, groups, summary, folder.name());
     }
     Ok(())
 }
@@ -426,179 +403,7 @@ fn study(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Re
     if process == 0
         && let Some(summary) = summaries.first()
     {
-        report_study(summary, folder.name());
+        outcome::study(summary, folder.name());
     }
     Ok(())
-}
-
-/// Reports the main figures of a study on stderr.
-fn report_study(summary: &dataflow::study::Summary, folder: &str) {
-    let (tables, web) = (&summary.tables, &summary.web);
-    records::report(&summary.records);
-    tell(format_args!("{} pages, {} documents", web.pages, tables.complete.documents));
-    let parts =
-        [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
-    for (name, part) in parts {
-        tell(format_args!(
-            "  {name:<12} {:>9} documents, {:>8} clusters, {:>8} duplicates ({:.1} %), {:>9} useful",
-            part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
-        ));
-    }
-    for near in &tables.near {
-        tell(format_args!(
-            "  near-duplicates at {} %: {} ({:.1} %)",
-            near.percent, near.near_duplicates, near.near_duplicates_percent
-        ));
-    }
-    for estimate in &summary.estimates_by_reference {
-        tell(format_args!(
-            "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % are",
-            estimate.percent,
-            estimate.expected(),
-            estimate.real()
-        ));
-    }
-    tell(format_args!("a crawl from {} reaches {} pages", web.seed, web.connected));
-    tell(format_args!("results: {folder}"));
-}
-
-/// Compares a run on a made-up crawl with the truth, which is known without a file.
-fn tell_truth(url: &str, folder: &Location) -> Result<()> {
-    let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
-    tell(format_args!("held against what was planted in the crawl:"));
-    let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
-    for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {
-        tell(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
-    }
-    Ok(())
-}
-
-/// For each measure that the job has used: its guard, the similar pairs, and those that the guard refused.
-fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)> {
-    let by = job.similar.by;
-    let mut measures = Vec::new();
-    if matches!(by, Measure::Overlap | Measure::Both) {
-        measures.push(("overlap", job.overlap.guard, summary.overlap.similar, summary.overlap.guarded));
-    }
-    if matches!(by, Measure::Hamming | Measure::Both) {
-        measures.push(("simhash", job.hamming.guard, summary.hamming.near, summary.hamming.guarded));
-    }
-    if by == Measure::Signatures {
-        measures.push(("signatures", job.signatures.guard, summary.signatures.collisions, summary.signatures.guarded));
-    }
-    if by == Measure::Minhash {
-        measures.push(("minhash", job.minhash.guard, summary.minhash.similar, summary.minhash.guarded));
-    }
-    measures
-}
-
-/// Reports the main figures of a run on stderr.
-fn report(job: &Job, summary: &Summary, folder: &str) {
-    let folder = folder.trim_end_matches('/');
-    records::report(&summary.records);
-    tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
-    for (measure, guard, similar, refused) in guarded(job, summary) {
-        tell(format_args!(
-            "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
-            guard.name()
-        ));
-    }
-    let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
-    if matched + by_place > 0 {
-        let found = matched + by_place;
-        tell(format_args!("{found} pairs that only their collections tell, of which the guard refused {refused}"));
-    }
-    if alone > 0 {
-        tell(format_args!(
-            "{alone} similar pairs taken back: they share little, and no mirrored collections vouch for them"
-        ));
-    }
-    tell(format_args!(
-        "{} sets of similar pages; {} mirrored collections in {} similar clusters",
-        summary.trivial_clusters, summary.collections, summary.similar_clusters
-    ));
-    tell(format_args!(
-        "a crawler may skip {} pages ({:.1} %) and {:.1} MB ({:.1} %)",
-        summary.skip.pages,
-        100.0 * summary.skip_share_of_pages,
-        summary.skip.bytes as f64 / 1e6,
-        100.0 * summary.skip_share_of_bytes
-    ));
-    if let Some(before) = &summary.kept_before {
-        let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-        tell(format_args!(
-            "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited beside another, {} have no copy now, \
-             {} are gone",
-            before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
-        ));
-    }
-    if let Some(apart) = &summary.apart {
-        tell(format_args!(
-            "of {} pairs in {}: {} would be in one set, for which {} pairs of equal text and {} similar ones are refused; {} are \
-             apart without that, {} have a page that is not in this crawl",
-            apart.pairs,
-            job.pairs.apart,
-            apart.parted,
-            apart.refused_exact,
-            apart.refused_similar,
-            apart.unjoined,
-            apart.gone
-        ));
-    }
-    if let Some(pins) = &summary.pins {
-        tell(format_args!(
-            "of {} pages in {}: {} stay for their copies, {} have none, {} lost to another pin, {} are not in this crawl",
-            pins.pins, job.keep.pins, pins.kept, pins.alone, pins.second, pins.gone
-        ));
-        for pin in pins.shown.iter().filter(|pin| pin.outcome == "second").take(5) {
-            tell(format_args!("  {} does not stay, for {} is pinned, too", pin.url, pin.keep_url));
-        }
-    }
-    // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
-    for giant in
-        summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
-    {
-        tell(format_args!(
-            "  {} pages on {} hosts are one set of similar pages: {}",
-            giant.pages, giant.hosts, giant.url
-        ));
-        let weak = giant.bridges.first().map(|weak| ("hangs on one pair", weak));
-        if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("falls apart above a pair", weak))) {
-            tell(format_args!(
-                "    it {how} of value {}, {} pages off: {} and {}",
-                weak.strength, weak.cuts_off, weak.a, weak.b
-            ));
-        }
-    }
-    for largest in summary.largest_similar_clusters.iter().take(5) {
-        tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
-    }
-    tell_object(serde_json::json!({
-        "level": "result", "results": folder, "records": summary.records.read, "pages": summary.records.kept,
-        "rejected": summary.records.rejected, "mended": summary.records.mended, "hosts": summary.hosts,
-        "links": summary.links, "trivial_clusters": summary.trivial_clusters,
-        "similar_clusters": summary.similar_clusters, "collections": summary.collections,
-        "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
-    }));
-    tell(format_args!("results: {folder}"));
-    if summary.records.kept > 0 {
-        tell(format_args!("next: webtwin report {folder} makes report.html, a page to look at it"));
-    }
-    if summary.collections > 0 {
-        tell(format_args!(
-            "next: webtwin show {folder} collections --sort -size --columns cardinality,size,keep,prefix"
-        ));
-    } else if summary.trivial_clusters > 0 {
-        tell(format_args!("next: webtwin show {folder} clusters --urls"));
-    }
-    if summary.skip.pages > 0 {
-        tell(format_args!(
-            "next: webtwin show {folder} avoid --columns url,keep_url,why; lists for crawlers: {folder}/exports/"
-        ));
-    }
-    let bad: u64 = summary.records.rejected.values().sum();
-    if summary.records.kept == 0 && bad > 0 {
-        tell(format_args!("next: webtwin show {folder} rejected says why no record was kept"));
-    }
 }
