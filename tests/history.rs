@@ -262,3 +262,87 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
     let lists = files(Path::new(&gone));
     assert_eq!(lists["exports/remove-prefixes.txt"], list["exports/prefixes.txt"]);
 }
+
+#[test]
+fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let first = run(folder.path(), 0, &[("a", 1), ("b", 1)]);
+    let list = files(Path::new(&first));
+    let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
+    let kept = if prefixes.contains("http://a.") { "b" } else { "a" };
+    let dead = if kept == "a" { "b" } else { "a" };
+    let second = run(folder.path(), 1, &[(kept, 1)]);
+    let third = run(folder.path(), 2, &[(kept, 1)]);
+    let avoided = ["--set", "recrawl.avoided=true"];
+    succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
+    assert_eq!(told(&out("one"))[dead].0, "lives");
+    // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404 for each.
+    let two = |name: &str, newer: &str, more: &[&str]| {
+        let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
+        succeed(&[&args[..], &avoided, more].concat());
+        told(&out(name))[dead].0.clone()
+    };
+    assert_eq!(two("silent", &third, &[]), "lives");
+    assert_eq!(two("probed", &third, &["--set", "recrawl.probed=true"]), "missing");
+    let record = |number: u32| {
+        let body = "HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n<p>not here";
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-00000000000{number}>\r\n\
+             WARC-Target-URI: http://{dead}.example/manual/{number}.html\r\nWARC-Date: 2023-12-01T00:00:00Z\r\n\
+             Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{body}\r\n\r\n",
+            body.len()
+        )
+    };
+    let input = folder.path().join("not-found.warc");
+    std::fs::write(&input, (0..4).map(record).collect::<String>()).unwrap();
+    let inputs = ["--input", input.to_str().unwrap(), "--input", &out("week-2.jsonl")];
+    succeed(&[&["run", "--output", &out("not-found"), "--workers", "1"][..], &inputs].concat());
+    assert_eq!(two("answered", &out("not-found"), &[]), "missing");
+    // A comparison made again from its own history is the same.
+    let args = [
+        "diff",
+        &second,
+        &third,
+        "--history",
+        &out("probed"),
+        "--output",
+        &out("again"),
+        "--set",
+        "recrawl.probed=true",
+    ];
+    succeed(&[&args[..], &avoided].concat());
+    for table in ["mirrors_changed", "revisit"] {
+        assert_eq!(rows(&out("again"), table), rows(&out("probed"), table), "{table}");
+    }
+    assert_eq!(files(Path::new(&out("again")))["history"], files(Path::new(&out("probed")))["history"]);
+}
+
+#[test]
+fn a_mirror_that_was_away_leaves_no_trace_in_the_pool_however_often_it_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let away = [("a", 1), ("b", 1), ("c", 1)];
+    let shown = [
+        &[("a", 1), ("b", 1), ("c", 1), ("d", 1)][..],
+        &[("a", 1), ("b", 1), ("c", 1), ("d", 1)],
+        &away,
+        &[("a", 1), ("b", 1), ("c", 1), ("d", 1)],
+    ];
+    let results: Vec<String> =
+        shown.into_iter().zip(0..).map(|(shown, week)| run(folder.path(), week, shown)).collect();
+    succeed(&["diff", &results[0], &results[1], "--output", &out("d1")]);
+    succeed(&["diff", &results[1], &results[2], "--history", &out("d1"), "--output", &out("d2")]);
+    succeed(&["diff", &results[2], &results[3], "--history", &out("d2"), "--output", &out("d3")]);
+    succeed(&["diff", &results[2], &results[3], "--history", &out("d3"), "--output", &out("again")]);
+    succeed(&["diff", &results[2], &results[3], "--history", &out("again"), "--output", &out("again2")]);
+    for again in ["again", "again2"] {
+        assert_eq!(rows(&out(again), "revisit"), rows(&out("d3"), "revisit"), "{again}");
+        assert_eq!(files(Path::new(&out(again)))["history"], files(Path::new(&out("d3")))["history"], "{again}");
+    }
+    // Of fewer crawls it has not the pages that more would need.
+    let fewer = ["--set", "recrawl.versions=2"];
+    succeed(&[&["diff", &results[0], &results[1], "--output", &out("fewer")][..], &fewer].concat());
+    let message = fail(&["diff", &results[1], &results[2], "--history", &out("fewer"), "--output", &out("x")], 2);
+    assert!(message.contains("made with recrawl.versions = 2"), "{message}");
+}

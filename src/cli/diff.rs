@@ -8,7 +8,7 @@ use super::{quantity, signals};
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::history::chronicle::Chronicle;
-use crate::history::compare::compare;
+use crate::history::compare;
 use crate::history::saved::{self, Saved};
 use crate::ids::DocId;
 use crate::job::Job;
@@ -85,7 +85,7 @@ impl Args {
             recrawl,
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
-            spill: self.spill.clone().unwrap_or_else(std::env::temp_dir),
+            spill: super::spill(self.spill.clone())?,
             range_rows: RANGE_ROWS,
         })
     }
@@ -163,7 +163,15 @@ fn collections(before: Before, of: &Comparison, writer: &mut Writer, summary: &m
     let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
     summary.beside.insert("earlier".into(), serde_json::json!(attempts));
     let each_in_force = |with: &mut dyn FnMut(DocId, &str)| of.each_in_force(with);
-    let found = compare(&earlier, &of.old, &of.new, saved, &each_in_force, &of.recrawl, of.workers)?;
+    let before = compare::Before { earlier: &earlier, old: &of.old, saved, each_in_force: &each_in_force };
+    let found = compare::compare(before, &of.new, &of.recrawl, of.workers)?;
+    if found.is_backwards {
+        tell(format_args!(
+            "{} was fetched before {}: there are no intervals, and so no rates",
+            of.new.folder.name(),
+            of.old.folder.name()
+        ));
+    }
     for (name, table) in found.tables {
         writer.add(name, table)?;
     }

@@ -9,12 +9,13 @@ use super::lives::{Fact, Version};
 use super::rates::Visits;
 use super::read::{self, MILLION};
 use super::revisit::Kind;
-use super::saved::Saved;
+use super::saved::{Ended, Saved};
 use super::{Collection, Crawl, Member, visits};
 use crate::error::{Error, Result};
-use crate::ids::DocId;
+use crate::ids::{DocId, doc_id};
 use crate::job::Recrawl;
 use crate::results::Run;
+use crate::results::rejected::url_in;
 
 /// Intervals that are kept apart for the rates of a host or collection.
 const INTERVALS: usize = 16;
@@ -48,7 +49,9 @@ pub struct Chronicle {
     /// The attempts that made the results.
     results: BTreeMap<u32, String>,
     hosts: BTreeMap<String, Vec<(u32, Visits)>>,
-    ended: BTreeMap<(u32, Kind), (u32, u32)>,
+    ended: Ended,
+    /// Pages that were to be fetched as probes after each crawl, ascending.
+    asked: BTreeMap<u32, Vec<DocId>>,
     settings: Recrawl,
 }
 
@@ -61,6 +64,7 @@ impl Chronicle {
             results: BTreeMap::new(),
             hosts: BTreeMap::new(),
             ended: BTreeMap::new(),
+            asked: BTreeMap::new(),
             settings: settings.clone(),
         }
     }
@@ -68,11 +72,18 @@ impl Chronicle {
     /// Takes up what a comparison saved, `name` in messages, as it was when `result` was the newest crawl: later ones are retracted.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it does not have that result, or was made with another `recrawl.patience`.
+    /// [`Error::Usage`] if it does not have that result, or was made with another `recrawl.patience`, or with fewer `recrawl.versions`, of
+    /// which it has the pages only.
     pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
         if u32::from(saved.patience) != settings.patience {
             let (of, is) = (saved.patience, settings.patience);
             return Err(Error::Usage(format!("{name}: made with recrawl.patience = {of}, not {is}; set it to {of}")));
+        }
+        if saved.versions < settings.versions {
+            let (of, is) = (saved.versions, settings.versions);
+            return Err(Error::Usage(format!(
+                "{name}: made with recrawl.versions = {of}, less than {is}; set it to {of}, or compare the results themselves"
+            )));
         }
         let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
         let newest = newest.ok_or_else(|| {
@@ -84,14 +95,21 @@ impl Chronicle {
         saved.crawls.retain(|&crawl, _| crawl <= newest);
         saved.pairs.retain(|&(_, later), _| later <= newest);
         saved.ended.retain(|&(crawl, _), _| crawl <= newest);
+        saved.asked.retain(|&crawl, _| crawl <= newest);
         for visits in saved.hosts.values_mut() {
             visits.retain(|&(crawl, _)| crawl <= newest);
         }
         saved.hosts.retain(|_, visits| !visits.is_empty());
         let (history, facts) = History::of(saved.patience, saved.crawls, saved.pairs);
-        let (results, hosts, ended) = (saved.results, saved.hosts, saved.ended);
-        let mut chronicle =
-            Chronicle { history, lines: BTreeMap::new(), results, hosts, ended, settings: settings.clone() };
+        let mut chronicle = Chronicle {
+            history,
+            lines: BTreeMap::new(),
+            results: saved.results,
+            hosts: saved.hosts,
+            ended: saved.ended,
+            asked: saved.asked,
+            settings: settings.clone(),
+        };
         chronicle.note_lines(facts.iter().map(|change| &change.0));
         Ok(chronicle)
     }
@@ -103,12 +121,21 @@ impl Chronicle {
         self.history.forget_all_but(kept);
         Saved {
             patience: self.settings.patience as u8,
+            versions: self.settings.versions,
             results: self.results,
             crawls: self.history.crawls().clone(),
             pairs: self.history.pairs().clone(),
             hosts: self.hosts,
             ended: self.ended,
+            asked: self.asked,
         }
+    }
+
+    /// Notes the pages that the crawler is asked to fetch as probes of what the newest crawl has.
+    pub fn ask(&mut self, urls: impl Iterator<Item = String>) {
+        let Some((&number, _)) = self.crawls().last_key_value() else { return };
+        let pages: BTreeSet<DocId> = urls.map(|url| doc_id(&url)).collect();
+        self.asked.insert(number, pages.into_iter().collect());
     }
 
     /// Whether a result is in it.
@@ -139,9 +166,10 @@ impl Chronicle {
     /// Intervals and ends of mirrors that are no more, by kind.
     pub fn ended(&self) -> BTreeMap<Kind, (u32, u32)> {
         let mut all: BTreeMap<Kind, (u32, u32)> = BTreeMap::new();
-        for (&(_, kind), &(intervals, ends)) in &self.ended {
-            let sum = all.entry(kind).or_default();
-            (sum.0, sum.1) = (sum.0 + intervals, sum.1 + ends);
+        for &kind in self.ended.keys().map(|(_, kind)| kind) {
+            let of_kind = self.ended.iter().filter(|row| row.0.1 == kind);
+            let (intervals, ends) = of_kind.fold((0, 0), |sum, (_, &of)| (sum.0 + of.0, sum.1 + of.1));
+            all.insert(kind, (intervals.max(0) as u32, ends.max(0) as u32));
         }
         all
     }
@@ -156,7 +184,8 @@ impl Chronicle {
         let mut crawl = read::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.avoided, last) {
-            carry_over(&self.crawls()[&last], &mut crawl, run)?;
+            let asked = (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.probed);
+            carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
         }
         // Crawls without times, or in another order than theirs, are no visits.
         let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
@@ -237,6 +266,7 @@ impl Chronicle {
             Seen {
                 sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
                 kept: old_one.is_some_and(|one| one.keep),
+                stays: old_one.zip(new_one).is_some_and(|(old, new)| old.prefix == new.prefix),
                 standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
                 drifted: old_one.zip(new_one).is_some_and(|(old, new)| has_drifted(old, new, self.settings.drift)),
                 behind: (old_one.and_then(behind), new_one.and_then(behind)),
@@ -268,13 +298,11 @@ impl Chronicle {
             let Some(old) = told.old else { continue };
             let before = self.collection(old).clone();
             let apart = (place(number) - place(old.crawl)) as u32;
-            let first_missed = (crawls[place(old.crawl) + 1], before.kind);
             let is_mirror = before.resemblance.is_some();
             // Another collection goes on there, or none.
             let Some(new) = told.new.filter(|_| told.fate != Fate::Joined) else {
                 if is_mirror && apart == 1 {
-                    let sum = self.ended.entry(first_missed).or_default();
-                    (sum.0, sum.1) = (sum.0 + before.seen.0 + before.unseen + 1, sum.1 + before.seen.1 + 1);
+                    self.book((number, before.kind), &before, 1);
                 }
                 continue;
             };
@@ -283,8 +311,7 @@ impl Chronicle {
             }
             if is_mirror && apart > 1 {
                 // It is back, and speaks for itself again.
-                let sum = self.ended.entry(first_missed).or_default();
-                (sum.0, sum.1) = (sum.0 - before.seen.0 - before.unseen - 1, sum.1 - before.seen.1 - 1);
+                self.book((number, before.kind), &before, -1);
             }
             let ended = u32::from(apart > 1 || told.fate.is_end());
             let changed_share = self.settings.changed_share;
@@ -304,6 +331,16 @@ impl Chronicle {
                 visits::add(&mut one.visits, number, visit, INTERVALS);
             }
         }
+    }
+}
+
+impl Chronicle {
+    /// Adds intervals and ends of a mirror that is no more to those of its kind, or takes them off; at the crawl that tells, so that they go
+    /// when that is retracted.
+    fn book(&mut self, at: (u32, Kind), one: &Collection, times: i64) {
+        let sum = self.ended.entry(at).or_default();
+        sum.0 += times * i64::from(one.seen.0 + one.unseen + 1);
+        sum.1 += times * i64::from(one.seen.1 + 1);
     }
 }
 
@@ -368,10 +405,32 @@ fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], crawl: &mut Crawl) {
     });
 }
 
+/// Pages that the crawl has not got though it looked for them: those of records that were not kept, and those `asked` for, if it is told
+/// that it looked for these, or has something of at least half of them. (A dead host leaves no record.)
+fn sought_in_vain(
+    run: &Run,
+    (asked, is_told): (&[DocId], bool),
+    is_there: impl Fn(DocId) -> bool,
+) -> Result<BTreeSet<DocId>> {
+    let mut sought: BTreeSet<DocId> = BTreeSet::new();
+    read::each_part(run, "rejected", &["detail"], |part| {
+        let urls = part.text("detail")?.iter().filter_map(url_in);
+        sought.extend(urls.map(|url| doc_id(url.as_str())).filter(|&page| !is_there(page)));
+        Ok(())
+    })?;
+    let gone: Vec<DocId> = asked.iter().copied().filter(|&page| !is_there(page)).collect();
+    let answered = asked.len() - gone.iter().filter(|page| !sought.contains(page)).count();
+    if is_told || 2 * answered >= asked.len() {
+        sought.extend(gone);
+    }
+    Ok(sought)
+}
+
 /// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
-/// texts they have now.
-fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
+/// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
+/// that it does not have, if they were fetched; a collection of which more pages were looked for in vain than found is not carried over.
+fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool)) -> Result<()> {
     let mut now: BTreeMap<DocId, Option<(u64, i64)>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
     read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
         let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
@@ -383,11 +442,14 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
         Ok(())
     })?;
     let pages = |at: u32| last.members_of(at);
+    let sought = sought_in_vain(run, asked, |page| now.get(&page).is_some_and(Option::is_some))?;
     // Skipped: most of it could be, and what was not fetched of it all could. What was fetched are probes.
     let is_skipped = |at: u32| {
         let of = &last.collections[at as usize];
         let missing = pages(at).iter().filter(|page| now[&page.doc_id].is_none()).count() as u32;
-        2 * of.skipped > of.size && 0 < missing && missing <= of.skipped
+        let in_vain = pages(at).iter().filter(|page| sought.contains(&page.doc_id)).count() as u32;
+        let found = pages(at).len() as u32 - missing;
+        2 * of.skipped > of.size && 0 < missing && missing <= of.skipped && in_vain <= found
     };
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> = clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped(at))).collect();
@@ -395,7 +457,7 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run) -> Result<()> {
     let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
     for at in of_skipped.into_iter().flatten() {
         let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
-        let there = |page: &&Member| skipped || now[&page.doc_id].is_some();
+        let there = |page: &&Member| now[&page.doc_id].is_some() || skipped && !sought.contains(&page.doc_id);
         let fetched = |page: &Member| now[&page.doc_id].map_or(page.text, |now| now.0);
         let of: Vec<Member> =
             pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();

@@ -26,10 +26,23 @@ pub struct Compared {
     pub summary: BTreeMap<String, Value>,
     /// Collections before, now, and those that both crawls have.
     pub collections: [u64; 3],
+    /// Whether the newer crawl was made before the older one, by its fetch times.
+    pub is_backwards: bool,
 }
 
-/// Compares the collections of results: `earlier` ones, oldest first, then `old` and `new`. `saved` is what an earlier comparison saved,
-/// with its name for messages; results that it knows are not read again. `each_in_force` tells the avoid list in force before `new`.
+/// What is known of the crawls before the newer one.
+pub struct Before<'a> {
+    /// Results before the older one, oldest first.
+    pub earlier: &'a [Run],
+    /// The older result.
+    pub old: &'a Run,
+    /// What an earlier comparison saved, with its name for messages; results that it knows are not read again.
+    pub saved: Option<(String, Saved)>,
+    /// Tells the avoid list in force before the newer crawl.
+    pub each_in_force: &'a EachListed<'a>,
+}
+
+/// Compares the collections of results with those of the newest.
 ///
 /// # Errors
 /// Those of the tables, and of [`Chronicle::take_up`].
@@ -37,15 +50,8 @@ pub struct Compared {
 /// # Cost
 /// Of each result that is not known the tables `pages`, `members` and `avoid`. In memory the pages of the collections of
 /// `recrawl.versions` crawls, 32 bytes each, and a row for each collection of every crawl.
-pub fn compare(
-    earlier: &[Run],
-    old: &Run,
-    new: &Run,
-    saved: Option<(String, Saved)>,
-    each_in_force: &EachListed<'_>,
-    settings: &Recrawl,
-    workers: usize,
-) -> Result<Compared> {
+pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize) -> Result<Compared> {
+    let Before { earlier, old, saved, each_in_force } = before;
     let before: Vec<&Run> = earlier.iter().chain([old]).collect();
     let mut chronicle = match saved {
         None => Chronicle::new(settings),
@@ -55,20 +61,24 @@ pub fn compare(
             Chronicle::take_up(&name, saved, &newest, settings)?
         }
     };
-    let mut last: Option<&Run> = None;
-    for run in before {
-        if !chronicle.has(&run.manifest.attempt) {
-            chronicle.add(run, last, workers)?;
+    for (at, run) in before.iter().enumerate() {
+        if chronicle.has(&run.manifest.attempt) {
+            continue;
         }
-        last = Some(run);
+        let told = chronicle.add(run, at.checked_sub(1).map(|last| before[last]), workers)?;
+        let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(run, with);
+        let others = |with: &mut dyn FnMut(DocId, &str)| before[..at].iter().try_for_each(|run| each_listed(run, with));
+        let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
+        chronicle.ask(urls_within_budget(&visits));
     }
-    let told = chronicle.add(new, last, workers)?;
+    let told = chronicle.add(new, Some(old), workers)?;
     let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(new, with);
-    let before = |with: &mut dyn FnMut(DocId, &str)| {
+    let others = |with: &mut dyn FnMut(DocId, &str)| {
         each_in_force(with)?;
         earlier.iter().try_for_each(|run| each_listed(run, with))
     };
-    let visits = visits_worthwhile(&chronicle, &told, [&own, &before], settings)?;
+    let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
+    chronicle.ask(urls_within_budget(&visits));
     let clusters = tables::similar_clusters(&chronicle, &told);
     let mut compared = Compared {
         tables: vec![
@@ -79,10 +89,15 @@ pub fn compare(
         ],
         summary: summary(&chronicle, &told, &clusters, &visits),
         collections: collections(&chronicle, &told),
+        is_backwards: chronicle.crawls().values().rev().take(2).is_sorted_by(|new, old| new.time < old.time),
         files: exports(&chronicle, &visits, settings),
     };
     compared.files.push((NAME.into(), chronicle.save().encode(&new.manifest.recipes)));
     Ok(compared)
+}
+
+fn urls_within_budget(visits: &[Visit]) -> impl Iterator<Item = String> {
+    visits.iter().filter(|visit| visit.chosen).flat_map(|visit| visit.urls.iter().cloned())
 }
 
 /// Calls something for each page of a result's avoid list.

@@ -82,6 +82,8 @@ pub struct Seen {
     pub kept: bool,
     /// Pages of it, as it was, that the new crawl has.
     pub standing: u32,
+    /// Whether it has the same prefix.
+    pub stays: bool,
     /// Whether it has gone its own way since.
     pub drifted: bool,
     /// Crawls it was behind, before and now.
@@ -110,6 +112,8 @@ pub fn fate(
     }
     let seen = seen(old, new);
     let (before, now) = seen.sizes;
+    // All its files were renamed where it stands.
+    let word = if word == Fate::Moved && seen.stays { Fate::Lives } else { word };
     let word = match word {
         // Three in ten, as for a match.
         Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => match seen.kept {
@@ -142,6 +146,7 @@ mod tests {
         let behind = Seen { behind: (Some(2), Some(0)), ..sizes(10, 20) };
         assert_eq!(told(lives(Evidence::Pages), behind), Some(Fate::CaughtUp));
         assert_eq!(told(lives(Evidence::Pages), Seen { drifted: true, ..sizes(10, 10) }), Some(Fate::Drifted));
+        assert_eq!(told(lives(Evidence::Texts), Seen { stays: true, ..sizes(10, 10) }), Some(Fate::Lives));
         // All of it was renamed where it stands.
         assert_eq!(told(lives(Evidence::Address), sizes(10, 20)), Some(Fate::Grew));
         let missing = |crawl, died| Fact::Missing { old, crawl, died };

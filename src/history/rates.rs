@@ -3,7 +3,8 @@
 //! Several changes between two visits look like one, so the share of visits with a change says too little. With n visits at
 //! equal intervals I, of which X found a change, the estimate is -ln((n - X + 0.5) / (n + 0.5)) / I, which is finite at X = n and
 //! nearly without bias. At unequal intervals it is the rate of greatest likelihood, with that same half of an unchanged visit
-//! added: the two agree where intervals are equal.
+//! added: the two agree where intervals are equal. Bounds are those of the share of visits that found a change, at equal intervals of
+//! the length at which so many would find as many.
 //!
 //! Rates are for reports and priorities, never for what is found; so they are floating point, rounded to six digits.
 //!
@@ -60,11 +61,17 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
     let (all, changed) = (sum(|at| at.visits), sum(|at| at.changed));
     let days = |at: &Visits| at.interval.max(1) as f64 / DAY as f64;
     let interval = visits.iter().map(|at| days(at) * at.visits as f64).sum::<f64>() / all as f64;
-    let likeliest = match visits.iter().all(|at| at.interval == newest.interval) {
-        true => -(((all - changed) as f64 + 0.5) / (all as f64 + 0.5)).ln() / interval,
-        false => likeliest(&visits, interval, days),
+    let changes_an_interval = -(((all - changed) as f64 + 0.5) / (all as f64 + 0.5)).ln();
+    let (likeliest, one_for_all) = match visits.iter().all(|at| at.interval == newest.interval) {
+        true => (changes_an_interval / interval, interval),
+        false if changed == 0 => (0.0, interval),
+        // Visits at this interval would find as many changes.
+        false => {
+            let rate = likeliest(&visits, interval, days);
+            (rate, changes_an_interval / rate)
+        }
     };
-    let at_share = |share: f64| -(-share).ln_1p() / interval;
+    let at_share = |share: f64| -(-share).ln_1p() / one_for_all;
     let (low, high) = share_between(changed, all);
     let lambda = likeliest * days(newest);
     let freshness = if lambda > 0.0 { -(-lambda).exp_m1() / lambda } else { 1.0 };
@@ -80,7 +87,8 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
 }
 
 /// The rate at which what was seen is likeliest, with half of an unchanged visit more at the mean interval: where the sum of
-/// t / (e^(rate t) - 1) over changed visits, which falls as the rate grows, is the sum of t over unchanged ones.
+/// t / (e^(rate t) - 1) over changed visits, of which there must be one, and which falls as the rate grows, is the sum of t over unchanged
+/// ones.
 fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) -> f64 {
     let unchanged = visits.iter().map(|at| (at.visits - at.changed) as f64 * days(at)).sum::<f64>() + 0.5 * interval;
     let changed = |rate: f64| -> f64 {
@@ -91,9 +99,6 @@ fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) ->
             .sum()
     };
     let mut high = 1.0 / interval;
-    if visits.iter().all(|at| at.changed == 0) {
-        return 0.0;
-    }
     while changed(high) > unchanged {
         high *= 2.0;
     }

@@ -7,7 +7,7 @@
 //!
 //! Rows are sorted and each is there once, so equal histories are equal bytes. The last few crawls have their collections and pages,
 //! 28 bytes each, to be matched with the next; of crawls before those is known how many collections they had, and what these have
-//! in common: 16 bytes for each pair of collections.
+//! in common: 16 bytes for each pair of collections. Of all crawls it has the pages that were to be fetched as probes, 8 bytes each.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ use super::crawls::Pair;
 use super::rates::Visits;
 use super::revisit::Kind;
 use crate::error::{Error, Result};
+use crate::ids::DocId;
 
 /// Path of the file in the folder of a comparison.
 pub const NAME: &str = "history";
@@ -34,6 +35,8 @@ const FORMAT: u32 = 3;
 pub struct Saved {
     /// `recrawl.patience`, on which the pairs depend.
     pub patience: u8,
+    /// `recrawl.versions`: of so many crawls, and one more, the pages are there.
+    pub versions: u32,
     /// The attempts that made the results of the crawls, which name them, by the crawls' numbers.
     pub results: BTreeMap<u32, String>,
     /// The crawls.
@@ -42,9 +45,15 @@ pub struct Saved {
     pub pairs: BTreeMap<(u32, u32), Pair>,
     /// Visits to the pages of each host, by the crawl that made them; the newest last.
     pub hosts: BTreeMap<String, Vec<(u32, Visits)>>,
-    /// Intervals and ends of mirrors that are no more, by the crawl that missed them first.
-    pub ended: BTreeMap<(u32, Kind), (u32, u32)>,
+    /// Intervals and ends of mirrors that are no more.
+    pub ended: Ended,
+    /// Pages that were to be fetched as probes after each crawl, ascending.
+    pub asked: BTreeMap<u32, Vec<DocId>>,
 }
+
+/// Intervals and ends of mirrors that are no more, by the crawl that missed them first; of those that came back, less by the crawl that has
+/// them again.
+pub type Ended = BTreeMap<(u32, Kind), (i64, i64)>;
 
 impl Saved {
     /// The bytes of the file.

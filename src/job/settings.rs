@@ -89,6 +89,8 @@ pub struct Recrawl {
     pub site_moved: f64,
     /// Whether gone pages that were on the old crawl's avoid list are taken for skipped on purpose.
     pub avoided: bool,
+    /// Whether the crawler also fetched the pages that the comparison before asked for, so that those it has nothing of are gone.
+    pub probed: bool,
     /// Whether pages that stayed the same have rows, too.
     pub all_pages: bool,
     /// Whether results of different settings are compared all the same, by their pages only.
@@ -130,6 +132,7 @@ impl Default for Recrawl {
             rewritten: 0.35,
             site_moved: 0.5,
             avoided: false,
+            probed: false,
             all_pages: false,
             across_settings: false,
             patience: 2,

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Comparison;
+use super::avoid::{self, AvoidColumns};
 use super::merge::{Side, merge};
 use super::moved::Candidate;
 use super::pages::Content;
@@ -232,6 +233,9 @@ pub fn gather(of: &Comparison) -> Result<Gathered> {
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        // What a crawler skipped has not moved, and is not new where it comes back.
+        let in_force = if of.recrawl.avoided { of.in_force(range)? } else { avoid::none() };
+        let mut is_avoided = AvoidColumns::of(&in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {
                 Side::Old(i) => (&old.urls[i], true, false),
@@ -240,8 +244,9 @@ pub fn gather(of: &Comparison) -> Result<Gathered> {
             };
             mine.sites.add(split(url).0, is_old, is_new);
             match side {
-                Side::Old(i) => mine.candidate(&old, i, false)?,
-                Side::New(j) => mine.candidate(&new, j, true)?,
+                Side::Old(i) if !is_avoided(old.doc_ids[i]) => mine.candidate(&old, i, false)?,
+                Side::New(j) if !is_avoided(new.doc_ids[j]) => mine.candidate(&new, j, true)?,
+                Side::Old(_) | Side::New(_) => {}
                 Side::Both(..) => mine.both += 1,
             }
         }

@@ -173,24 +173,30 @@ impl Comparison {
         Ok([old?, new?])
     }
 
-    /// Rows of a range of `avoid` in both results, with those that stood beside the older one; none where they are not compared.
+    /// Rows of a range of the list in force before the newer crawl, and of that of its result; none where they are not compared.
     fn avoid(&self, range: usize) -> Result<[Table; 2]> {
-        let Some([old, new]) = &self.avoid else { return Ok([avoid::none(), avoid::none()]) };
+        let Some([_, new]) = &self.avoid else { return Ok([avoid::none(), avoid::none()]) };
+        Ok([self.in_force(range)?, new.read(range, &COLUMNS)?])
+    }
+
+    /// Rows of a range of the list in force before the newer crawl: those of the older result, and what stood beside it.
+    fn in_force(&self, range: usize) -> Result<Table> {
+        let Some([old, _]) = &self.avoid else { return Ok(avoid::none()) };
         let mut in_force = old.read(range, &COLUMNS)?;
         if let Some(stood) = &self.stood {
             in_force.append(stood.read(range)?)?;
             in_force = stood::by_page(&in_force)?;
         }
-        Ok([in_force, new.read(range, &COLUMNS)?])
+        Ok(in_force)
     }
 
-    /// Calls something for each page of the list in force before the newer crawl, with its URL: the older list, and what stood beside it.
+    /// Calls something for each page of the list in force before the newer crawl, with its URL.
     ///
     /// # Errors
     /// As [`RangedTable::read`].
     pub fn each_in_force(&self, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
         for range in 0..self.ranges.count() {
-            let [in_force, _] = self.avoid(range)?;
+            let in_force = self.in_force(range)?;
             in_force.u64("doc_id")?.iter().zip(in_force.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
         }
         Ok(())

@@ -158,12 +158,19 @@ impl SiteMoves {
 pub fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
     let steps: [fn(&Candidate) -> u64; 3] = [|one| one.path, |one| one.site, |_| 0];
     candidates.retain(|one| one.exact != 0);
+    candidates.sort_unstable_by_key(|one| (one.exact, one.is_new()));
+    let of_texts = candidates.chunk_by(|x, y| x.exact == y.exact);
+    let few = of_texts.filter(|of_text| {
+        let (old, new) = sides(of_text);
+        old.len().max(new.len()) <= COMMON
+    });
+    *candidates = few.flatten().copied().collect();
     for step in steps {
         candidates.sort_unstable_by_key(|one| (one.exact, step(one), one.is_new(), one.doc_id));
         let mut left = Vec::with_capacity(candidates.len());
         for group in candidates.chunk_by(|x, y| x.exact == y.exact && step(x) == step(y)) {
             let (old, new) = sides(group);
-            let paired = if old.len().max(new.len()) <= COMMON { old.len().min(new.len()) } else { 0 };
+            let paired = old.len().min(new.len());
             pairs.extend(old.iter().zip(new).take(paired).map(|(old, new)| [*old, *new]));
             left.extend(old[paired..].iter().chain(&new[paired..]));
         }

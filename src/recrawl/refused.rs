@@ -12,7 +12,7 @@ use super::sites::{Sites, host_of};
 use crate::by_hash::Hashes;
 use crate::error::Result;
 use crate::ids::{DocId, doc_id};
-use crate::pages::url::CanonicalUrl;
+use crate::results::rejected::url_in;
 use crate::storage::manifest::FileEntry;
 use crate::storage::spill::Buckets;
 use crate::storage::table_rows::TableFile;
@@ -56,13 +56,6 @@ impl Seen {
     pub fn has_host_of(&self, site: &str) -> bool {
         self.hosts.contains(&xxh3_64(host_of(site).as_bytes()))
     }
-}
-
-/// The URL that a row of `rejected` names among the words of its detail.
-fn url_in(detail: &str) -> Option<CanonicalUrl> {
-    let is_url = |word: &&str| word.starts_with("http://") || word.starts_with("https://");
-    let word = detail.split_whitespace().find(is_url)?;
-    CanonicalUrl::parse(word.trim_end_matches([',', ';', ':'])).ok()
 }
 
 /// Reads the table `rejected` of the new crawl.

@@ -9,6 +9,7 @@ pub mod fingerprints;
 pub mod online_index;
 pub mod pages;
 pub mod ranges;
+pub mod rejected;
 pub mod scan;
 pub mod views;
 
