@@ -33,12 +33,12 @@ struct EffortArgs {
 }
 
 impl EffortArgs {
-    fn resolve(self) -> Effort {
-        Effort {
+    fn resolve(self) -> Result<Effort> {
+        Ok(Effort {
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
-            spill: self.spill.unwrap_or_else(std::env::temp_dir),
-        }
+            spill: super::spill(self.spill)?,
+        })
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let near = args.run.map(|run| Near { run, write: args.near });
-    let settings = Settings { inputs: args.inputs, output: args.output, near, effort: args.effort.resolve() };
+    let settings = Settings { inputs: args.inputs, output: args.output, near, effort: args.effort.resolve()? };
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
@@ -128,7 +128,7 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let folder = Location::parse(&args.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
-    let restored = archive::restore(&args.archive, &args.output, &args.effort.resolve());
+    let restored = archive::restore(&args.archive, &args.output, &args.effort.resolve()?);
     let restored = restored.map_err(|error| work.explain(error))?;
     tell(format_args!(
         "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",

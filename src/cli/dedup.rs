@@ -142,7 +142,7 @@ impl Args {
             limits: Limits { record_bytes: self.max_record, ..Limits::default() },
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
-            spill: self.spill.unwrap_or_else(std::env::temp_dir),
+            spill: super::spill(self.spill)?,
         })
     }
 }

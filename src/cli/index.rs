@@ -55,7 +55,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         simhashes: args.simhashes,
         workers: super::threads(args.workers),
         memory_bytes: args.memory,
-        spill: args.spill.unwrap_or_else(std::env::temp_dir),
+        spill: super::spill(args.spill)?,
         range_rows: RANGE_ROWS,
     };
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);

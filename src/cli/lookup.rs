@@ -48,6 +48,9 @@ pub(super) struct Args {
     verify: bool,
 }
 
+/// Bytes of a line that is longer than any URL of a page.
+const LONGEST: usize = 64 << 10;
+
 pub(super) fn run(args: Args) -> Result<()> {
     let index = Index::open(&args.index)?;
     if args.verify {
@@ -70,14 +73,16 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Replaces `lines` with the whole lines that are there, waiting for one; `false` at the end. So who writes a line and waits for
-/// its answer gets it.
+/// its answer gets it. What a line has beyond the bytes of [`LONGEST`] may be left out: it is no URL, with or without that.
 fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
     let mut bytes = std::mem::take(lines).into_bytes();
     bytes.clear();
     loop {
         let read = input.fill_buf().map_err(|cause| Error::storage("stdin", cause))?;
         let (length, end) = (read.len(), read.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1));
-        bytes.extend_from_slice(&read[..end.unwrap_or(length)]);
+        if end.is_some() || bytes.len() < LONGEST {
+            bytes.extend_from_slice(&read[..end.unwrap_or(length)]);
+        }
         input.consume(end.unwrap_or(length));
         if end.is_some() || length == 0 {
             break;
@@ -131,5 +136,17 @@ mod tests {
             }
             assert!(all == text && blocks > 1);
         }
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_held() {
+        let text = "x".repeat(3 << 20) + "\nhttp://a.example/";
+        let mut input = BufReader::with_capacity(1 << 12, text.as_bytes());
+        let (mut lines, mut all) = (String::new(), Vec::new());
+        while read_lines(&mut input, &mut lines).unwrap() {
+            all.extend(lines.lines().map(|line| line[..line.len().min(20)].to_string()));
+            assert!(lines.len() < 100_000);
+        }
+        assert_eq!(all, ["x".repeat(20), "http://a.example/".into()]);
     }
 }

@@ -44,6 +44,7 @@ use crate::heap;
 use crate::job::Job;
 use crate::pages::helper;
 use crate::results::decisions;
+use crate::storage::spill::Disk;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
@@ -240,6 +241,13 @@ fn launcher(cluster: &Path) -> Option<Launcher> {
 /// Threads that are asked for; all cores of this machine if none are.
 fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
+}
+
+/// The folder for what does not fit in memory: the one asked for, which must be there, or the system's temporary folder.
+fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
+    let Some(folder) = asked else { return Ok(std::env::temp_dir()) };
+    Disk::new(&folder, 0).set_by("--spill").look()?;
+    Ok(folder)
 }
 
 /// Parses the process's arguments and runs the command; the exit code is the contract's.

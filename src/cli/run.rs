@@ -13,6 +13,7 @@ use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::resume::Resume;
+use crate::dataflow::shuffle::memory_estimate::room_beside;
 use crate::dataflow::sinks::kept_before;
 use crate::dataflow::sinks::summary::Summary;
 use crate::engine::{Cluster, run as run_on};
@@ -26,6 +27,7 @@ use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
 use crate::storage::records::{RecordStore, Records};
+use crate::storage::spill::Disk;
 use crate::storage::state::State;
 
 /// Stages of a job that reads a crawl and writes tables.
@@ -109,6 +111,9 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let folder = output_of(&job)?;
     if job.effort.memory_bytes > 0 {
         heap::give_back_large_allocations();
+    }
+    if job.effort.memory_bytes > 0 || !job.effort.spill.is_empty() {
+        Disk::new(&room_beside(0, &job).spill, 0).look()?;
     }
     let at = workers.resolve()?;
     let Recrawl { state, add, retract, replace, sticky, .. } = &job.recrawl;

@@ -347,6 +347,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(job.recrawl.prior_intervals >= 0.0 && job.recrawl.prior_intervals.is_finite()) {
         return refuse("recrawl.prior_intervals", job.recrawl.prior_intervals.to_string(), "at least 0");
     }
+    if job.recrawl.near_bits > 64 {
+        return refuse("recrawl.near_bits", job.recrawl.near_bits.to_string(), "0 to 64");
+    }
     if job.recrawl.near_bits > job.recrawl.rewritten_bits || job.recrawl.rewritten_bits > 64 {
         let (near, rewritten) = (job.recrawl.near_bits, job.recrawl.rewritten_bits);
         return refuse("recrawl.rewritten_bits", rewritten.to_string(), &format!("{near} (recrawl.near_bits) to 64"));

@@ -35,6 +35,9 @@ const PAGES_AN_ITEM: u64 = 256;
 /// Places of a sample for each work item that it reads as much as.
 const PLACES: usize = 16;
 
+/// Least bytes of a place in a file.
+const LEAST_PLACE: u64 = 32 << 10;
+
 /// Inputs opened at the same time: stores answer slowly, but many requests at once.
 const LOOKERS: usize = 16;
 
@@ -281,8 +284,14 @@ impl Work {
         let mut kinds = Vec::with_capacity(chosen.len());
         self.items = Vec::with_capacity(chosen.len());
         for (number, item) in chosen.into_iter().enumerate() {
-            let kind = match self.sources[item.input as usize] {
+            let source = &self.sources[item.input as usize];
+            // The record that begins in a piece is read whole, so a few bytes of a file hold more than their share.
+            let is_short =
+                matches!(source, Source::Warc(_) | Source::Jsonl(..)) && item.bytes / (parts as u64) < LEAST_PLACE;
+            let kind = match source {
                 _ if parts == 1 => Sampled::WholePlace,
+                _ if is_short && number.is_multiple_of(parts) => Sampled::WholePlace,
+                _ if is_short => continue,
                 Source::Warc(_) | Source::Jsonl(_, _, Compression::None) | Source::Pages(..) | Source::Synth(_) => {
                     if number % (4 * parts) == 2 * parts {
                         Sampled::Whole

@@ -14,7 +14,7 @@ use crate::dataflow::study;
 use crate::engine::{Cluster, run as run_on};
 use crate::error::Result;
 use crate::ids::{HostId, Number, Page};
-use crate::job::{Digest, Job, JobKind, Overlap};
+use crate::job::{Digest, Effort, Job, JobKind, Overlap};
 use crate::overlap::FPrintDocId;
 use crate::overlap::prune::PageSet;
 use crate::overlap::sample::{SamplePairs, sample_pairs};
@@ -86,7 +86,7 @@ pub struct Sampled {
 /// Those of reading a crawl.
 ///
 /// # Cost
-/// One thread reads the sample and holds it.
+/// One thread reads the sample and holds it, whatever the job allows: what it says of the whole is more than what it takes.
 pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let bytes = work.weight();
     let Sample { work: sample, kinds } = work.sample(sample_items);
@@ -97,8 +97,9 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let (sampled, share_of_places) = (places.len(), share_of(places.iter().map(|item| item.weight()).sum()));
     // As many places there would be if all were read like these.
     let all_places = if sampled > 0 { (sampled as f64 / share_of_places).round() as usize } else { 0 };
-    let (digest, queue) = (Digest::of(job), Queue::new(sample));
-    let shared = (Arc::new(job.clone()), queue, kinds);
+    let job = Job { effort: Effort { memory_bytes: 0, ..job.effort.clone() }, ..job.clone() };
+    let (digest, queue) = (Digest::of(&job), Queue::new(sample));
+    let shared = (Arc::new(job), queue, kinds);
     let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
         let (job, queue, kinds) = &shared;
         let before = build::cpu_seconds();

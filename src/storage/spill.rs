@@ -7,6 +7,7 @@
 //! read back is held against a checksum that stayed in memory: a disk that returns other bytes ends the run.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use crate::error::{Error, Result, size};
 
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
+
+/// Bytes of a bucket's blocks that are written at a time.
+const PIECE_BYTES: usize = 4 << 20;
 
 /// Bytes of a block of a tape; more if a single record is longer.
 pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
@@ -67,6 +71,24 @@ impl Disk {
     /// The same, whose folder is named by another setting or option than `effort.spill`.
     pub fn set_by(self, setting: &'static str) -> Disk {
         Disk { setting, ..self }
+    }
+
+    /// Looks whether files can be made in the folder, before there is something to write. Nothing is left behind.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such folder, or it may not be written.
+    pub fn look(&self) -> Result<()> {
+        let Err(cause) = SpillFile::new(self).open() else { return Ok(()) };
+        match cause.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem => Err(Error::Usage(format!(
+                "{}: {cause}; it names a folder on a local disk that can be written",
+                self.name()
+            ))),
+            _ => Err(self.failed(cause)),
+        }
     }
 
     fn failed(&self, cause: impl std::fmt::Display) -> Error {
@@ -307,7 +329,7 @@ impl<T: Pod> Buckets<T> {
 
     /// Writes full blocks, bucket by bucket in turn, until few enough are held; returns one of the blocks, emptied.
     ///
-    /// All full blocks of a bucket are written together, so that the pieces on disk are as long as memory allows.
+    /// Full blocks of a bucket are written together, so that the pieces on disk are worth a seek.
     fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
         let mut gathered: Vec<T> = Vec::new();
@@ -317,14 +339,17 @@ impl<T: Pod> Buckets<T> {
             if self.full[bucket].is_empty() {
                 continue;
             }
-            gathered.clear();
-            for block in self.full[bucket].drain(..) {
-                self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
-                gathered.extend_from_slice(&block);
-                emptied = block;
+            while !self.full[bucket].is_empty() {
+                gathered.clear();
+                let left = self.full[bucket].len().saturating_sub(PIECE_BYTES / BLOCK_BYTES);
+                for block in self.full[bucket].drain(left..) {
+                    self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
+                    gathered.extend_from_slice(&block);
+                    emptied = block;
+                }
+                let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
+                self.spilled[bucket].push(extent);
             }
-            let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
-            self.spilled[bucket].push(extent);
         }
         emptied.clear();
         Ok(emptied)
@@ -336,19 +361,38 @@ impl<T: Pod> Buckets<T> {
     /// [`Error::Storage`] if the disk fails.
     pub fn take(&mut self, bucket: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
-        let open = std::mem::take(&mut self.open[bucket]);
-        let full = std::mem::take(&mut self.full[bucket]);
-        let spilled = std::mem::take(&mut self.spilled[bucket]);
-        let on_disk: usize = spilled.iter().map(|extent| extent.bytes / size_of::<T>()).sum();
-        into.reserve(on_disk + full.len() * Self::ROWS + open.len());
-        for extent in spilled {
+        into.reserve(self.rows_of(bucket) as usize);
+        for &extent in &self.spilled[bucket] {
             self.file.read(extent, into)?;
         }
-        full.iter().for_each(|block| into.extend_from_slice(block));
-        self.held_bytes -= (full.len() * Self::ROWS * size_of::<T>()) as u64;
-        self.rows -= into.len() as u64;
-        into.extend_from_slice(&open);
+        self.in_memory(bucket).for_each(|block| into.extend_from_slice(block));
+        self.forget(bucket);
         Ok(())
+    }
+
+    /// Calls `with` for the rows of a bucket, some at a time, in no particular order; they stay. `room` is scratch.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the disk fails.
+    pub fn each_piece(&self, bucket: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
+        for &extent in &self.spilled[bucket] {
+            room.clear();
+            self.file.read(extent, room)?;
+            with(room);
+        }
+        self.in_memory(bucket).for_each(with);
+        Ok(())
+    }
+
+    /// Forgets the rows of a bucket.
+    pub fn forget(&mut self, bucket: usize) {
+        self.rows -= self.rows_of(bucket) - self.open[bucket].len() as u64;
+        self.held_bytes -= (self.full[bucket].len() * Self::ROWS * size_of::<T>()) as u64;
+        (self.open[bucket], self.full[bucket], self.spilled[bucket]) = Default::default();
+    }
+
+    fn in_memory(&self, bucket: usize) -> impl Iterator<Item = &[T]> {
+        self.full[bucket].iter().chain([&self.open[bucket]]).map(Vec::as_slice)
     }
 }
 
@@ -478,9 +522,13 @@ mod tests {
             prop_assert!(rows * 8 <= allowed + (count * BLOCK_BYTES) as u64 || buckets.spilled_bytes() > 0);
             let mut got = vec![9];
             for (bucket, want) in want.iter().enumerate() {
+                let mut pieces = Vec::new();
+                buckets.each_piece(bucket, &mut got, |piece| pieces.extend_from_slice(piece)).unwrap();
                 buckets.take(bucket, &mut got).unwrap();
-                got.sort_unstable();
-                prop_assert_eq!(&got, want);
+                for mut got in [pieces, got.clone()] {
+                    got.sort_unstable();
+                    prop_assert_eq!(&got, want);
+                }
             }
             prop_assert_eq!(buckets.rows(), 0);
         }

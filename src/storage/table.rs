@@ -7,6 +7,7 @@
 //! 64-bit numbers and makes decimals of them, which names may be, and sums should not.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use chrono::DateTime;
 use parquet::basic::LogicalType;
@@ -19,9 +20,6 @@ use xxhash_rust::xxh3::xxh3_64;
 pub use super::table_encoder::{encode, encode_pieces};
 use super::texts::Texts;
 use crate::error::{Error, Result};
-
-/// Rows at the beginning of a file by which it is decided whether a column has a dictionary.
-pub(super) const ROWS_LOOKED_AT: usize = 1 << 16;
 
 /// Texts that are taken from the decoder at a time: what it makes of them stays in the cache of a core.
 const TEXTS_AT_A_TIME: usize = 1 << 10;
@@ -49,9 +47,8 @@ pub enum Column {
 }
 
 impl Column {
-    /// Whether a dictionary makes a file with these values smaller, as far as the first of them tell.
-    pub(super) fn repeats_itself(&self) -> bool {
-        let looked_at = self.len().min(ROWS_LOOKED_AT);
+    /// Whether a dictionary makes a file with these values smaller, as far as the first so many of them tell.
+    pub(super) fn repeats_itself(&self, looked_at: usize) -> bool {
         let mut values: Vec<u64> = match self {
             Column::Id(values) | Column::Count(values) => values[..looked_at].to_vec(),
             Column::Text(values) => values.iter().take(looked_at).map(|value| xxh3_64(value.as_bytes())).collect(),
@@ -114,6 +111,16 @@ impl Column {
             Column::U32(_) => 4 * rows,
             Column::Text(values) => values.bytes() as u64 / 4,
             Column::Bool(_) => rows / 8,
+        }
+    }
+
+    /// Bytes of some of its values in memory.
+    fn bytes(&self, rows: Range<usize>) -> usize {
+        match self {
+            Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows.len(),
+            Column::U32(_) => 4 * rows.len(),
+            Column::Text(values) => values.together(rows.clone()).len() + 8 * rows.len(),
+            Column::Bool(_) => rows.len(),
         }
     }
 
@@ -274,6 +281,11 @@ impl Table {
     /// Bytes that its rows take on disk, about; a pure function of the rows.
     pub fn weight(&self) -> u64 {
         self.columns.iter().map(|(_, column)| column.weight()).sum()
+    }
+
+    /// Bytes of some of its rows in memory.
+    pub fn bytes(&self, rows: Range<usize>) -> usize {
+        self.columns.iter().map(|(_, column)| column.bytes(rows.clone())).sum()
     }
 
     /// The rows at `rows`, in that order.
@@ -458,7 +470,7 @@ mod tests {
         let ids = |distinct: u64| Column::Id((0..20_000).map(|row| hash(row % distinct)).collect());
         let texts = |distinct: u64| Column::Text((0..20_000).map(|row| hash(row % distinct).to_string()).collect());
         let columns = [ids(15_000), ids(15_001), texts(15_000), texts(15_001)];
-        assert_eq!(columns.map(|column| column.repeats_itself()), [true, false, true, false]);
+        assert_eq!(columns.map(|column| column.repeats_itself(20_000)), [true, false, true, false]);
         // Eight bytes a row, and no two more for a place in a dictionary.
         let bytes = encode(&Table::new([("id", ids(20_000))])).unwrap().len();
         assert!(bytes < 20_000 * 9, "{bytes}");

@@ -15,7 +15,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
 
-use super::table::{Column, ROWS_LOOKED_AT, Table};
+use super::table::{Column, Table};
 use super::texts::Texts;
 use crate::error::{Error, Result};
 use crate::heap;
@@ -26,8 +26,33 @@ const ROWS_A_GROUP: usize = 1 << 20;
 /// Bytes that the end of a file has at most, nearly always.
 const END_BYTES: usize = 1 << 16;
 
-/// Rows that are put into their columns together: as many times as many as the encoder puts there together.
-const ROWS_A_SLICE: usize = 1 << 14;
+/// Rows that the encoder puts into a column together.
+const ROWS_AT_ONCE: usize = 1 << 10;
+
+/// Most rows at the beginning of a file by which it is decided whether a column has a dictionary, and their bytes.
+const LOOKED_AT: Most = Most { rows: 1 << 16, bytes: 32 << 20 };
+
+/// Most rows that are made and put into their columns together.
+const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
+
+/// As many rows of a table as are less than so many bytes, too.
+#[derive(Clone, Copy)]
+struct Most {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Most {
+    /// The rows of a table from the first on: all, or a multiple of what the encoder puts into a column together.
+    fn of(self, table: &Table) -> usize {
+        let all = table.rows();
+        if all <= self.rows && table.bytes(0..all) <= self.bytes {
+            return all;
+        }
+        let ends = (ROWS_AT_ONCE..=self.rows.min(all)).step_by(ROWS_AT_ONCE);
+        ends.take_while(|&end| end == ROWS_AT_ONCE || table.bytes(0..end) <= self.bytes).last().unwrap_or(all)
+    }
+}
 
 /// Encodes rows as a Parquet file.
 ///
@@ -45,10 +70,10 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
 /// As [`encode`]; [`Error::Input`] if pieces have different columns; those of the pieces.
 ///
 /// # Memory
-/// The file, 2^16 rows, and a piece.
+/// The file, 2^16 rows or 32 MiB of them, and a piece.
 pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<u8>> {
     let mut slices = Slices { pieces, held: Table::default() };
-    let Some(first) = slices.next(ROWS_LOOKED_AT)? else {
+    let Some(first) = slices.next(LOOKED_AT)? else {
         return encode(&slices.held);
     };
     let encoding = Encoding::of(&first)?;
@@ -56,7 +81,7 @@ pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<
     let mut next = Some(first);
     while let Some(first) = next {
         encoder.append(encoding.group_of(first, &mut slices)?)?;
-        next = slices.next(ROWS_A_SLICE)?;
+        next = slices.next(SLICE)?;
     }
     encoder.finish()
 }
@@ -68,17 +93,20 @@ struct Slices<P> {
 }
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
-    /// The next so many rows, fewer before the end; `None` there.
-    fn next(&mut self, rows: usize) -> Result<Option<Table>> {
-        while self.held.rows() < rows
+    /// The next rows; `None` at the end.
+    fn next(&mut self, most: Most) -> Result<Option<Table>> {
+        let mut bytes = self.held.bytes(0..self.held.rows());
+        while (self.held.rows() < most.rows && bytes <= most.bytes || self.held.rows() < ROWS_AT_ONCE)
             && let Some(piece) = self.pieces.next()
         {
-            self.held.append(piece?)?;
+            let piece = piece?;
+            bytes += piece.bytes(0..piece.rows());
+            self.held.append(piece)?;
         }
         if self.held.rows() == 0 {
             return Ok(None);
         }
-        let rest = self.held.split_off(self.held.rows().min(rows));
+        let rest = self.held.split_off(most.of(&self.held));
         Ok(Some(std::mem::replace(&mut self.held, rest)))
     }
 }
@@ -97,11 +125,12 @@ impl Encoding {
     pub fn of(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
+        let looked_at = LOOKED_AT.of(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
         for (name, column) in &first.columns {
-            if !column.repeats_itself() {
+            if !column.repeats_itself(looked_at) {
                 properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
             }
         }
@@ -136,7 +165,8 @@ impl Encoding {
             }
             rows += slice.rows();
             drop(slice);
-            next = if rows < ROWS_A_GROUP { slices.next(ROWS_A_SLICE)? } else { None };
+            let rows = SLICE.rows.min(ROWS_A_GROUP - rows);
+            next = if rows > 0 { slices.next(Most { rows, ..SLICE })? } else { None };
         }
         let closed: Vec<ColumnCloseResult> =
             writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
@@ -262,7 +292,9 @@ fn write_values(
             out.write_batch(&millis, None, None)
         }
         (Column::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
-            out.write_batch(&byte_arrays(values, rows), None, None)
+            let starts = rows.clone().step_by(ROWS_AT_ONCE);
+            let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_AT_ONCE));
+            pieces.try_fold(0, |written, piece| Ok(written + out.write_batch(&byte_arrays(values, piece), None, None)?))
         }
         (Column::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
         _ => unreachable!("the schema was made from the column"),
@@ -299,13 +331,36 @@ mod tests {
 
     #[test]
     fn a_file_has_the_same_bytes_however_its_rows_are_cut_into_pieces() {
-        let slice = ROWS_LOOKED_AT as u64;
+        let slice = LOOKED_AT.rows as u64;
         let group = ROWS_A_GROUP as u64;
         for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
         {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
+            assert!(encode_pieces(pieces.map(Ok)).unwrap() == whole, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_long_rows_has_the_same_bytes_however_they_are_cut_and_few_of_them_are_held() {
+        let rows = |range: Range<usize>| {
+            let text = |n: usize| format!("{}{}", "x".repeat(9000), n % 3000);
+            Table::new([
+                ("long", Column::Text(range.clone().map(text).collect())),
+                ("n", Column::U32(range.map(|n| n as u32).collect())),
+            ])
+        };
+        let all = rows(0..6000);
+        let looked_at = LOOKED_AT.of(&all);
+        assert!(
+            looked_at.is_multiple_of(ROWS_AT_ONCE) && (1..6000).contains(&looked_at) && SLICE.of(&all) == ROWS_AT_ONCE
+        );
+        let whole = encode(&all).unwrap();
+        for ends in [&[6000][..], &[1, 1024, 1030, 6000], &[looked_at, looked_at + 1, 6000], &[2000, 3500, 5990, 6000]]
+        {
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             assert!(encode_pieces(pieces.map(Ok)).unwrap() == whole, "{ends:?}");
         }
     }

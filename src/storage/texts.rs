@@ -8,6 +8,9 @@ use std::ops::Index;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+/// Bytes from which on room is made for no more than is added.
+const LARGE: usize = 1 << 20;
+
 /// Strings, numbered from 0, that are added at the end only.
 ///
 /// # Memory
@@ -41,6 +44,10 @@ impl Texts {
     /// Adds those of others, in their order.
     pub fn append(&mut self, others: &Texts) {
         let before = self.all.len();
+        if others.all.len() > LARGE {
+            // Not twice as much.
+            self.all.reserve_exact(others.all.len());
+        }
         self.all.push_str(&others.all);
         self.ends.extend(others.ends.iter().map(|end| before + end));
     }

@@ -21,7 +21,7 @@ use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::{Guard, Overlap};
-use crate::overlap::count_pairs::{self, count};
+use crate::overlap::count_pairs::{self, count, count_in_passes};
 use crate::overlap::planner::{self, Load, Method};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
@@ -30,6 +30,13 @@ use crate::storage::spill::{Buckets, RunLog};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
+
+/// Pairs of a bucket that are held and counted at once; with what counting takes, up to 28 bytes each.
+const MOST_PAIRS_AT_ONCE: u64 = 1 << 20;
+
+/// Distinct pairs of a larger bucket that are counted in a pass, if memory allows, and what each takes.
+const MOST_COUNTED: u64 = 1 << 20;
+const COUNTED_BYTES: u64 = 80;
 
 /// What is known of the pages.
 pub struct Pages<'a> {
@@ -196,18 +203,30 @@ pub fn similar_pairs<R: Row>(
     clock.stage(&mut work, "emit pairs");
 
     let (mut bucket, mut scratch) = (Vec::new(), count_pairs::Scratch::default());
+    let (least, mut similar) = (settings.min_shared, 0);
+    let mut judge = |a, b, value| {
+        if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
+            similar += 1;
+            found(SimilarPair { a, b, value });
+        }
+    };
     for number in 0..pairs.count() {
         net.check()?;
+        if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE {
+            // Of a page with very many chunks and copies: its pairs are one bucket at least.
+            let counted_bytes = allowance.buckets / 4;
+            pairs.hold_at_most(allowance.buckets - counted_bytes)?;
+            let most = (counted_bytes / COUNTED_BYTES).min(MOST_COUNTED) as usize;
+            let each_piece = |with: &mut dyn FnMut(&[u64])| pairs.each_piece(number, &mut bucket, with);
+            work.candidates += count_in_passes(each_piece, most, least, &mut judge)?;
+            pairs.forget(number);
+            continue;
+        }
         pairs.take(number, &mut bucket)?;
         let pages = stripes.pages(net.index(), number, pages.count);
-        let (first, least) = (Page::from_index(pages.start), settings.min_shared);
-        work.candidates += count(&bucket, first, pages.len(), least, &mut scratch, |a, b, value| {
-            if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
-                work.counts.similar += 1;
-                found(SimilarPair { a, b, value });
-            }
-        });
+        work.candidates += count(&bucket, Page::from_index(pages.start), pages.len(), least, &mut scratch, &mut judge);
     }
+    work.counts.similar = similar;
     work.spilled_bytes += pairs.spilled_bytes();
     clock.stage(&mut work, "count pairs");
     Ok(AllPairs { work, chunks, stripes })

@@ -5,34 +5,31 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use crate::chunks::{Recipe, bytes, instead_of_text};
+use crate::chunks::{bytes, instead_of_text};
 use crate::dataflow::reading::item_record::PageRecord;
 use crate::dataflow::reading::known_pages::{KnownPages, content};
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
+use crate::dataflow::reading::tools::{Tools, by_shingles};
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::hamming;
-use crate::ids::{FPrint, doc_id};
-use crate::job::{Job, JobKind, Links, Measure, Simhash};
-use crate::minhash::shingles::Shingles;
-use crate::pages::html::{Extracted, Extractor};
+use crate::ids::doc_id;
+use crate::job::{Job, JobKind, Links, Simhash};
+use crate::pages::html::Extracted;
 use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
 use crate::progress::Progress;
-use crate::signatures::random_projection;
-use crate::study::paragraphs::Paragraphs;
 
 /// The work of a run, shared by the workers of a process.
 #[derive(Debug)]
@@ -46,7 +43,12 @@ pub struct Queue {
     pub progress: Arc<Progress>,
     /// Records of finished items, where a run may be taken up again.
     pub resume: Option<Resume>,
+    /// Held by who reads a large page where memory has a bound: one at a time, for it takes up to ten times its bytes.
+    large_page: Mutex<()>,
 }
+
+/// Bytes from which on a page is large.
+const LARGE_PAGE: usize = 1 << 20;
 
 impl Queue {
     /// A queue of all items.
@@ -58,7 +60,7 @@ impl Queue {
     pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
         let (turns, original_turns) = Default::default();
-        Arc::new(Queue { work, turns, original_turns, progress, resume })
+        Arc::new(Queue { work, turns, original_turns, progress, resume, large_page: Mutex::default() })
     }
 }
 
@@ -159,19 +161,10 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, jo
 pub(super) struct Reader {
     /// What has been read.
     pub(super) shelf: WorkerPages,
-    extractor: Extractor,
+    tools: Tools,
     follow: Links,
-    recipe: Recipe,
     min_text: usize,
-    /// For a study, what takes the place of the recipe.
-    paragraphs: Option<Paragraphs>,
     simhash: Simhash,
-    simhashes: hamming::recipe::Recipe,
-    /// `None` where no signatures are asked for.
-    projections: Option<random_projection::Recipe>,
-    /// `None` where no sets of shingles are asked for.
-    shingles: Option<Shingles>,
-    fprints: Vec<FPrint>,
     /// Whether what is read will be recorded, with what pages were read from.
     records: bool,
     /// Pages that an earlier run has read, where there are any.
@@ -193,25 +186,17 @@ impl Reader {
 
     fn new(net: &Net<'_>, job: &Job) -> Reader {
         let study = job.kind == JobKind::Study;
-        let by_shingles = job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash;
         // Where memory has a bound, the sets leave it to what cannot go to disk.
         let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
         let disk = room_beside(0, job).disk(net);
-        let sets = by_shingles.then(|| ShingleSets::new(in_memory, &disk));
+        let sets = by_shingles(job).then(|| ShingleSets::new(in_memory, &disk));
         Reader {
             shelf: WorkerPages { sets, ..WorkerPages::beside(&disk) },
-            extractor: Extractor::following(&job.input.limits, &job.links),
+            tools: Tools::new(job),
             follow: job.links,
-            recipe: Recipe::new(&job.chunks),
             min_text: job.chunks.min_text as usize,
-            paragraphs: study.then(|| Paragraphs::new(&job.chunks, &job.study)),
             // A study asks for no simhash.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
-            simhashes: hamming::recipe::Recipe::new(&job.simhash),
-            projections: (job.similar.by == Measure::Signatures)
-                .then(|| random_projection::Recipe::new(&job.signatures)),
-            shingles: by_shingles.then(|| Shingles::new(job.minhash.shingle)),
-            fprints: Vec::new(),
             records: false,
             known: None,
             known_taken: 0,
@@ -227,7 +212,15 @@ impl Reader {
         let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
             queue.progress.records.fetch_add(1, Ordering::Relaxed);
             net.check()?;
-            self.take(found, &queue.progress)
+            let is_large = matches!(&found, Found::Page(page) if page.body.len() > LARGE_PAGE);
+            if !is_large || job.effort.memory_bytes == 0 {
+                return self.take(found, &queue.progress);
+            }
+            let _alone = queue.large_page.lock().expect("nothing panics while it holds this");
+            self.take(found, &queue.progress)?;
+            // What it has grown to goes, too.
+            self.tools = Tools::new(job);
+            Ok(())
         })?;
         self.shelf.items.push((number, end));
         Ok(())
@@ -322,35 +315,36 @@ impl Reader {
     }
 
     fn extract_and_keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
-        let extracted = match self.extractor.page(&page, url)? {
+        let tools = &mut self.tools;
+        let extracted = match tools.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
                 self.refuse(Refused::new(page.offset, reason, detail).naming(&page.url));
                 return Ok(());
             }
         };
-        let document = match &mut self.paragraphs {
-            None => self.recipe.fingerprint(extracted.text, &mut self.fprints),
-            Some(paragraphs) => paragraphs.marks(extracted.text, &mut self.fprints),
+        let document = match &mut tools.paragraphs {
+            None => tools.recipe.fingerprint(extracted.text, &mut tools.fprints),
+            Some(paragraphs) => paragraphs.marks(extracted.text, &mut tools.fprints),
         };
         // A page that says too little is near nothing, and a copy of those with its bytes only.
         let text = if document.exact == 0 { "" } else { extracted.text };
-        let by_bytes = self.paragraphs.is_none() && self.min_text > extracted.text.len();
+        let by_bytes = tools.paragraphs.is_none() && self.min_text > extracted.text.len();
         let body = bytes(&page.body);
         let exact = if by_bytes { instead_of_text(body) } else { document.exact };
         let shelf = &mut self.shelf;
         let simhash = match &self.simhash {
             Simhash { bits: 0, .. } => None,
             Simhash { idf: true, .. } => {
-                shelf.features.push(self.simhashes.features(text))?;
+                shelf.features.push(tools.simhashes.features(text))?;
                 None
             }
-            _ => self.simhashes.simhash(text),
+            _ => tools.simhashes.simhash(text),
         };
-        if let (Some(sets), Some(shingles)) = (&mut shelf.sets, &mut self.shingles) {
+        if let (Some(sets), Some(shingles)) = (&mut shelf.sets, &mut tools.shingles) {
             sets.push(shingles.of(text))?;
         }
-        let projected = self.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
+        let projected = tools.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
         shelf.captures.push(&Capture {
             doc_id: doc_id(url.as_str()),
@@ -378,7 +372,7 @@ impl Reader {
         })?;
         shelf.exact.push(exact);
         shelf.names.push(page.names);
-        shelf.fprints.push(&self.fprints)?;
+        shelf.fprints.push(&tools.fprints)?;
         shelf.links.push(extracted.links)?;
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())

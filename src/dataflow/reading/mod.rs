@@ -13,5 +13,6 @@ pub mod resume;
 pub mod revisits;
 pub mod segments;
 pub mod shingle_sets;
+mod tools;
 pub mod work_queue;
 pub mod worker_pages;

@@ -6,7 +6,7 @@ use bincode::Options;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::drafts::Make;
+use super::drafts::{FIRST_ROWS, Make};
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::item_record::codec;
 use crate::dataflow::reading::lists::until_failure;
@@ -18,8 +18,8 @@ use crate::storage::table::Table;
 /// Bytes on disk, about, of rows that a worker sends in a round where memory has a bound.
 const SENT_AT_ONCE: u64 = 4_000_000;
 
-/// Rows that travel together.
-const SLICE_ROWS: usize = 256;
+/// Rows that travel together: what comes is made at once.
+const SLICE_ROWS: usize = FIRST_ROWS;
 
 /// What others have sent, each with the place that it is for, in the order it came.
 pub struct Arrived<P> {

@@ -100,23 +100,32 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option
     };
     until_failure(rows, |rows| match disk {
         None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take),
-        Some(_) => net.exchange_in_rounds("avoid", rows, (ROWS_AT_ONCE, |_: &_| 1), take),
+        Some(_) => {
+            let most = (BYTES_AT_ONCE, |(_, url): &(Avoid, String)| (size_of::<Avoid>() + url.len()) as u64);
+            net.exchange_in_rounds("avoid", rows, most, take)
+        }
     })?;
     table.rows.sort_unstable_by_key(|row| row.page);
     Ok(table)
 }
 
-/// Pages whose URLs a worker sends in a round where memory has a bound.
-const ROWS_AT_ONCE: u64 = 1 << 16;
+/// Bytes of rows that a worker sends in a round where memory has a bound.
+const BYTES_AT_ONCE: u64 = 8 << 20;
 
 /// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
-/// come all at once, or where memory has a bound, in so many rounds that a worker has some 65,536 pages of theirs.
+/// come all at once, or where memory has a bound, in so many rounds that a worker has some 8 MiB of their pages.
 ///
 /// # Errors
 /// Those of the disk that captures may be on; or when the run has ended.
 pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounded: bool) -> Result<AvoidLists> {
-    let pages = crawl.directory.len() as u64 / net.peers() as u64;
-    let rounds = if memory_is_bounded { pages.div_ceil(ROWS_AT_ONCE).max(1) } else { 1 };
+    let rounds = if memory_is_bounded {
+        let mut bytes = 0;
+        crawl.pages.each(|row| bytes += (size_of::<(HostId, Visited)>() + row.url().len()) as u64)?;
+        let [bytes] = net.sum("bytes of URLs", [bytes])?;
+        (bytes / net.peers() as u64).div_ceil(BYTES_AT_ONCE).max(1)
+    } else {
+        1
+    };
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
     for round in 0..rounds {
         let mut visited = visited(net, crawl, avoid, |host| u64::from(host) % rounds == round)?;

@@ -32,8 +32,10 @@ pub enum Rows<'r> {
     Unmade(usize, Make<'r>),
 }
 
-/// Rows of a piece.
+/// Rows of a piece, at most; those of the first; and bytes of one, about.
 const PIECE_ROWS: usize = 1 << 14;
+pub(super) const FIRST_ROWS: usize = 1 << 8;
+const PIECE_BYTES: usize = 4 << 20;
 
 impl fmt::Debug for Draft<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,14 +59,18 @@ impl<'r> Draft<'r> {
             Rows::Made(table) => return Ok(table.weight()),
             Rows::Unmade(rows, make) => (*rows, make),
         };
-        if rows > PIECE_ROWS {
-            return pieces(rows).map(|piece| Ok(make(piece)?.weight())).sum();
+        let (mut bytes, mut made) = (0, (rows <= PIECE_ROWS).then(Table::default));
+        for piece in pieces(rows, make) {
+            let piece = piece?;
+            bytes += piece.weight();
+            made = made.filter(|_| bytes <= *room);
+            if let Some(made) = &mut made {
+                made.append(piece)?;
+            }
         }
-        let table = make(0..rows)?;
-        let bytes = table.weight();
-        if bytes <= *room {
+        if let Some(made) = made {
             *room -= bytes;
-            self.rows = Rows::Made(table);
+            self.rows = Rows::Made(made);
         }
         Ok(bytes)
     }
@@ -73,13 +79,30 @@ impl<'r> Draft<'r> {
     pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
             Rows::Made(table) => Box::new(std::iter::once(Ok(table))),
-            Rows::Unmade(rows, make) => Box::new(pieces(rows).map(make)),
+            Rows::Unmade(rows, make) => Box::new(pieces(rows, make)),
         }
     }
 }
 
-fn pieces(rows: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..rows).step_by(PIECE_ROWS).map(move |start| start..rows.min(start + PIECE_ROWS))
+/// Rows made a piece at a time: a few first, then as many as [`PIECE_BYTES`] have room for by what those before took. No rows are a
+/// piece, too.
+fn pieces(rows: usize, make: impl Fn(Range<usize>) -> Result<Table>) -> impl Iterator<Item = Result<Table>> {
+    let (mut made, mut next) = (0, FIRST_ROWS);
+    let mut is_first = true;
+    std::iter::from_fn(move || {
+        if made == rows && !is_first {
+            return None;
+        }
+        is_first = false;
+        let piece = made..rows.min(made + next);
+        made = piece.end;
+        let table = make(piece.clone());
+        if let Ok(table) = &table {
+            let a_row = table.bytes(0..table.rows()) / table.rows().max(1);
+            next = (PIECE_BYTES / a_row.max(1)).clamp(1, PIECE_ROWS).min(4 * piece.len().max(1));
+        }
+        Some(table)
+    })
 }
 
 /// The parts of a table with these rows, which ascend by partition.

@@ -6,7 +6,7 @@
 //! of workers.
 //!
 //! # Memory
-//! A file at a time, encoded, and 2^16 of its rows: a partition that has a file of its own stays with its owner, and is made when its
+//! A file at a time, encoded, and 2^16 of its rows or 32 MiB: a partition that has a file of its own stays with its owner, and is made when its
 //! turn comes. Others travel in rounds, of as many bytes as a file has for each worker; where memory has a bound, of a few
 //! megabytes, and what has come waits on the local disk.
 

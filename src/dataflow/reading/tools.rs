@@ -1,0 +1,44 @@
+//! What makes text, chunks, simhashes and links of a page, with the room that it uses again from page to page.
+
+use crate::chunks::Recipe;
+use crate::hamming;
+use crate::ids::FPrint;
+use crate::job::{Job, JobKind, Measure};
+use crate::minhash::shingles::Shingles;
+use crate::pages::html::Extractor;
+use crate::signatures::random_projection;
+use crate::study::paragraphs::Paragraphs;
+
+/// The tools of a worker.
+pub(super) struct Tools {
+    pub(super) extractor: Extractor,
+    pub(super) recipe: Recipe,
+    /// For a study, what takes the place of the recipe.
+    pub(super) paragraphs: Option<Paragraphs>,
+    pub(super) simhashes: hamming::recipe::Recipe,
+    /// `None` where no signatures are asked for.
+    pub(super) projections: Option<random_projection::Recipe>,
+    /// `None` where no sets of shingles are asked for.
+    pub(super) shingles: Option<Shingles>,
+    pub(super) fprints: Vec<FPrint>,
+}
+
+impl Tools {
+    pub(super) fn new(job: &Job) -> Tools {
+        Tools {
+            extractor: Extractor::following(&job.input.limits, &job.links),
+            recipe: Recipe::new(&job.chunks),
+            paragraphs: (job.kind == JobKind::Study).then(|| Paragraphs::new(&job.chunks, &job.study)),
+            simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            projections: (job.similar.by == Measure::Signatures)
+                .then(|| random_projection::Recipe::new(&job.signatures)),
+            shingles: by_shingles(job).then(|| Shingles::new(job.minhash.shingle)),
+            fprints: Vec::new(),
+        }
+    }
+}
+
+/// Whether the job asks for sets of shingles.
+pub(super) fn by_shingles(job: &Job) -> bool {
+    job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash
+}
