@@ -16,7 +16,7 @@ use crate::recrawl::overlap::{self, Overlap};
 use crate::recrawl::past_texts::{Past, SavedPast};
 use crate::recrawl::same_settings::{comparable, will_be_comparable};
 use crate::recrawl::writer::Writer;
-use crate::recrawl::{Comparison, RANGE_ROWS, Settings, Summary, diff};
+use crate::recrawl::{Comparison, Settings, Summary, diff, range_rows};
 use crate::results::Run;
 use crate::storage::location::Location;
 
@@ -77,16 +77,17 @@ impl Args {
         recrawl.texts |= self.texts;
         recrawl.budget = self.budget.unwrap_or(recrawl.budget);
         let [.., old, new] = &self.results[..] else { unreachable!("two are required") };
+        let workers = super::threads(self.workers);
         Ok(Settings {
             old: old.clone(),
             new: new.clone(),
             past: Past::default(),
             output: self.output.clone(),
             recrawl,
-            workers: super::threads(self.workers),
+            workers,
             memory_bytes: self.memory,
             spill: super::spill(self.spill.clone())?,
-            range_rows: RANGE_ROWS,
+            range_rows: range_rows(self.memory, workers),
         })
     }
 }
@@ -138,7 +139,7 @@ pub(super) fn scheduled(job: &Job, old: &str, history: Option<&str>, workers: us
         workers,
         memory_bytes: MEMORY_BYTES,
         spill: if spill.is_empty() { std::env::temp_dir() } else { spill.into() },
-        range_rows: RANGE_ROWS,
+        range_rows: range_rows(MEMORY_BYTES, workers),
     };
     let began = Instant::now();
     let summary = diff(&settings, |of, writer, summary| collections(before, of, writer, summary))?;

@@ -65,8 +65,17 @@ use stood::Stood;
 pub use summary::Summary;
 use writer::Writer;
 
-/// Rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
-pub const RANGE_ROWS: u64 = 1 << 18;
+/// Most rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
+const RANGE_ROWS: u64 = 1 << 18;
+
+/// Bytes that a row of a range takes while it is judged, about.
+const A_ROW: u64 = 512;
+
+/// Rows of both results that each of so many threads merges at a time, so that they have room in so many bytes beside what grows with
+/// the crawl; 4096 at least.
+pub fn range_rows(memory_bytes: u64, workers: usize) -> u64 {
+    (memory_bytes / workers as u64 / A_ROW).clamp(1 << 12, RANGE_ROWS)
+}
 
 /// The most ranges: what each thread holds open grows with them.
 const RANGES: u32 = 512;
@@ -90,7 +99,7 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Where the rest of it goes.
     pub spill: PathBuf,
-    /// Rows of both results that are merged at a time, about: [`RANGE_ROWS`].
+    /// Rows of both results that are merged at a time, about: [`range_rows`].
     pub range_rows: u64,
 }
 

@@ -31,8 +31,9 @@ use crate::storage::spill::{Buckets, RunLog};
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
 
-/// Pairs of a bucket that are held and counted at once; with what counting takes, up to 28 bytes each.
-const MOST_PAIRS_AT_ONCE: u64 = 1 << 20;
+/// Pairs of a bucket that are held and counted at once, without and within a bound of memory; with what counting takes, up to 28 bytes
+/// each.
+const MOST_PAIRS_AT_ONCE: [u64; 2] = [1 << 20, 1 << 19];
 
 /// Distinct pairs of a larger bucket that are counted in a pass, if memory allows, and what each takes.
 const MOST_COUNTED: u64 = 1 << 20;
@@ -212,7 +213,7 @@ pub fn similar_pairs<R: Row>(
     };
     for number in 0..pairs.count() {
         net.check()?;
-        if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE {
+        if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE[usize::from(room.memory_bytes > 0)] {
             // Of a page with very many chunks and copies: its pairs are one bucket at least.
             let counted_bytes = allowance.buckets / 4;
             pairs.hold_at_most(allowance.buckets - counted_bytes)?;

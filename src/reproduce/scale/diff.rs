@@ -12,7 +12,7 @@ use crate::ids::splitmix64;
 use crate::job::{Job, Recrawl};
 use crate::recrawl::past_texts::Past;
 use crate::recrawl::writer::Writer;
-use crate::recrawl::{RANGE_ROWS, Settings, diff};
+use crate::recrawl::{Settings, diff, range_rows};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::table::{Column, Table};
@@ -42,7 +42,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         workers: options.workers,
         memory_bytes: 256 << 20,
         spill: options.work.clone(),
-        range_rows: RANGE_ROWS,
+        range_rows: range_rows(256 << 20, options.workers),
     };
     forget_peak_memory();
     let before = processor_seconds();
