@@ -15,7 +15,7 @@ use crate::storage::output::{Attempt, random_id};
 use crate::storage::table::Table;
 use crate::storage::table_encoder::{Encoder, Encoding, Group};
 
-/// Rows that are encoded together.
+/// Rows that are encoded together, as a row group.
 const GROUP_ROWS: usize = 1 << 17;
 
 /// Bytes of a file of a table on disk, about, before the next rows get another.
@@ -124,7 +124,7 @@ impl Writer {
     /// # Errors
     /// [`Error::Input`] if the columns are others than before; those of the store.
     pub fn add(&mut self, table: &str, rows: Table) -> Result<()> {
-        let mut work: Vec<Work> = self.begin(table, rows)?.into_iter().collect();
+        let mut work = self.begin(table, rows)?;
         while let Some(some) = work.pop() {
             work.extend(self.end(some.work()?)?);
         }
@@ -135,14 +135,21 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Input`] if the columns are others than before.
-    pub fn begin(&mut self, table: &str, rows: Table) -> Result<Option<Work>> {
+    pub fn begin(&mut self, table: &str, rows: Table) -> Result<Vec<Work>> {
         if !self.tables.contains_key(table) {
             self.tables.insert(table.to_string(), Growing::default());
         }
         let growing = self.tables.get_mut(table).expect("it has just been inserted");
         growing.rows += rows.rows() as u64;
         growing.open.append(rows)?;
-        if growing.open.rows() < GROUP_ROWS { Ok(None) } else { growing.begin(table).map(Some) }
+        // Where rows are cut does not depend on how they come.
+        let mut work = Vec::new();
+        while growing.open.rows() >= GROUP_ROWS {
+            let rest = growing.open.split_off(GROUP_ROWS);
+            work.push(growing.begin(table)?);
+            growing.open = rest;
+        }
+        Ok(work)
     }
 
     /// Takes up work that [`Writer::begin`] or this has returned, in any order; returns what there is to do next.
@@ -327,13 +334,17 @@ mod tests {
         };
         let one_by_one = files("a", &|writer| pieces().for_each(|rows| writer.add("many", rows).unwrap()));
         let last_first = files("b", &|writer| {
-            let mut work: Vec<Work> = pieces().filter_map(|rows| writer.begin("many", rows).unwrap()).collect();
+            let mut work: Vec<Work> = pieces().flat_map(|rows| writer.begin("many", rows).unwrap()).collect();
             assert_eq!(work.len(), 5);
             while let Some(some) = work.pop() {
                 work.extend(writer.end(some.work().unwrap()).unwrap());
             }
         });
         assert_eq!(one_by_one, last_first);
+        let cut_otherwise = files("c", &|writer| {
+            (0..700_000).step_by(30_001).for_each(|at| writer.add("many", ids(at, 700_000.min(at + 30_001))).unwrap());
+        });
+        assert_eq!(one_by_one, cut_otherwise);
         assert!(one_by_one.iter().any(|file| file.rows == Some(700_000)));
     }
 
@@ -342,7 +353,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
         let mut writer = Writer::new(&folder).unwrap();
-        assert!(writer.begin("many", ids(0, GROUP_ROWS as u64)).unwrap().is_some());
+        assert_eq!(writer.begin("many", ids(0, GROUP_ROWS as u64)).unwrap().len(), 1);
         let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
         assert!(matches!(writer.commit(&"all", manifest), Err(Error::Invariant(_))));
         assert!(Run::open(folder.name()).is_err());

@@ -295,7 +295,7 @@ impl Table {
     }
 
     /// Takes the rows from `at` on out.
-    pub(super) fn split_off(&mut self, at: usize) -> Table {
+    pub fn split_off(&mut self, at: usize) -> Table {
         let columns = self.columns.iter_mut().map(|(name, column)| (name.clone(), column.split_off(at)));
         Table { columns: columns.collect() }
     }
