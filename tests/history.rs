@@ -142,7 +142,10 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let avoided = ["--set", "recrawl.avoided=true"];
     succeed(&[&["diff", &first, &second, "--output", &out("obeyed")][..], &avoided].concat());
     let lives = |site: &'static str, lag| (site, "lives", lag);
-    assert_eq!(told(&out("obeyed")), expect(&[lives("a", 0), lives("b", 1), lives("c", 1)]));
+    // How far those are behind that were not looked at, nobody knows.
+    assert_eq!(told(&out("obeyed")), expect(&[lives("a", 0), lives("b", 0), lives("c", 0)]));
+    let known = rows(&out("obeyed"), "mirrors_changed").iter().filter(|row| row["has_lag"] == true).count();
+    assert_eq!(known, 1);
     let third = run(folder.path(), 2, &[("a", 2)]);
     let history = ["--history", &out("obeyed")];
     let output = out("again");

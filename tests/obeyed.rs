@@ -115,6 +115,11 @@ proptest! {
                 let own = files(Path::new(&result));
                 let own = |name: &str| String::from_utf8(own[&format!("exports/{name}")].clone()).unwrap();
                 let own: BTreeSet<String> = own("prefixes.txt").lines().chain(own("urls.txt").lines()).map(String::from).collect();
+                let exports = files(Path::new(diff));
+                let in_force = |name: &str| String::from_utf8(exports[&format!("exports/in-force-{name}")].clone()).unwrap();
+                let in_force: [BTreeSet<String>; 2] =
+                    ["prefixes.txt", "urls.txt"].map(|name| in_force(name).lines().map(String::from).collect());
+                prop_assert_eq!(&in_force, &[lists.prefixes.clone(), lists.urls.clone()]);
                 let standing = rows(diff, "entries_standing").into_iter().filter(|row| row["crawls_ago"] == 0);
                 let standing: BTreeSet<String> = standing.map(|row| row["url"].as_str().unwrap().into()).collect();
                 let list: BTreeSet<String> = lists.prefixes.union(&lists.urls).cloned().collect();

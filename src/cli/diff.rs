@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use serde_json::{Value, json};
+
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::history::chronicle::Chronicle;
-use crate::history::compare;
+use crate::history::compare::{self, Compared};
 use crate::history::saved::{self, Saved};
 use crate::ids::DocId;
 use crate::job::Job;
@@ -99,8 +101,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let earlier = &args.results[..args.results.len() - 2];
     let before = Before::open(earlier, args.history.as_deref(), &settings.new)?;
     settings.past = before.past(&settings.old)?;
-    let summary = diff(&settings, |of, writer, summary| collections(before, of, writer, summary))
-        .map_err(|error| work.explain(error))?;
+    let ended = |of: &Comparison| collections(before, of);
+    let summary = diff(&settings, ended, add).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
@@ -142,48 +144,61 @@ pub(super) fn scheduled(job: &Job, old: &str, history: Option<&str>, workers: us
         range_rows: range_rows(MEMORY_BYTES, workers),
     };
     let began = Instant::now();
-    let summary = diff(&settings, |of, writer, summary| collections(before, of, writer, summary))?;
+    let ended = |of: &Comparison| collections(before, of);
+    let summary = diff(&settings, ended, add)?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Adds what became of collections, if results of equal settings are compared: under other settings they are others.
-fn collections(before: Before, of: &Comparison, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
+/// What became of collections, and what that depends on beside the results.
+struct Found {
+    compared: Compared,
+    beside: BTreeMap<String, Value>,
+}
+
+/// Looks what became of collections, if results of equal settings are compared: under other settings they are others. Returns the pages
+/// of those that have ended, too.
+fn collections(before: Before, of: &Comparison) -> Result<(Vec<DocId>, Option<Found>)> {
     if !of.comparable.settings {
-        return Ok(());
+        return Ok((Vec::new(), None));
     }
     let Before { earlier, history } = before;
     for run in &earlier {
         comparable(run, &of.new, false)?;
     }
+    let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
+    let mut beside = BTreeMap::from([("earlier".to_string(), json!(attempts))]);
     let mut saved = None;
     if let Some(History { url, name, checksum, saved: history }) = history {
-        summary.beside.insert("history".into(), serde_json::json!({ "url": url, "xxh3": checksum }));
+        beside.insert("history".into(), json!({ "url": url, "xxh3": checksum }));
         saved = Some((name, history));
     }
-    let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
-    summary.beside.insert("earlier".into(), serde_json::json!(attempts));
     let each_in_force = |with: &mut dyn FnMut(DocId, &str)| of.each_in_force(with);
     let before = compare::Before { earlier: &earlier, old: &of.old, saved, each_in_force: &each_in_force };
-    let found = compare::compare(before, &of.new, &of.recrawl, of.workers)?;
-    if found.is_backwards {
-        tell(format_args!(
-            "{} was fetched before {}: there are no intervals, and so no rates",
-            of.new.folder.name(),
-            of.old.folder.name()
-        ));
+    let mut compared = compare::compare(before, &of.new, &of.recrawl, of.workers)?;
+    if compared.is_backwards {
+        let [new, old] = [&of.new, &of.old].map(|run| run.folder.name());
+        tell(format_args!("{new} was fetched before {old}: there are no intervals, and so no rates"));
     }
-    for (name, table) in found.tables {
+    let ended = std::mem::take(&mut compared.ended);
+    Ok((ended, Some(Found { compared, beside })))
+}
+
+/// Adds what became of collections to a comparison.
+fn add(found: Option<Found>, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
+    let Some(Found { compared, beside }) = found else { return Ok(()) };
+    summary.beside.extend(beside);
+    for (name, table) in compared.tables {
         writer.add(name, table)?;
     }
-    for (path, bytes) in found.files {
+    for (path, bytes) in compared.files {
         writer.file(&path, bytes)?;
     }
-    let [old, new, both] = found.collections;
+    let [old, new, both] = compared.collections;
     let collections = Overlap { old, new, both };
     writer.add("crawl_overlap", overlap::table(&[([1, 0], "collection", collections)]))?;
     summary.overlap.insert("collection", collections);
-    summary.more.extend(found.summary);
+    summary.more.extend(compared.summary);
     Ok(())
 }
 

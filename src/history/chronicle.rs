@@ -185,7 +185,7 @@ impl Chronicle {
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.avoided, last) {
             let asked = (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.probed);
-            carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
+            carry_over(&self.crawls()[&last], &mut crawl, run, asked, self.settings.drift)?;
         }
         // Crawls without times, or in another order than theirs, are no visits.
         let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
@@ -229,7 +229,9 @@ impl Chronicle {
         let (lags, leads) = lags(newest[0], &newest[1..]);
         let crawl = self.history.notes(number);
         for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
-            (collection.lag, collection.leads) = (lag, leads);
+            // What was not looked at is behind only because nobody did.
+            let is_known = 2 * collection.looked_at > collection.size;
+            (collection.lag, collection.leads) = (lag.filter(|_| is_known), leads);
         }
     }
 
@@ -348,6 +350,9 @@ impl Chronicle {
 /// leads, and before it was more. Of one that never had them, as it writes its name on each page, the resemblance to the pages kept
 /// says it in the same way.
 fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
+    if 2 * new.looked_at <= new.size {
+        return false;
+    }
     let copied = |of: &Collection| of.lag.map_or(0.0, |lag| f64::from(lag.shared) / f64::from(lag.texts)) >= least;
     let alike = |of: &Collection| of.resemblance.is_none_or(|parts| f64::from(parts) >= least * MILLION as f64);
     match (copied(old), copied(new)) {
@@ -429,8 +434,9 @@ fn sought_in_vain(
 /// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
 /// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
-/// that it does not have, if they were fetched; a collection of which more pages were looked for in vain than found is not carried over.
-fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool)) -> Result<()> {
+/// that it does not have, if they were fetched. A collection of which more pages were looked for in vain than found is not carried over, nor is
+/// one of whose probes that are there less than the share `drift` is on the avoid list again.
+fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool), drift: f64) -> Result<()> {
     let mut now: BTreeMap<DocId, Option<(u64, i64)>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
     read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
         let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
@@ -441,6 +447,12 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         }
         Ok(())
     })?;
+    let mut listed: BTreeSet<DocId> = BTreeSet::new();
+    read::each_part(run, "avoid", &["doc_id"], |part| {
+        listed.extend(part.u64("doc_id")?.iter().filter(|page| now.contains_key(page)));
+        Ok(())
+    })?;
+    let was_asked = |page: DocId| asked.0.binary_search(&page).is_ok();
     let pages = |at: u32| last.members_of(at);
     let sought = sought_in_vain(run, asked, |page| now.get(&page).is_some_and(Option::is_some))?;
     // Skipped: most of it could be, and what was not fetched of it all could. What was fetched are probes.
@@ -449,7 +461,10 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         let missing = pages(at).iter().filter(|page| now[&page.doc_id].is_none()).count() as u32;
         let in_vain = pages(at).iter().filter(|page| sought.contains(&page.doc_id)).count() as u32;
         let found = pages(at).len() as u32 - missing;
-        2 * of.skipped > of.size && 0 < missing && missing <= of.skipped && in_vain <= found
+        let probes = || pages(at).iter().filter(|page| was_asked(page.doc_id) && now[&page.doc_id].is_some());
+        let copies = probes().filter(|page| listed.contains(&page.doc_id)).count();
+        let is_copy = copies as f64 >= drift * probes().count() as f64;
+        2 * of.skipped > of.size && 0 < missing && missing <= of.skipped && in_vain <= found && is_copy
     };
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> = clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped(at))).collect();
@@ -469,6 +484,7 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         let newest = of.iter().filter_map(|page| now[&page.doc_id]).map(|now| now.1).max();
         crawl.collections.push(Collection {
             size: of.len() as u32,
+            looked_at: of.iter().filter(|page| now[&page.doc_id].is_some()).count() as u32,
             skipped: before.skipped.min(of.len() as u32),
             fetched: newest.unwrap_or(before.fetched),
             unseen: if newest.is_none() { before.unseen + 1 } else { 0 },

@@ -26,6 +26,8 @@ pub struct Compared {
     pub summary: BTreeMap<String, Value>,
     /// Collections before, now, and those that both crawls have.
     pub collections: [u64; 3],
+    /// Pages of collections that have ended with the newer crawl, ascending: what stands of the avoid list for them does so no more.
+    pub ended: Vec<DocId>,
     /// Whether the newer crawl was made before the older one, by its fetch times.
     pub is_backwards: bool,
 }
@@ -66,10 +68,14 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
             continue;
         }
         let told = chronicle.add(run, at.checked_sub(1).map(|last| before[last]), workers)?;
-        let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(run, with);
-        let others = |with: &mut dyn FnMut(DocId, &str)| before[..at].iter().try_for_each(|run| each_listed(run, with));
-        let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
-        chronicle.ask(urls_within_budget(&visits));
+        // After the first crawl nothing was compared, and nobody asked for probes.
+        if at > 0 {
+            let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(run, with);
+            let others =
+                |with: &mut dyn FnMut(DocId, &str)| before[..at].iter().try_for_each(|run| each_listed(run, with));
+            let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
+            chronicle.ask(urls_within_budget(&visits));
+        }
     }
     let told = chronicle.add(new, Some(old), workers)?;
     let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(new, with);
@@ -89,7 +95,13 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
         ],
         summary: summary(&chronicle, &told, &clusters, &visits),
         collections: collections(&chronicle, &told),
-        is_backwards: chronicle.crawls().values().rev().take(2).is_sorted_by(|new, old| new.time < old.time),
+        ended: ended(&chronicle, &told),
+        is_backwards: chronicle
+            .crawls()
+            .values()
+            .rev()
+            .take(2)
+            .is_sorted_by(|new, old| 0 < new.time && new.time < old.time),
         files: exports(&chronicle, &visits, settings),
     };
     compared.files.push((NAME.into(), chronicle.save().encode(&new.manifest.recipes)));
@@ -98,6 +110,15 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
 
 fn urls_within_budget(visits: &[Visit]) -> impl Iterator<Item = String> {
     visits.iter().filter(|visit| visit.chosen).flat_map(|visit| visit.urls.iter().cloned())
+}
+
+fn ended(chronicle: &Chronicle, told: &[Told]) -> Vec<DocId> {
+    let old = told.iter().filter(|told| told.fate.is_end()).filter_map(|told| told.old);
+    let pages = old.flat_map(|old| chronicle.crawls()[&old.crawl].members_of(old.collection));
+    let mut pages: Vec<DocId> = pages.map(|page| page.doc_id).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
 }
 
 /// Calls something for each page of a result's avoid list.

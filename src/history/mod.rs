@@ -50,6 +50,8 @@ pub struct Collection {
     pub leads: bool,
     /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
     pub lag: Option<lag::Lag>,
+    /// Its pages that the crawl has; fewer than all if others were skipped because they are on the avoid list.
+    pub looked_at: u32,
     /// Newest fetch time of its pages.
     pub fetched: i64,
     /// Crawls since any page of it was fetched: more than 0 if all were skipped because they are on the avoid list, and if the crawl has

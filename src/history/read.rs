@@ -54,7 +54,8 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         Ok(())
     })?;
     for member in &members {
-        collections[member.collection as usize].size += 1;
+        let collection = &mut collections[member.collection as usize];
+        (collection.size, collection.looked_at) = (collection.size + 1, collection.looked_at + 1);
     }
 
     let mut alike = vec![0u64; collections.len()];

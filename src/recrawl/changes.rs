@@ -260,7 +260,7 @@ impl Judge<'_> {
             let stands = |row: usize| {
                 let Some(standing) = self.standing else { return false };
                 let (page, url) = old.page(row);
-                let stands = is_unfetched(page) && standing.has(old.keep(row));
+                let stands = is_unfetched(page) && standing.may_stand(page, old.keep(row));
                 standing.note(url, stands);
                 if stands {
                     stands_too.push(row);

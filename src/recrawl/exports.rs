@@ -16,9 +16,13 @@ use crate::results::Run;
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
+/// Those of them of which the whole list in force is written, too.
+const IN_FORCE: [&str; 2] = ["prefixes.txt", "urls.txt"];
+
 /// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
 /// and those that only the old one has and that do not stand all the same, each in its order. Lines for entries that stood beside the
-/// old list come after its own. The entries that stand are in the table `entries_standing`. Returns lines added and removed by list.
+/// old list come after its own. The entries that stand are in the table `entries_standing`, and with those of the new list in
+/// `exports/in-force-NAME`. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
@@ -41,6 +45,10 @@ pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) 
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
         writer.file(&format!("exports/add-{name}"), &added)?;
         writer.file(&format!("exports/remove-{name}"), &removed)?;
+        if IN_FORCE.contains(&name) {
+            let beside = without(&lines_stand[name].join("\n"), &is);
+            writer.file(&format!("exports/in-force-{name}"), is + &beside)?;
+        }
     }
     if of.has_avoid() {
         let listed: HashSet<Entry> = standing::entries(&of.new)?.into_iter().collect();

@@ -221,14 +221,15 @@ impl Comparison {
         self.avoid.is_some()
     }
 
-    /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables.
+    /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables. Nothing stands on the list for pages of
+    /// collections that have `ended`, ascending.
     ///
     /// # Errors
     /// Those of tables, stores and the disk; [`crate::error::Error::Invariant`] if counts do not add up.
     ///
     /// # Cost
     /// The tables `pages` are read twice, others once.
-    pub fn compare(&self, writer: &mut Writer) -> Result<Summary> {
+    pub fn compare(&self, ended: &[DocId], writer: &mut Writer) -> Result<Summary> {
         let gathered = gather::gather(self)?;
         let overlaps = overlap::overlaps(self, &gathered)?;
         let moves = moves::find(self, &gathered)?;
@@ -236,7 +237,7 @@ impl Comparison {
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
         let mut sites = gathered.sites;
         let numbers = sites.numbers();
-        let standing = Standing::of(self)?;
+        let standing = Standing::of(self, ended)?;
         let (seen, texts) = ((&seen, &numbers), texts.as_ref());
         let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
         // Pages of sites were counted in the first pass, what became of them in the second.
@@ -293,20 +294,23 @@ fn files(run: &Run) -> BTreeMap<&str, &str> {
     run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
 }
 
-/// Compares two results and writes the comparison; `more` adds tables of its own before it is committed.
+/// Compares two results and writes the comparison. `ended` tells first which pages are of collections that have ended, ascending, with
+/// whatever else it finds, of which `more` adds tables before all is committed.
 ///
 /// # Errors
 /// Those of [`Comparison::open`] and [`Comparison::compare`]; [`crate::error::Error::LostCommit`] when there is a result already.
-pub fn diff(
+pub fn diff<T>(
     settings: &Settings,
-    more: impl FnOnce(&Comparison, &mut Writer, &mut Summary) -> Result<()>,
+    ended: impl FnOnce(&Comparison) -> Result<(Vec<DocId>, T)>,
+    more: impl FnOnce(T, &mut Writer, &mut Summary) -> Result<()>,
 ) -> Result<Summary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
     let comparison = Comparison::open(settings)?;
+    let (ended, found) = ended(&comparison)?;
     let mut writer = Writer::new(&folder)?;
-    let mut summary = comparison.compare(&mut writer)?;
-    more(&comparison, &mut writer, &mut summary)?;
+    let mut summary = comparison.compare(&ended, &mut writer)?;
+    more(found, &mut writer, &mut summary)?;
     if comparison.comparable.settings && !settings.past.results.is_empty() {
         let cells = matrix::matrix(&comparison, &settings.past.results)?;
         writer.add("crawl_overlap", overlap::table(&cells))?;

@@ -18,6 +18,8 @@ use crate::results::Run;
 pub struct Standing {
     /// Pages that stay for others and that the new crawl does not have, ascending.
     lost: Vec<DocId>,
+    /// Pages of collections that have ended, ascending.
+    ended: Vec<DocId>,
     /// What is noted of the pages below each prefix of the list.
     prefixes: HashMap<String, Noted>,
     /// The same of each URL of it.
@@ -42,7 +44,7 @@ impl Standing {
     /// # Cost
     /// Doc ids of the new pages and of those that stay are read once. Memory: the list's entries, and 8 bytes for each page that stays
     /// for others.
-    pub fn of(of: &Comparison) -> Result<Option<Standing>> {
+    pub fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.avoided) else { return Ok(None) };
         let mut lost = Vec::new();
         for range in 0..of.ranges.count() {
@@ -63,7 +65,12 @@ impl Standing {
         }
         let mut is_there = is_there.into_iter();
         lost.retain(|_| is_there.next() == Some(false));
-        let mut standing = Standing { lost, prefixes: HashMap::new(), urls: HashMap::new() };
+        // A crawl without pages has failed, and takes nothing off.
+        if of.pages[1].rows() == 0 {
+            lost.clear();
+        }
+        let ended = ended.to_vec();
+        let mut standing = Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new() };
         let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
         for Entry { url, single } in entries(&of.old)?.into_iter().chain(stood) {
             let of = if single { &mut standing.urls } else { &mut standing.prefixes };
@@ -72,9 +79,9 @@ impl Standing {
         Ok(Some(standing))
     }
 
-    /// Whether the page that stays for another is still there.
-    pub fn has(&self, keep: DocId) -> bool {
-        self.lost.binary_search(&keep).is_err()
+    /// Whether a page that was not fetched may stay on the list for another: this is still there, and the page's collection has not ended.
+    pub fn may_stand(&self, page: DocId, keep: DocId) -> bool {
+        self.lost.binary_search(&keep).is_err() && self.ended.binary_search(&page).is_err()
     }
 
     /// Notes of a page on the old list that the new one does not have whether it stands.

@@ -117,7 +117,7 @@ impl Made {
 
     fn diff_by(&self, workers: usize, names: [&str; 3], recrawl: Recrawl) -> Run {
         let settings = Settings { workers, ..self.settings(names, recrawl) };
-        diff(&settings, |_, _, _| Ok(())).unwrap();
+        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
         Run::open(&settings.output).unwrap()
     }
 }
@@ -254,7 +254,7 @@ proptest! {
         let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
         let past = Past { results: past.collect(), saved: None };
         let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
-        diff(&settings, |_, _, _| Ok(())).unwrap();
+        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
         let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
         let names = ["new", "old", "old-1", "old-2"];
         let crawl = |name: &str| &crawls[crawls.len() - 1 - names.iter().position(|one| *one == name).unwrap()];
@@ -326,7 +326,8 @@ fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
     made.result("new", &new);
     let files = |workers, memory_bytes, output| {
         let settings = made.settings(["old", "new", output], Recrawl::default());
-        diff(&Settings { workers, memory_bytes, ..settings.clone() }, |_, _, _| Ok(())).unwrap();
+        diff(&Settings { workers, memory_bytes, ..settings.clone() }, |_| Ok((Vec::new(), ())), |(), _, _| Ok(()))
+            .unwrap();
         Run::open(&settings.output).unwrap().manifest.files
     };
     let one = files(1, 1 << 30, "one");
@@ -435,7 +436,7 @@ fn results_of_other_settings_are_refused_unless_only_pages_are_compared() {
     job.overlap.min_shared = 9;
     result(&made.0.path().join("new"), &crawl, &[], &[], &job);
     let settings = made.settings(["old", "new", "diff"], Recrawl::default());
-    let error = diff(&settings, |_, _, _| Ok(())).unwrap_err();
+    let error = diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap_err();
     assert!(error.exit_code() == 2 && error.to_string().contains("overlap.min_shared = 1"), "{error}");
     let run = made.diff(["old", "new", "diff"], Recrawl { across_settings: true, ..Recrawl::default() });
     let tables: BTreeSet<&str> =

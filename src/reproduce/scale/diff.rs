@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     };
     forget_peak_memory();
     let before = processor_seconds();
-    let (by_the_clock, summary) = seconds(|| diff(&settings, |_, _, _| Ok(())));
+    let (by_the_clock, summary) = seconds(|| diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())));
     let (spent, summary) = (processor_seconds() - before, summary?);
     let rows = (summary.pages_old + summary.pages_new) as f64;
     let memory = peak_memory_bytes() as f64 / 1e9;
