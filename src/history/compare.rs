@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::chronicle::{Chronicle, Told};
 use super::fates::Fate;
 use super::saved::{NAME, Saved};
-use super::worthwhile::{EachListed, Visit, exports, visits_worthwhile};
+use super::worthwhile::{EachListed, Visit, exports, singles, visits_worthwhile};
 use super::{read, tables};
 use crate::error::Result;
 use crate::ids::DocId;
@@ -84,6 +84,7 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
         earlier.iter().try_for_each(|run| each_listed(run, with))
     };
     let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
+    let singles = singles(&chronicle, &visits, [&own, &others], new, settings)?;
     chronicle.ask(urls_within_budget(&visits));
     let clusters = tables::similar_clusters(&chronicle, &told);
     let mut compared = Compared {
@@ -93,7 +94,7 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
             ("change_rates", tables::change_rates(&chronicle, new)?),
             ("revisit", tables::revisit(&chronicle, &visits)),
         ],
-        summary: summary(&chronicle, &told, &clusters, &visits),
+        summary: summary(&chronicle, &told, &clusters, (&visits, &singles)),
         collections: collections(&chronicle, &told),
         ended: ended(&chronicle, &told),
         is_backwards: chronicle
@@ -102,7 +103,7 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
             .rev()
             .take(2)
             .is_sorted_by(|new, old| 0 < new.time && new.time < old.time),
-        files: exports(&chronicle, &visits, settings),
+        files: exports(&chronicle, &visits, &singles, settings),
     };
     compared.files.push((NAME.into(), chronicle.save().encode(&new.manifest.recipes)));
     Ok(compared)
@@ -145,7 +146,7 @@ fn summary(
     chronicle: &Chronicle,
     told: &[Told],
     clusters: &[tables::ClusterChange],
-    visits: &[Visit],
+    (visits, singles): (&[Visit], &[String]),
 ) -> BTreeMap<String, Value> {
     let mut mirrors: BTreeMap<&str, u64> = Fate::ALL.iter().map(|fate| (fate.word(), 0)).collect();
     told.iter().for_each(|told| *mirrors.entry(told.fate.word()).or_default() += 1);
@@ -169,6 +170,7 @@ fn summary(
                 "collections": visits.len(),
                 "within_budget": chosen().count(),
                 "pages": chosen().map(|visit| visit.urls.len() as u64).sum::<u64>(),
+                "singles": singles.len(),
             }),
         ),
     ])

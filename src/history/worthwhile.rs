@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::Collection;
 use super::chronicle::{Chronicle, Told};
 use super::fates::Fate;
 use super::lives::Version;
 use super::revisit::{Policy, Relation, Worth, draw, order, within, worth};
+use super::{Collection, read};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::job::Recrawl;
+use crate::results::Run;
 
 /// A collection to visit.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,8 +149,52 @@ fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: List
     Ok(urls)
 }
 
-/// Lists of the pages within the budget, as crawlers read them.
-pub fn exports(chronicle: &Chronicle, visits: &[Visit], settings: &Recrawl) -> Vec<(String, Vec<u8>)> {
+/// Pages that stand on the lists before, are in no collection, and were not fetched for the newest crawl: a draw of so many as the budget
+/// has left, ascending by URL. Another crawl draws others, so each has its turn.
+///
+/// # Errors
+/// Those of the lists, and of the tables of `new`, the newest crawl.
+///
+/// # Cost
+/// The lists once more, and the doc ids of the crawl; in memory those of the pages that stand.
+pub fn singles(
+    chronicle: &Chronicle,
+    visits: &[Visit],
+    lists: Lists<'_>,
+    new: &Run,
+    settings: &Recrawl,
+) -> Result<Vec<String>> {
+    let spent: u64 = visits.iter().filter(|visit| visit.chosen).map(|visit| visit.urls.len() as u64).sum();
+    let left = settings.budget.saturating_sub(spent);
+    let newest = chronicle.crawls().last_key_value().filter(|_| settings.avoided && left > 0);
+    let Some((&number, crawl)) = newest else { return Ok(Vec::new()) };
+    let mut standing: BTreeSet<DocId> = BTreeSet::new();
+    lists[1](&mut |doc_id, _| _ = standing.insert(doc_id))?;
+    lists[0](&mut |doc_id, _| _ = standing.remove(&doc_id))?;
+    crawl.members.iter().for_each(|page| _ = standing.remove(&page.doc_id));
+    read::each_part(new, "pages", &["doc_id"], |part| {
+        part.u64("doc_id")?.iter().for_each(|page| _ = standing.remove(page));
+        Ok(())
+    })?;
+    let standing: Vec<DocId> = standing.into_iter().collect();
+    let drawn = draw(&standing, left.min(u64::from(u32::MAX)) as u32, u64::from(number));
+    let drawn: BTreeSet<DocId> = drawn.into_iter().collect();
+    let mut urls: BTreeSet<String> = BTreeSet::new();
+    lists[1](&mut |doc_id, url| {
+        if drawn.contains(&doc_id) {
+            urls.insert(url.to_string());
+        }
+    })?;
+    Ok(urls.into_iter().collect())
+}
+
+/// Lists of the pages within the budget, as crawlers read them; `singles` are those outside of collections, and come last.
+pub fn exports(
+    chronicle: &Chronicle,
+    visits: &[Visit],
+    singles: &[String],
+    settings: &Recrawl,
+) -> Vec<(String, Vec<u8>)> {
     let crawls: Vec<i64> = chronicle.crawls().values().rev().take(2).map(|crawl| crawl.time).collect();
     // Of a single crawl, or of crawls without times, no interval is known; a week is as good as any.
     let interval = match crawls[..] {
@@ -157,18 +202,19 @@ pub fn exports(chronicle: &Chronicle, visits: &[Visit], settings: &Recrawl) -> V
         _ => 7.0 * 86_400.0,
     };
     let (mut plain, mut nutch, mut scrapy) = (String::new(), String::new(), String::new());
+    let mut put = |url: &str, score: f64, seconds: u64| {
+        plain += &format!("{url}\n");
+        nutch += &format!("{url}\tnutch.score={score}\tnutch.fetchInterval={seconds}\n");
+        let priority = (score * 1000.0).round() as i64;
+        scrapy += &format!("{}\n", json!({ "url": url, "priority": priority }));
+    };
     for visit in visits.iter().filter(|visit| visit.chosen) {
         // Until the chance that the mirror has ended is as large as the share that probes notice.
         let intervals = -(-settings.probe_share).ln_1p() / visit.worth.hazard;
         let seconds = (interval * intervals.clamp(1.0, 1000.0)).round() as u64;
-        let score = visit.worth.priority;
-        for url in &visit.urls {
-            plain += &format!("{url}\n");
-            nutch += &format!("{url}\tnutch.score={score}\tnutch.fetchInterval={seconds}\n");
-            let priority = (score * 1000.0).round() as i64;
-            scrapy += &format!("{}\n", json!({ "url": url, "priority": priority }));
-        }
+        visit.urls.iter().for_each(|url| put(url, visit.worth.priority, seconds));
     }
+    singles.iter().for_each(|url| put(url, 0.0, interval as u64));
     [("revisit.txt", plain), ("revisit-nutch.txt", nutch), ("revisit-scrapy.jsonl", scrapy)]
         .map(|(name, text)| (format!("exports/{name}"), text.into_bytes()))
         .into()
