@@ -349,3 +349,41 @@ fn a_mirror_that_was_away_leaves_no_trace_in_the_pool_however_often_it_is_compar
     let message = fail(&["diff", &results[1], &results[2], "--history", &out("fewer"), "--output", &out("x")], 2);
     assert!(message.contains("made with recrawl.versions = 2"), "{message}");
 }
+
+#[test]
+fn copies_outside_of_collections_are_looked_at_from_what_the_budget_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    // Five notices, each of which three hosts have; the crawler skips what is on the list.
+    let crawl = |week: i64, list: &str| {
+        let pages = (0..15u32).map(|page| (page, format!("http://h{}.example/{}.html", page % 3, page / 3)));
+        let fetched = pages.filter(|(_, url)| !list.lines().any(|line| line == url));
+        let line = |(page, url): (u32, String)| {
+            let text: String = (0..9).map(|line| format!("<p>Notice {} says {line} of many words", page / 3)).collect();
+            format!(
+                "{}\n",
+                serde_json::json!({ "url": url, "html": text, "fetch_time": 1_700_000_000 + week * 604_800 })
+            )
+        };
+        let (input, output) = (at(&format!("{week}.jsonl")), at(&format!("run-{week}")));
+        std::fs::write(&input, fetched.map(line).collect::<String>()).unwrap();
+        succeed(&["run", "--input", &input, "--output", &output, "--workers", "1"]);
+        output
+    };
+    let first = crawl(0, "");
+    let list = String::from_utf8(files(Path::new(&first))["exports/urls.txt"].clone()).unwrap();
+    assert_eq!((list.lines().count(), rows(&first, "collections").len()), (10, 0), "{list}");
+    let second = crawl(1, &list);
+    let asked = |budget: &str| {
+        let output = at(&format!("diff-{budget}"));
+        let avoided = ["--set", "recrawl.avoided=true", "--budget", budget];
+        succeed(&[&["diff", &first, &second, "--output", &output][..], &avoided].concat());
+        let urls = String::from_utf8(files(Path::new(&output))["exports/revisit.txt"].clone()).unwrap();
+        urls.lines().map(String::from).collect::<Vec<_>>()
+    };
+    let mut all: Vec<&str> = list.lines().collect();
+    all.sort_unstable();
+    assert_eq!(asked("100"), all);
+    let few = asked("4");
+    assert!(few.len() == 4 && few.iter().all(|url| all.contains(&url.as_str())), "{few:?}");
+}
