@@ -116,7 +116,7 @@ fn near_copies_of_a_page_with_very_many_chunks_keep_to_the_bound() {
     run("bounded", &["--set", "effort.memory_bytes=100000000"]);
     assert!(files(Path::new(&at("bounded"))) == files(Path::new(&at("free"))));
     let peak = told(&at("bounded"), "peak_memory_bytes");
-    // With 30 MB for the code of a debug build. The pairs of the first page alone would take 200 MB, were they held at once.
+    // With 30 MB for the code of a debug build.
     assert!(peak < 130_000_000, "{peak} bytes");
 }
 
