@@ -509,12 +509,16 @@ mod tests {
         let of = |shared, resemblance| Collection {
             lag: Some(Lag { crawls: 2, shared, texts: 10 }),
             resemblance: Some(resemblance),
+            size: 10,
+            looked_at: 10,
             ..Collection::default()
         };
         // An old version, which resembles the new one little.
         assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
         assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
         assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
+        // Who was not looked at has gone nowhere.
+        assert!(!has_drifted(&of(6, 900_000), &Collection { looked_at: 5, ..of(2, 800_000) }, 0.5));
         // Its name is on each page.
         assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
         assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
