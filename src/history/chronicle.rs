@@ -165,13 +165,12 @@ impl Chronicle {
 
     /// Intervals and ends of mirrors that are no more, by kind.
     pub fn ended(&self) -> BTreeMap<Kind, (u32, u32)> {
-        let mut all: BTreeMap<Kind, (u32, u32)> = BTreeMap::new();
-        for &kind in self.ended.keys().map(|(_, kind)| kind) {
-            let of_kind = self.ended.iter().filter(|row| row.0.1 == kind);
-            let (intervals, ends) = of_kind.fold((0, 0), |sum, (_, &of)| (sum.0 + of.0, sum.1 + of.1));
-            all.insert(kind, (intervals.max(0) as u32, ends.max(0) as u32));
+        let mut all: BTreeMap<Kind, (i64, i64)> = BTreeMap::new();
+        for (&(_, kind), &(intervals, ends)) in &self.ended {
+            let sum = all.entry(kind).or_default();
+            (sum.0, sum.1) = (sum.0 + intervals, sum.1 + ends);
         }
-        all
+        all.into_iter().map(|(kind, sum)| (kind, (sum.0.max(0) as u32, sum.1.max(0) as u32))).collect()
     }
 
     /// Adds a result; `before` is the one before it, if that can still be read, for what changed on the pages of hosts.

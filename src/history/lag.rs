@@ -166,20 +166,24 @@ impl Families {
         Families { clusters, lines }
     }
 
-    /// The collections of all similar clusters from which some lines come.
-    fn all_ancestors(&self, lines: impl Iterator<Item = Version>) -> Vec<u32> {
+    /// The similar clusters from which some lines come, once for each line, ascending.
+    fn places(&self, lines: impl Iterator<Item = Version>) -> Vec<usize> {
         let place = |line| self.lines.binary_search_by_key(&line, |row| row.0).ok().map(|at| self.lines[at].1);
         let mut places: Vec<usize> = lines.filter_map(place).collect();
         places.sort_unstable();
+        places
+    }
+
+    /// The collections of all similar clusters from which some lines come.
+    fn all_ancestors(&self, lines: impl Iterator<Item = Version>) -> Vec<u32> {
+        let mut places = self.places(lines);
         places.dedup();
         places.into_iter().flat_map(|place| self.clusters[place].iter().copied()).collect()
     }
 
     /// The similar cluster from which most of some lines come, of equals the smaller; none if none does.
     fn ancestors(&self, lines: impl Iterator<Item = Version>) -> &[u32] {
-        let place = |line| self.lines.binary_search_by_key(&line, |row| row.0).ok().map(|at| self.lines[at].1);
-        let mut places: Vec<usize> = lines.filter_map(place).collect();
-        places.sort_unstable();
+        let places = self.places(lines);
         let most = places.chunk_by(|x, y| x == y).min_by_key(|places| Reverse(places.len()));
         most.map_or(&[], |places| &self.clusters[places[0]])
     }

@@ -290,9 +290,9 @@ impl Work {
                 matches!(source, Source::Warc(_) | Source::Jsonl(..)) && item.bytes / (parts as u64) < LEAST_PLACE;
             let kind = match source {
                 _ if parts == 1 => Sampled::WholePlace,
-                _ if is_short && number.is_multiple_of(parts) => Sampled::WholePlace,
-                _ if is_short => continue,
-                Source::Warc(_) | Source::Jsonl(_, _, Compression::None) | Source::Pages(..) | Source::Synth(_) => {
+                Source::Warc(_) | Source::Jsonl(_, _, Compression::None) | Source::Pages(..) | Source::Synth(_)
+                    if !is_short =>
+                {
                     if number % (4 * parts) == 2 * parts {
                         Sampled::Whole
                     } else {
