@@ -3,7 +3,8 @@
 
 A row a run: what all its processes have taken together, by page, as its manifest tells it. Processor seconds are those in user
 mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
---plan, a second row has what `webtwin plan` predicts of the same run. "all" has what the kernel counts for the processes from
+--plan, a second row has what `webtwin plan` predicts of the same run. With --apart, a row before it has as many runs of one process
+each, at once and with nothing to do with each other, and the ratio is to that: processes share cores and caches there, too. "all" has what the kernel counts for the processes from
 their start to their end: with it the first one's comparison with what was planted in the crawl, after the run.
 """
 
@@ -11,7 +12,6 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -27,6 +27,7 @@ parser.add_argument("--workers", type=int, default=1, help="worker threads of ea
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--set", action="append", default=[], help="settings of the job")
 parser.add_argument("--plan", nargs="?", const="", help="the prediction below each run; by another program, if one is named")
+parser.add_argument("--apart", action="store_true", help="as many runs of one process each, at once, above each run")
 parser.add_argument("--json", help="file for all figures")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
@@ -41,6 +42,22 @@ def free_ports(count):
     return ports
 
 
+def wait_for(calls, pages):
+    """Seconds by the clock of these commands at once, and theirs in user mode and in the kernel."""
+    began = time.monotonic()
+    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in calls]
+    user = system = 0.0
+    for one in started:
+        said = one.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(one.pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            for other in started:
+                other.kill()
+            sys.exit(f"{len(calls)} processes, {pages} pages: {said}")
+        user, system = user + usage.ru_utime, system + usage.ru_stime
+    return time.monotonic() - began, user, system
+
+
 def run(processes, pages, folder):
     """What a run has taken, by its own account and by the kernel's."""
     words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
@@ -52,33 +69,34 @@ def run(processes, pages, folder):
         hosts = "".join(f'[[process]]\naddress = "127.0.0.1:{port}"\n' for port in free_ports(processes))
         cluster.write_text(f'workers = {given.workers}\ndeadline = "300s"\n{hosts}')
         calls = [[*words, "--cluster", str(cluster), "--process", str(number)] for number in range(processes)]
-    began = time.monotonic()
-    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in calls]
-    user = system = 0.0
-    for one in started:
-        said = one.stderr.read().decode(errors="replace")
-        _, status, usage = os.wait4(one.pid, 0)
-        if os.waitstatus_to_exitcode(status) != 0:
-            for other in started:
-                other.kill()
-            sys.exit(f"{processes} processes, {pages} pages: {said}")
-        user, system = user + usage.ru_utime, system + usage.ru_stime
-    seconds = time.monotonic() - began
+    seconds, user, system = wait_for(calls, pages)
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
-    each = manifest["processes"]
+    return figures_of([manifest], (seconds, user, system))
+
+
+def apart(count, pages, folder):
+    """The same of so many runs of one process, each of so many pages, at once."""
+    words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
+    words += ["--set", f"effort.spill={folder}", "--workers", str(given.workers)]
+    outputs = [folder / f"out-{number}" for number in range(count)]
+    took = wait_for([[*words, "--output", str(output)] for output in outputs], pages)
+    return figures_of([json.loads((output / "manifest.json").read_text()) for output in outputs], took)
+
+
+def figures_of(manifests, took):
+    """What these runs together have taken."""
+    each = [process for manifest in manifests for process in manifest["processes"]]
     return {
-        "pages": manifest["counts"]["pages"],
-        "seconds": seconds,
-        "user": user,
-        "system": system,
+        "pages": sum(manifest["counts"]["pages"] for manifest in manifests),
+        **dict(zip(("seconds", "user", "system"), took)),
         "cpu": sum(sum(one["cpu_seconds"].values()) for one in each),
         "stages": {stage: sum(one["cpu_seconds"][stage] for one in each) for stage in each[0]["cpu_seconds"]},
         "memory": max(one["peak_memory_bytes"] for one in each),
         "exchanged": sum(one["exchanged_bytes"] for one in each),
         "sent": sum(one["sent_bytes"] for one in each),
         "spilled": sum(one["spilled_bytes"] for one in each),
-        "rounds": manifest["rounds"],
-        "counts": manifest["counts"],
+        "rounds": max(manifest["rounds"] for manifest in manifests),
+        "counts": manifests[0]["counts"],
     }
 
 
@@ -121,14 +139,18 @@ print(
 first, figures = None, []
 for processes in map(int, given.processes.split(",")):
     pages = given.pages * (1 if given.strong else processes)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="scale-"))
-    try:
-        measured = run(processes, pages, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    figures.append({"processes": processes, "workers": given.workers})
+    if given.apart:
+        with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+            alone = apart(processes, pages // processes, pathlib.Path(folder))
+        first = 1e6 * alone["cpu"] / alone["pages"]
+        row("apart", alone, None)
+        figures[-1]["apart"] = alone
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
+        measured = run(processes, pages, pathlib.Path(folder))
     first = first or 1e6 * measured["cpu"] / measured["pages"]
     row(str(processes), measured, first)
-    figures.append({"processes": processes, "workers": given.workers, "measured": measured})
+    figures[-1]["measured"] = measured
     if given.plan is not None:
         predicted = plan(processes, pages)
         row("plan", predicted, None)
