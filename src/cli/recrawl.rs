@@ -8,6 +8,7 @@ use clap::Args;
 use super::diff;
 use super::earlier_crawls::{Earlier, named};
 use crate::console::tell;
+use crate::dataflow::reading::least_pages::LeastPages;
 use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
 use crate::job::{Digest, Input, Job, JobKind, Recrawl};
@@ -247,6 +248,7 @@ impl Scheduled {
             };
             tell(format_args!("state: {found} of {items} work items are recorded, in {from}"));
         }
+        let least = least(before.as_ref(), job);
         let folder = working_folder();
         let generation = Generation {
             number,
@@ -259,8 +261,23 @@ impl Scheduled {
             working_folder: folder,
             ..Generation::default()
         };
-        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there })
+        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there, least })
     }
+}
+
+/// What the crawl of a job is held against: the pages of the generation before or, with a crawler that obeys the avoid list, those that
+/// were not on it. Inputs that leave are asked for by name, and so are the pages that leave with them.
+fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
+    let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
+    let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
+    let (before, what) = match avoided {
+        false => (pages.kept, format!("pages of generation {number}")),
+        true => (
+            pages.kept.saturating_sub(pages.skip),
+            format!("pages of generation {number} that are not on its avoid list"),
+        ),
+    };
+    Some(LeastPages { before, what, share: *share, inputs: some(&job.input.urls) })
 }
 
 /// What to say of a generation whose run ended between its result and its comparison; nothing of another.
@@ -280,7 +297,7 @@ fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Resu
 
 /// The settings of a comparison that are not the default ones, as arguments of `webtwin diff`.
 fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
-    const OF_THE_RUN: [&str; 3] = ["sticky", "keep_generations", "max_change"];
+    const OF_THE_RUN: [&str; 4] = ["sticky", "keep_generations", "max_change", "least_pages"];
     let values = |of: &Recrawl| serde_json::to_value(of).expect("settings are plain values");
     let (set, default) = (values(recrawl), values(&Recrawl::default()));
     let set = set.as_object().into_iter().flatten().filter(|(name, value)| {
