@@ -102,6 +102,32 @@ fn pages_on_the_avoid_list_are_not_missed_where_the_crawler_obeys_it() {
 }
 
 #[test]
+fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
+    let schedule = Schedule::new();
+    let crawl = |week| schedule.crawl("crawl.jsonl", week, &HOSTS);
+    let input = crawl(0);
+    let [first, second] = ["diff-0", "diff-1"].map(|name| schedule.at(name));
+    let runs = [("run-0", first), ("run-1", second)];
+    for (week, (output, diff)) in runs.iter().enumerate() {
+        crawl(week as i64);
+        let run = ["--input", &input, "--diff", diff];
+        assert_eq!(schedule.run(output, &run).0, 0);
+        let (code, told) = schedule.run(output, &run);
+        assert!(code == 10 && told.contains("nothing to do") && told.contains(output), "{told}");
+    }
+    // Something to do, but not there.
+    crawl(2);
+    let (output, diff) = &runs[1];
+    let (code, told) = schedule.run(output, &["--input", &input, "--diff", diff]);
+    assert!(code == 4 && told.contains("choose a new --output"), "{told}");
+    assert_eq!(schedule.run("run-2", &["--input", &input, "--diff", diff]).0, 4);
+    let joins = ["--add".to_string(), schedule.crawl("more.jsonl", 2, &["e"])];
+    let joins = joins.each_ref().map(String::as_str);
+    assert_eq!(schedule.run("run-2", &joins).0, 0);
+    assert_eq!(schedule.run("run-2", &joins).0, 4);
+}
+
+#[test]
 fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
     let schedule = Schedule::new();
     let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
