@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, files, rows, said, webtwin};
+use crate::support::program::{cluster_file, files, rows, said, succeed, webtwin};
 
 /// A state, crawls of a made-up web and what became of them, in a folder of their own.
 struct Schedule {
@@ -125,6 +125,83 @@ fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
     let joins = joins.each_ref().map(String::as_str);
     assert_eq!(schedule.run("run-2", &joins).0, 0);
     assert_eq!(schedule.run("run-2", &joins).0, 4);
+}
+
+/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second one on.
+struct Obeyed {
+    schedule: Schedule,
+    /// Hosts that may be fetched.
+    kept: Vec<&'static str>,
+}
+
+impl Obeyed {
+    fn new() -> Obeyed {
+        let schedule = Schedule::new();
+        let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+        assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+        let list = std::fs::read_to_string(schedule.at("run-0/exports/prefixes.txt")).unwrap();
+        let kept = HOSTS.into_iter().filter(|host| !list.contains(&format!("http://{host}.example/"))).collect();
+        let obeyed = Obeyed { schedule, kept };
+        assert_eq!(obeyed.week(1), (0, String::new()));
+        obeyed
+    }
+
+    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was well.
+    fn week(&self, week: i64) -> (i32, String) {
+        let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
+        let diff = self.schedule.at(&format!("diff-{week}"));
+        let run = ["--input", &input, "--diff", &diff, "--set", "recrawl.avoided=true"];
+        let (code, told) = self.schedule.run(&format!("run-{week}"), &run);
+        let is_told = code > 0 || told.contains("the history begins");
+        (code, if is_told { told } else { String::new() })
+    }
+
+    fn list(&self, diff: &str, name: &str) -> String {
+        std::fs::read_to_string(self.schedule.at(&format!("{diff}/exports/{name}"))).unwrap()
+    }
+}
+
+#[test]
+fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
+    let obeyed = Obeyed::new();
+    let was = files(&obeyed.schedule.at("diff-1"));
+    std::fs::remove_dir_all(obeyed.schedule.at("diff-1")).unwrap();
+    let state = files(&obeyed.schedule.at("state"));
+    let (code, told) = obeyed.week(2);
+    assert_eq!(code, 3, "{told}");
+    assert!(files(&obeyed.schedule.at("state")) == state && !Path::new(&obeyed.schedule.at("run-2")).exists());
+    let command = told.lines().last().unwrap().split("make it first: webtwin ").nth(1).unwrap();
+    succeed(&command.split(' ').collect::<Vec<_>>());
+    assert!(files(&obeyed.schedule.at("diff-1")) == was, "{command}");
+    assert_eq!(obeyed.week(2).0, 0);
+    assert_eq!(obeyed.list("diff-2", "remove-prefixes.txt"), "");
+    assert_eq!(obeyed.list("diff-2", "in-force-prefixes.txt"), obeyed.list("run-0", "prefixes.txt"));
+}
+
+#[test]
+fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() {
+    let obeyed = Obeyed::new();
+    // Neither comparison can be made any more.
+    for lost in ["diff-1", "run-0"] {
+        std::fs::remove_dir_all(obeyed.schedule.at(lost)).unwrap();
+    }
+    let (code, told) = obeyed.week(2);
+    assert!(code == 0 && told.contains("no patch, for the comparison before is missing"), "{told}");
+    let diff = files(&obeyed.schedule.at("diff-2"));
+    let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
+    assert_eq!(diff.keys().find(is_patch), None);
+    for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml"] {
+        assert_eq!(obeyed.list("diff-2", &format!("in-force-{name}")), obeyed.list("run-2", name));
+    }
+    let patch = |week: u32| {
+        let summary: serde_json::Value =
+            serde_json::from_slice(&files(&obeyed.schedule.at(&format!("diff-{week}")))["summary.json"]).unwrap();
+        summary["patch"].as_bool().unwrap()
+    };
+    assert!(!patch(2));
+    // The crawler has that list, and the next patch leads on from it.
+    assert_eq!(obeyed.week(3), (0, String::new()));
+    assert!(patch(3) && Path::new(&obeyed.schedule.at("diff-3/exports/add-prefixes.txt")).exists());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Watcher, write_metrics_to};
-use super::recrawl::{Last, RecrawlArgs, Scheduled};
+use super::recrawl::{Last, RecrawlArgs, Scheduled, sets_of_a_comparison};
 use super::{JobArgs, WorkerArgs, diff, outcome, plan, retries, signals};
 use crate::console::tell;
 use crate::dataflow;
@@ -217,10 +217,11 @@ struct ToDo {
 fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Result<ToDo> {
     let (job, scheduled) = Scheduled::find(job, process)?;
     kept_before::open(&job.keep)?;
-    let last = scheduled.last(&job, process)?;
+    let mut last = scheduled.last(&job, process)?;
     plan::refuse_what_cannot_fit(&job, folder, cluster.workers, cluster.processes())?;
     let work = work(&job, process)?;
     let next = scheduled.next(&job, &work, process)?;
+    last.refuse_without_the_comparison_before()?;
     Ok(ToDo { job, work, next, last })
 }
 
@@ -297,11 +298,14 @@ fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
         tell("no result before this one: nothing to compare with");
         return Ok(());
     };
-    diff::scheduled(job, old, last.history.as_deref(), workers).inspect_err(|_| {
+    let history = (last.history.as_deref(), last.list_is_lost);
+    diff::scheduled(job, old, history, workers).inspect_err(|_| {
         let history = last.history.as_ref().map_or(String::new(), |history| format!(" --history {history}"));
         tell(format_args!(
-            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}",
-            job.output.url, job.recrawl.diff
+            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}{}",
+            job.output.url,
+            job.recrawl.diff,
+            sets_of_a_comparison(&job.recrawl)
         ));
     })
 }
