@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, files, rows, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
 /// A state, crawls of a made-up web and what became of them, in a folder of their own.
 struct Schedule {
@@ -202,6 +202,33 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
     // The crawler has that list, and the next patch leads on from it.
     assert_eq!(obeyed.week(3), (0, String::new()));
     assert!(patch(3) && Path::new(&obeyed.schedule.at("diff-3/exports/add-prefixes.txt")).exists());
+}
+
+#[test]
+fn a_comparison_has_a_folder_of_its_own() {
+    let schedule = Schedule::new();
+    let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+    assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+    let later = schedule.crawl("week-1.jsonl", 1, &HOSTS);
+    for (output, diff) in [
+        ("run-1", "run-1"),
+        ("run-1", "run-1/diff"),
+        ("run-1", "state/diff"),
+        ("diff/run-1", "diff"),
+        ("state/run-1", "diff"),
+    ] {
+        let (code, told) = schedule.run(output, &["--input", &later, "--diff", &schedule.at(diff)]);
+        assert!(code == 2 && told.contains("give it a folder of its own"), "{output} {diff}: {told}");
+    }
+    assert_eq!(schedule.run("run-1", &["--input", &later]).0, 0);
+    let (old, new, one) = (schedule.at("run-0"), schedule.at("run-1"), schedule.at("one"));
+    succeed(&["diff", &old, &new, "--output", &one]);
+    let before = files(schedule.folder.path());
+    for within in [&old, &new, &one] {
+        let output = format!("{within}/diff");
+        fail(&["diff", &old, &new, "--history", &one, "--output", &output], 2);
+    }
+    assert!(files(schedule.folder.path()) == before);
 }
 
 #[test]

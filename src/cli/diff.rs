@@ -96,6 +96,9 @@ impl Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let mut settings = args.settings()?;
+    for folder in args.results.iter().chain(&args.history) {
+        refuse_within("--output", &settings.output, folder)?;
+    }
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
     let earlier = &args.results[..args.results.len() - 2];
@@ -105,6 +108,17 @@ pub(super) fn run(args: Args) -> Result<()> {
     let summary = diff(&settings, ended, add).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Refuses a folder to write to that is another one, or lies in it, where it would be a file that is not of that.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
+    match Location::parse(url)?.is_within(&Location::parse(folder)?) {
+        true => Err(Error::Usage(format!("{option} {url}: it lies in {folder}; give it a folder of its own"))),
+        false => Ok(()),
+    }
 }
 
 /// The comparison of that name, if it is there and has a history.

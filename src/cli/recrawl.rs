@@ -130,12 +130,8 @@ impl Scheduled {
             ));
         }
         let state = State::at(Location::parse(&settings.state)?.into_folder());
-        if !job.output.url.is_empty() && Location::parse(&job.output.url)?.into_folder().name() == state.folder().name()
-        {
-            return Err(Error::Usage(format!(
-                "--state and --output are both {}; give each a folder of its own",
-                state.folder()
-            )));
+        if !job.output.url.is_empty() {
+            diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
         let changes = [("add", &settings.add), ("retract", &settings.retract)];

@@ -234,12 +234,13 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     let keep = job.recrawl.keep_generations as usize;
     if !job.recrawl.diff.is_empty() {
         let diff = Location::parse(&job.recrawl.diff)?.into_folder();
-        if diff == folder.clone().into_folder() {
-            return Err(Error::Usage(format!(
-                "--diff {}: this is the --output; give it a folder of its own",
-                job.recrawl.diff
-            )));
+        for other in [&job.output.url, &job.recrawl.state, &job.recrawl.against] {
+            if !other.is_empty() {
+                diff::refuse_within("--diff", &job.recrawl.diff, other)?;
+            }
         }
+        // There would be files in it that are not its own.
+        diff::refuse_within("--output", &job.output.url, &job.recrawl.diff)?;
         match output::prepare(&diff) {
             Err(there @ Error::LostCommit(_)) => lost = lost.or(Some(there)),
             prepared => prepared?,
