@@ -49,8 +49,10 @@ pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) 
         writer.file(&format!("exports/remove-{name}"), &removed)?;
     }
     if of.has_avoid() {
-        let listed: HashSet<Entry> = standing::entries(&of.new)?.into_iter().collect();
-        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !listed.contains(entry)).collect();
+        let listed = standing::entries(&of.new)?;
+        let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
+        let is_listed = |entry: &Entry| listed.contains(&(entry.url.as_str(), entry.single));
+        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !is_listed(entry)).collect();
         writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
     }
     Ok(counts)
