@@ -75,6 +75,22 @@ pub enum Error {
         example: String,
     },
 
+    /// A scheduled crawl has too few of the pages that the one before had.
+    #[error(
+        "input {inputs}: {pages} pages, less than the share {share} (recrawl.least_pages) of the {before}: the crawl is not whole, or most \
+         of it failed; there is no result, and the state is as it was; to take it all the same, --set recrawl.least_pages=0"
+    )]
+    TooFewPages {
+        /// The first few inputs.
+        inputs: String,
+        /// Pages of the crawl.
+        pages: u64,
+        /// What it was held against: a number of pages, and whose.
+        before: String,
+        /// Share of these that there must be, as set.
+        share: String,
+    },
+
     /// The store did not tell whether the manifest was written.
     #[error(
         "output {0}: the store did not tell whether the result was committed; run again: what was committed is completed"
@@ -213,7 +229,7 @@ impl Error {
             Error::Usage(_) | Error::Setting { .. } | Error::Handshake(_) => 2,
             Error::Input { .. } => 3,
             Error::LostCommit(_) | Error::LostGeneration(_) => 4,
-            Error::TooManyBad { .. } => 5,
+            Error::TooManyBad { .. } | Error::TooFewPages { .. } => 5,
             Error::CommitUnknown(_) => 6,
             Error::PeerLost(_) => 7,
             Error::Storage { .. } => 8,

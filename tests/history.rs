@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::support::program::{fail, files, rows, succeed};
 
-/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page.
+/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page. On site x
+/// the first page links to all, and the last two go their own way after the first week.
 type Shown<'a> = (&'a str, u32);
 
 /// A crawl of sites with the manual, and of one that links to site a and has a notice, another one in the second week; returns the run
@@ -24,13 +25,16 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     };
     for (site, version) in shown {
         for number in (0..8).filter(|&number| is_fetched(site, number)) {
+            let says = if *site == "x" && number > 5 && week > 0 { number + 50 } else { number };
             let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
             let text: String = (0..12)
                 .map(|line| {
-                    format!("<p>Page {number} says {line} about {} since {}", number * 100 + line, changed_in(line))
+                    format!("<p>Page {says} says {line} about {} since {}", says * 100 + line, changed_in(line))
                 })
                 .collect();
-            let link = format!("<p><a href='{}.html'>next</a>", (number + 1) % 8);
+            let next = (number + 1) % 8;
+            let to = if *site == "x" && number == 0 { 1..8 } else { next..next + 1 };
+            let link: String = to.map(|to| format!("<p><a href='{to}.html'>next</a>")).collect();
             page(format!("http://{site}.example/manual/{number}.html"), format!("<html>{text}{link}"));
         }
     }
@@ -319,6 +323,31 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
         assert_eq!(rows(&out("again"), table), rows(&out("probed"), table), "{table}");
     }
     assert_eq!(files(Path::new(&out("again")))["history"], files(Path::new(&out("probed")))["history"]);
+}
+
+#[test]
+fn a_mirror_is_unseen_where_only_its_pages_outside_of_the_list_are_fetched() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let sites = [("a", 1), ("b", 1), ("x", 1)];
+    let mut results = vec![run(folder.path(), 0, &sites)];
+    let mut unseen = |week: u32, is_fetched: &dyn Fn(&str, u32) -> bool| {
+        results.push(run_over(folder.path(), week, &sites, is_fetched));
+        let [.., old, new] = &results[..] else { unreachable!("there are two") };
+        let (before, output) = (out(&format!("diff-{}", week - 1)), out(&format!("diff-{week}")));
+        let history = if week > 1 { vec!["--history", &before] } else { Vec::new() };
+        let avoided = ["--set", "recrawl.avoided=true", "--budget", "0"];
+        succeed(&[&["diff", old, new, "--output", &output][..], &avoided, &history].concat());
+        let row = rows(&output, "mirrors_changed").into_iter().find(|row| row["prefix"] == "http://x.example/manual/");
+        row.unwrap()["unseen"].as_u64().unwrap()
+    };
+    // All of it as probes, then what has left the list, then all again.
+    let probed = |site: &str, _: u32| site != "b";
+    let obeyed = |site: &str, number: u32| site == "a" || site == "x" && [0, 6, 7].contains(&number);
+    assert_eq!(unseen(1, &probed), 0);
+    assert_eq!(unseen(2, &obeyed), 1);
+    assert_eq!(unseen(3, &obeyed), 2);
+    assert_eq!(unseen(4, &probed), 0);
 }
 
 #[test]

@@ -122,6 +122,9 @@ mod signals;
 // Records in segments mean the records they are segments of.
 mod segments;
 
+// Scheduled runs where something went wrong: with the crawl, the comparison before, or the command.
+mod schedule;
+
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
 

@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use crate::support::program::{files, rows, succeed};
 
 const SITES: [&str; 4] = ["a", "b", "c", "d"];
-const PAGES: u32 = 6;
+
+/// Of two of these one is the beginning of the other.
+const NAMES: [&str; 6] = ["1", "11", "2", "22", "3", "33"];
+const PAGES: u32 = NAMES.len() as u32;
 
 /// What happens in a crawl: the sites that are there, the one that others link to, and those of which two pages are fetched as probes.
 #[derive(Debug, Clone)]
@@ -28,14 +31,15 @@ fn week() -> impl Strategy<Value = Week> {
 }
 
 fn url(site: usize, page: u32) -> String {
-    format!("http://{}.example/manual/{page}.html", SITES[site])
+    format!("http://{}.example/manual/{}", SITES[site], NAMES[page as usize])
 }
 
-/// The crawler's lists: beginnings of URLs, and URLs.
+/// The crawler's lists: beginnings of URLs, and URLs; and what Heritrix would have.
 #[derive(Debug, Default)]
 struct Lists {
     prefixes: BTreeSet<String>,
     urls: BTreeSet<String>,
+    surts: BTreeSet<String>,
 }
 
 impl Lists {
@@ -43,9 +47,14 @@ impl Lists {
         self.urls.contains(url) || self.prefixes.iter().any(|prefix| url.starts_with(prefix))
     }
 
+    fn named(&mut self) -> [(&'static str, &mut BTreeSet<String>); 3] {
+        let Lists { prefixes, urls, surts } = self;
+        [("prefixes.txt", prefixes), ("urls.txt", urls), ("heritrix-surts.txt", surts)]
+    }
+
     /// Adds the lines of `add-NAME` and takes those of `remove-NAME` off, which must be there.
     fn patch(&mut self, exports: &BTreeMap<String, Vec<u8>>) {
-        for (name, list) in [("prefixes.txt", &mut self.prefixes), ("urls.txt", &mut self.urls)] {
+        for (name, list) in self.named() {
             let lines = |what: &str| String::from_utf8(exports[&format!("exports/{what}-{name}")].clone()).unwrap();
             for line in lines("remove").lines() {
                 assert!(list.remove(line), "{line} is taken off a list that does not have it: {list:?}");
@@ -70,7 +79,10 @@ fn crawl(folder: &Path, number: usize, week: &Week, lists: &Lists) -> String {
             }
             let text: String =
                 (0..12).map(|line| format!("<p>Page {number} says {} about {line}", number * 100 + line)).collect();
-            page(url(site, number), format!("<html>{text}<p><a href='{}.html'>next</a>", (number + 1) % PAGES));
+            page(
+                url(site, number),
+                format!("<html>{text}<p><a href='{}'>next</a>", NAMES[((number + 1) % PAGES) as usize]),
+            );
         }
     }
     let link = |at: u32| format!("<a href='{}'>{at}</a>", url(week.linked, at));
@@ -103,8 +115,9 @@ proptest! {
             if diff.is_none() {
                 let exports = files(Path::new(&result));
                 let lines = |name: &str| String::from_utf8(exports[name].clone()).unwrap();
-                lists.prefixes.extend(lines("exports/prefixes.txt").lines().map(String::from));
-                lists.urls.extend(lines("exports/urls.txt").lines().map(String::from));
+                for (name, list) in lists.named() {
+                    list.extend(lines(&format!("exports/{name}")).lines().map(String::from));
+                }
             }
             for page in 0..PAGES {
                 let may = |site: &&usize| !lists.forbid(&url(**site, page));
@@ -117,9 +130,9 @@ proptest! {
                 let own: BTreeSet<String> = own("prefixes.txt").lines().chain(own("urls.txt").lines()).map(String::from).collect();
                 let exports = files(Path::new(diff));
                 let in_force = |name: &str| String::from_utf8(exports[&format!("exports/in-force-{name}")].clone()).unwrap();
-                let in_force: [BTreeSet<String>; 2] =
-                    ["prefixes.txt", "urls.txt"].map(|name| in_force(name).lines().map(String::from).collect());
-                prop_assert_eq!(&in_force, &[lists.prefixes.clone(), lists.urls.clone()]);
+                for (name, list) in lists.named() {
+                    prop_assert_eq!(&in_force(name).lines().map(String::from).collect::<BTreeSet<_>>(), list, "{}", name);
+                }
                 let standing = rows(diff, "entries_standing").into_iter().filter(|row| row["crawls_ago"] == 0);
                 let standing: BTreeSet<String> = standing.map(|row| row["url"].as_str().unwrap().into()).collect();
                 let list: BTreeSet<String> = lists.prefixes.union(&lists.urls).cloned().collect();

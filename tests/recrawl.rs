@@ -8,8 +8,9 @@ use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
-/// Settings under which few pages are many cases: work items of a few records, texts of a few lines, more links than are kept.
-const SMALL: [&str; 8] = [
+/// Settings under which few pages are many cases: work items of a few records, texts of a few lines, more links than are kept, crawls
+/// of which hardly anything is left.
+const SMALL: [&str; 10] = [
     "--set",
     "effort.shard_bytes=65536",
     "--set",
@@ -18,6 +19,8 @@ const SMALL: [&str; 8] = [
     "input.max_bad=1",
     "--set",
     "input.limits.links=3",
+    "--set",
+    "recrawl.least_pages=0",
 ];
 
 /// What happens to the inputs between two runs.
@@ -434,7 +437,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
         write(&format!("may/{name}.warc.gz"), &[capture(name, may, Some(text), "")]);
     }
     let run = |output: &str, arguments: &[&str]| {
-        let common = ["run", "--state", &at("state"), "--output", &at(output)];
+        let common = ["run", "--state", &at("state"), "--output", &at(output), "--set", "recrawl.least_pages=0"];
         let ended = webtwin(&[&common[..], arguments].concat()).output().unwrap();
         (ended.status.code(), said(&ended))
     };

@@ -96,6 +96,9 @@ impl Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let mut settings = args.settings()?;
+    for folder in args.results.iter().chain(&args.history) {
+        refuse_within("--output", &settings.output, folder)?;
+    }
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
     let earlier = &args.results[..args.results.len() - 2];
@@ -107,10 +110,27 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a folder to write to that is another one, or lies in it, where it would be a file that is not of that.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
+    match Location::parse(url)?.is_within(&Location::parse(folder)?) {
+        true => Err(Error::Usage(format!("{option} {url}: it lies in {folder}; give it a folder of its own"))),
+        false => Ok(()),
+    }
+}
+
 /// The comparison of that name, if it is there and has a history.
-pub(super) fn with_history(url: &str) -> Option<&str> {
+///
+/// # Errors
+/// [`Error::Storage`] when a store does not tell.
+pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
     let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
-    Run::open(url).is_ok_and(knows).then_some(url)
+    match Run::open(url) {
+        Err(Error::Input { .. }) => Ok(None),
+        run => Ok(knows(run?).then_some(url)),
+    }
 }
 
 /// Refuses before a scheduled job what would make its comparison with the result `old` fail after it: other settings, and a history
@@ -129,13 +149,19 @@ pub(super) fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str
 }
 
 /// Compares the result of a scheduled job with that before it. What the comparison `history` knew of earlier crawls is taken up.
-pub(super) fn scheduled(job: &Job, old: &str, history: Option<&str>, workers: usize) -> Result<()> {
+/// There is no patch if nobody knows the list that the crawler had.
+pub(super) fn scheduled(
+    job: &Job,
+    old: &str,
+    (history, list_is_lost): (Option<&str>, bool),
+    workers: usize,
+) -> Result<()> {
     let spill = &job.effort.spill;
     let before = Before::open(&[], history, &job.output.url)?;
     let settings = Settings {
         old: old.into(),
         new: job.output.url.clone(),
-        past: before.past(old)?,
+        past: Past { list_is_lost, ..before.past(old)? },
         output: job.recrawl.diff.clone(),
         recrawl: job.recrawl.clone(),
         workers,
@@ -147,6 +173,12 @@ pub(super) fn scheduled(job: &Job, old: &str, history: Option<&str>, workers: us
     let ended = |of: &Comparison| collections(before, of);
     let summary = diff(&settings, ended, add)?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
+    if list_is_lost {
+        let folder = Location::parse(&settings.output)?.join("exports")?;
+        tell(format_args!(
+            "no patch, for the comparison before is missing: the crawler takes a whole list, {folder}/in-force-NAME"
+        ));
+    }
     Ok(())
 }
 
@@ -231,7 +263,9 @@ impl Before {
     /// Where texts of those crawls are.
     fn past(&self, old: &str) -> Result<Past> {
         let results: Vec<String> = self.earlier.iter().rev().map(|run| run.folder.name().to_string()).collect();
-        let Some(History { url, saved, .. }) = &self.history else { return Ok(Past { results, saved: None }) };
+        let Some(History { url, saved, .. }) = &self.history else {
+            return Ok(Past { results, ..Past::default() });
+        };
         let old = Run::open(old)?;
         let number = |run: &Run| saved.results.iter().find(|one| *one.1 == run.manifest.attempt).map(|one| *one.0);
         let known = [&old].into_iter().chain(self.earlier.iter().rev()).map(number);
@@ -240,7 +274,7 @@ impl Before {
             let later = saved.results.range(number + 1..).count() as u32;
             SavedPast { comparison: url.clone(), newest: at as u32 + 1, later }
         });
-        Ok(Past { results, saved })
+        Ok(Past { results, saved, ..Past::default() })
     }
 }
 

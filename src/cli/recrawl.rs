@@ -8,6 +8,7 @@ use clap::Args;
 use super::diff;
 use super::earlier_crawls::{Earlier, named};
 use crate::console::tell;
+use crate::dataflow::reading::least_pages::LeastPages;
 use crate::dataflow::recrawl::{Implied, Next};
 use crate::error::{Error, Result};
 use crate::job::{Digest, Input, Job, JobKind, Recrawl};
@@ -80,10 +81,24 @@ impl RecrawlArgs {
 }
 
 /// The result that a scheduled one is compared with, and the comparison before, if it has a history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Last {
     pub(super) result: Option<String>,
     pub(super) history: Option<String>,
+    /// Whether the crawler obeyed a list that nobody knows, for that comparison is missing.
+    pub(super) list_is_lost: bool,
+    /// Why the run should not begin: that comparison can still be made.
+    missing: Option<Error>,
+}
+
+impl Last {
+    /// Refuses a run whose comparison needs one that can be made first.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with the command that makes it.
+    pub(super) fn refuse_without_the_comparison_before(&mut self) -> Result<()> {
+        self.missing.take().map_or(Ok(()), Err)
+    }
 }
 
 /// A scheduled job on its way.
@@ -115,12 +130,8 @@ impl Scheduled {
             ));
         }
         let state = State::at(Location::parse(&settings.state)?.into_folder());
-        if !job.output.url.is_empty() && Location::parse(&job.output.url)?.into_folder().name() == state.folder().name()
-        {
-            return Err(Error::Usage(format!(
-                "--state and --output are both {}; give each a folder of its own",
-                state.folder()
-            )));
+        if !job.output.url.is_empty() {
+            diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
@@ -183,7 +194,7 @@ impl Scheduled {
     pub(super) fn last(&self, job: &Job, process: usize) -> Result<Last> {
         output::refuse_unwritable(self.state.folder(), "--state")?;
         if job.recrawl.diff.is_empty() {
-            return Ok(Last { result: None, history: None });
+            return Ok(Last::default());
         }
         let before = self.before.as_ref();
         let result = match job.recrawl.against.as_str() {
@@ -192,17 +203,21 @@ impl Scheduled {
             against if process > 0 => Some(against.to_string()),
             against => Some(Run::open(against).map(|_| against.to_string())?),
         };
-        let history = before.and_then(|before| before.diff.as_deref()).and_then(diff::with_history).map(str::to_string);
-        if let Some(result) = &result {
-            diff::refuse_what_will_differ(job, result, history.as_deref())?;
+        let history = before.map_or(Ok(None), history_of)?;
+        let mut last = Last { result, history: history.map(str::to_string), ..Last::default() };
+        if let Some(result) = &last.result {
+            diff::refuse_what_will_differ(job, result, history)?;
             let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
-            if history.is_none() && !is_first && process == 0 {
+            // The first process compares, and may be the only one that has the comparison before.
+            if let (None, Some(before), false, 0) = (history, before, is_first, process) {
+                last.list_is_lost = job.recrawl.avoided;
+                last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.avoided);
                 tell(format_args!(
                     "the history begins with {result}: there is no comparison of it with the one before"
                 ));
             }
         }
-        Ok(Last { result, history })
+        Ok(last)
     }
 
     /// The records of the work items of `job`, and the generation that follows.
@@ -227,7 +242,8 @@ impl Scheduled {
             let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);
-                let missing = comparison_to_make(&state, before, &job.recrawl)?;
+                let missing = comparison_to_make(&state, before, &job.recrawl)?
+                    .map_or(String::new(), |(command, _)| format!("; its comparison is not there: {command}"));
                 return Err(Error::NothingToDo(format!(
                     "no input has changed since generation {number} of {folder}, whose result is {result}{missing}"
                 )));
@@ -247,6 +263,7 @@ impl Scheduled {
             };
             tell(format_args!("state: {found} of {items} work items are recorded, in {from}"));
         }
+        let least = least(before.as_ref(), job);
         let folder = working_folder();
         let generation = Generation {
             number,
@@ -259,28 +276,61 @@ impl Scheduled {
             working_folder: folder,
             ..Generation::default()
         };
-        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there })
+        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there, least })
     }
 }
 
-/// What to say of a generation whose run ended between its result and its comparison; nothing of another.
-fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Result<String> {
-    let Some(diff) = &of.diff else { return Ok(String::new()) };
+/// What the crawl of a job is held against: the pages of the generation before or, with a crawler that obeys the avoid list, those that
+/// were not on it. Inputs that leave are asked for by name, and so are the pages that leave with them.
+fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
+    let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
+    let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
+    let (before, what) = match avoided {
+        false => (pages.kept, format!("pages of generation {number}")),
+        true => (
+            pages.kept.saturating_sub(pages.skip),
+            format!("pages of generation {number} that are not on its avoid list"),
+        ),
+    };
+    Some(LeastPages { before, what, share: *share, inputs: some(&job.input.urls) })
+}
+
+/// The comparison of a generation's result with the one before, if it is there and has a history.
+fn history_of(generation: &Generation) -> Result<Option<&str>> {
+    generation.diff.as_deref().map_or(Ok(None), diff::with_history)
+}
+
+/// The command for the comparison of a generation whose run ended between its result and that, with the generation before.
+fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
+    let Some(diff) = &of.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has none before it; what was pruned is not known any more.
     let Some(last) = of.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
     else {
-        return Ok(String::new());
+        return Ok(None);
     };
-    let history = last.diff.as_deref().and_then(diff::with_history).map(|of| format!(" --history {of}"));
-    let (history, old, new) = (history.unwrap_or_default(), &last.result, &of.result);
-    let sets = sets_of_a_comparison(recrawl);
-    Ok(format!("; its comparison is not there: webtwin diff {old} {new}{history} --output {diff}{sets}"))
+    let history = history_of(&last)?.map(|of| format!(" --history {of}")).unwrap_or_default();
+    let (old, new, sets) = (&last.result, &of.result, sets_of_a_comparison(recrawl));
+    Ok(Some((format!("webtwin diff {old} {new}{history} --output {diff}{sets}"), last)))
+}
+
+/// Why a run should not begin whose comparison needs that of the generation `before`: it is not there and can still be made, and what
+/// it needs of crawls before is known.
+fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
+    let Some((command, last)) = comparison_to_make(state, before, recrawl)? else { return Ok(None) };
+    let is_known = last.number == 1 || history_of(&last)?.is_some();
+    let are_there = [&last.result, &before.result].into_iter().all(|result| Run::open(result).is_ok());
+    let why = format!(
+        "the comparison of generation {} with the one before is not there, and without it nobody knows the list that the crawler has; \
+         make it first: {command}",
+        before.number
+    );
+    Ok((is_known && are_there).then(|| Error::input(before.diff.as_deref().unwrap_or_default(), why)))
 }
 
 /// The settings of a comparison that are not the default ones, as arguments of `webtwin diff`.
-fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
-    const OF_THE_RUN: [&str; 3] = ["sticky", "keep_generations", "max_change"];
+pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
+    const OF_THE_RUN: [&str; 4] = ["sticky", "keep_generations", "max_change", "least_pages"];
     let values = |of: &Recrawl| serde_json::to_value(of).expect("settings are plain values");
     let (set, default) = (values(recrawl), values(&Recrawl::default()));
     let set = set.as_object().into_iter().flatten().filter(|(name, value)| {

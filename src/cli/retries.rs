@@ -30,8 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Time between two looks at an attempt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Exit code of a run that finds a result at its output.
-const COMMITTED: u8 = 4;
+/// Exit codes of a run that finds a result at its output; of a scheduled one, the second if that is what it would make.
+const COMMITTED: [u8; 2] = [4, 10];
 
 /// Whether a run that ended with this code may well not do so again: the store did not tell what became of the commit, a
 /// process was lost, a store failed; or the system killed it, as it does when memory is short.
@@ -149,7 +149,7 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
         if code == 0 {
             return Ok(());
         }
-        if code == COMMITTED && attempt > 1 && is_committed() {
+        if COMMITTED.contains(&code) && attempt > 1 && is_committed() {
             tell("the result is that of an earlier attempt");
             return Ok(());
         }

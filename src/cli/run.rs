@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Watcher, write_metrics_to};
-use super::recrawl::{Last, RecrawlArgs, Scheduled};
+use super::recrawl::{Last, RecrawlArgs, Scheduled, sets_of_a_comparison};
 use super::{JobArgs, WorkerArgs, diff, outcome, plan, retries, signals};
 use crate::console::tell;
 use crate::dataflow;
@@ -13,6 +13,7 @@ use crate::dataflow::hamming::build::{self, Ready};
 use crate::dataflow::reading::first_look::first_look;
 use crate::dataflow::reading::ingest::Queue;
 use crate::dataflow::reading::resume::Resume;
+use crate::dataflow::recrawl::Next;
 use crate::dataflow::shuffle::memory_estimate::room_beside;
 use crate::dataflow::sinks::kept_before;
 use crate::dataflow::sinks::summary::Summary;
@@ -127,7 +128,11 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     }
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
-    output::prepare(&folder)?;
+    let lost = match output::prepare(&folder) {
+        // There may be nothing to do, which is known once the inputs are.
+        Err(lost @ Error::LostCommit(_)) if job.kind == JobKind::Recrawl => Some(lost),
+        prepared => prepared.map(|()| None)?,
+    };
     let (reads, result) = (reads_crawl(&job), folder.clone());
     let work = signals::StoppableWork::begin(move || left(&result, name, reads, records.as_deref()));
     let done = match job.kind {
@@ -135,7 +140,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         JobKind::Fingerprints => fingerprints(job, at, folder),
         JobKind::Hamming => hamming(job, at, folder),
         JobKind::Study => study(job, at, folder),
-        JobKind::Recrawl => recrawl(job, at, folder),
+        JobKind::Recrawl => recrawl(job, at, folder, lost),
     };
     done.map_err(|error| work.explain(error))
 }
@@ -197,28 +202,57 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
     Ok(())
 }
 
-fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+/// What a scheduled run has before it.
+struct ToDo {
+    job: Job,
+    work: Work,
+    next: Next,
+    last: Last,
+}
+
+/// Looks what a scheduled run has to do.
+///
+/// # Errors
+/// [`Error::NothingToDo`]; those of its settings, inputs and state.
+fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Result<ToDo> {
+    let (job, scheduled) = Scheduled::find(job, process)?;
+    kept_before::open(&job.keep)?;
+    let mut last = scheduled.last(&job, process)?;
+    plan::refuse_what_cannot_fit(&job, folder, cluster.workers, cluster.processes())?;
+    let work = work(&job, process)?;
+    let next = scheduled.next(&job, &work, process)?;
+    last.refuse_without_the_comparison_before()?;
+    Ok(ToDo { job, work, next, last })
+}
+
+/// Runs a scheduled job. If its output or its comparison is there already (`lost`), it does nothing but look whether there is something to
+/// do.
+fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut lost: Option<Error>) -> Result<()> {
     if job.effort.resume {
         return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
     }
     let keep = job.recrawl.keep_generations as usize;
     if !job.recrawl.diff.is_empty() {
         let diff = Location::parse(&job.recrawl.diff)?.into_folder();
-        if diff == folder.clone().into_folder() {
-            return Err(Error::Usage(format!(
-                "--diff {}: this is the --output; give it a folder of its own",
-                job.recrawl.diff
-            )));
+        for other in [&job.output.url, &job.recrawl.state, &job.recrawl.against] {
+            if !other.is_empty() {
+                diff::refuse_within("--diff", &job.recrawl.diff, other)?;
+            }
         }
-        output::prepare(&diff)?;
+        // There would be files in it that are not its own.
+        diff::refuse_within("--output", &job.output.url, &job.recrawl.diff)?;
+        match output::prepare(&diff) {
+            Err(there @ Error::LostCommit(_)) => lost = lost.or(Some(there)),
+            prepared => prepared?,
+        }
     }
-    let (job, scheduled) = Scheduled::find(job, process)?;
-    kept_before::open(&job.keep)?;
-    let last = scheduled.last(&job, process)?;
+    let to_do = to_do(job, &cluster, process, &folder);
+    let ToDo { job, work, next, last } = match (to_do, lost) {
+        (Err(nothing @ Error::NothingToDo(_)), _) => return Err(nothing),
+        (_, Some(lost)) => return Err(lost),
+        (to_do, None) => to_do?,
+    };
     let workers = cluster.workers;
-    plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
-    let work = work(&job, process)?;
-    let next = scheduled.next(&job, &work, process)?;
     let (records, state) = (Arc::clone(&next.records), next.state.clone());
     let resume = Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>, &work);
     let queue = Queue::resuming(work, Some(resume));
@@ -265,11 +299,14 @@ fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
         tell("no result before this one: nothing to compare with");
         return Ok(());
     };
-    diff::scheduled(job, old, last.history.as_deref(), workers).inspect_err(|_| {
+    let history = (last.history.as_deref(), last.list_is_lost);
+    diff::scheduled(job, old, history, workers).inspect_err(|_| {
         let history = last.history.as_ref().map_or(String::new(), |history| format!(" --history {history}"));
         tell(format_args!(
-            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}",
-            job.output.url, job.recrawl.diff
+            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}{}",
+            job.output.url,
+            job.recrawl.diff,
+            sets_of_a_comparison(&job.recrawl)
         ));
     })
 }

@@ -71,7 +71,7 @@ fn show(args: &ShowArgs) -> Result<()> {
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,
                 "originals": generation.originals, "crawl_before": generation.crawl_before,
-                "working_folder": generation.working_folder, "job": generation.job,
+                "working_folder": generation.working_folder, "job": generation.job, "pages": generation.pages,
             })
         };
         let all: Vec<serde_json::Value> = generations.iter().map(of).collect();

@@ -24,6 +24,7 @@ use super::pairs::minhash_pairs::MinhashCounts;
 use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
+use super::reading::least_pages::LeastPages;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
@@ -89,18 +90,20 @@ pub struct ReplicaTables {
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true; `resume` takes the records of steps.
+/// `floors[item]` is the offset from which the records of a work item are true; `resume` takes the records of steps. A crawl with
+/// fewer pages than `least` is refused.
 pub fn find(
     net: &mut Net<'_>,
     job: &Job,
     shelf: &mut WorkerPages,
     floors: &[u64],
-    resume: Option<&Resume>,
+    (resume, least): (Option<&Resume>, Option<&LeastPages>),
 ) -> Result<ReplicaTables> {
     let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::make_room(net, "pages and links, and the steps after", shelf, job)?;
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
+    least.map_or(Ok(()), |least| least.hold_against(crawl.directory.len() as u64))?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }

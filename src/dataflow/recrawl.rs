@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use super::replicas;
 use crate::dataflow::reading::ingest::Queue;
+use crate::dataflow::reading::least_pages::LeastPages;
 use crate::dataflow::sinks::summary::Summary;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Digest, Job};
 use crate::pages::helper;
 use crate::storage::location::Location;
-use crate::storage::state::{Generation, State, StateRecords};
+use crate::storage::state::{Generation, Pages, State, StateRecords};
 
 /// What becomes of a state when a run has ended well.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct Next {
     pub implied: Implied,
     /// Files of the generation's crawl before this one that are there.
     pub files_before: BTreeSet<String>,
+    /// What the crawl is held against, if it is.
+    pub least: Option<LeastPages>,
 }
 
 /// What the state says of a job.
@@ -58,11 +61,11 @@ impl Implied {
 /// Runs the job; every worker returns the same summary once the result and the generation are committed.
 ///
 /// # Errors
-/// As [`replicas::run`]. [`Error::Handshake`] when processes have seen different generations; [`Error::LostGeneration`]
+/// As [`replicas::run`], [`Error::TooFewPages`] among them. [`Error::Handshake`] when processes have seen different generations; [`Error::LostGeneration`]
 /// when another run has made this one, and [`Error::Storage`] when it cannot be written: then the result stands and the state is
 /// as it was.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &Next) -> Result<Summary> {
-    let seen = net.all_gather("generations", (next.generation.number, job.recrawl.max_change))?;
+    let seen = net.all_gather("generations", (next.generation.number, job.recrawl.max_change, next.least.clone()))?;
     if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
         let (first, other) = (seen[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(
@@ -70,13 +73,18 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             next.state.folder()
         )));
     }
-    // It changes no answer, and so no digest, but which steps there are.
+    // They change no answer, and so no digest, but which steps there are, and whether there is an answer.
     let mut job = job.clone();
     job.recrawl.max_change = seen[0].1;
-    let job = &job;
+    let (job, least) = (&job, seen[0].2.as_ref());
     let are_implied = next.implied.originals;
-    let (summary, needed) = replicas::run_and_tell_originals(net, job, queue, folder, are_implied)?;
     let speaks = net.index().is_multiple_of(net.workers_per_process());
+    let done = replicas::run_and_tell_originals(net, job, queue, folder, (are_implied, least));
+    let (summary, needed) = done.inspect_err(|error| {
+        if speaks && matches!(error, Error::TooFewPages { .. }) {
+            next.records.discard();
+        }
+    })?;
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let found = if speaks { next.records.found_now() } else { Vec::new() };
     let mut found: Vec<_> = net.all_gather("what was found", found)?.into_iter().flatten().collect();
@@ -113,8 +121,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
         }
         let job = next.implied.digest(&job);
         let originals = needed.files;
+        let pages = Some(Pages { kept: summary.records.kept, skip: summary.skip.pages });
         let generation =
-            Generation { job, ghostscript, files, originals, crawl_before, found, ..next.generation.clone() };
+            Generation { job, pages, ghostscript, files, originals, crawl_before, found, ..next.generation.clone() };
         next.state.commit(&generation)?;
     }
     Ok(summary)

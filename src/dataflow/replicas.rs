@@ -6,6 +6,7 @@ use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
+use crate::dataflow::reading::least_pages::LeastPages;
 use crate::dataflow::reading::revisits::Referrals;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::reading::{revisits, segments};
@@ -25,7 +26,7 @@ use crate::storage::location::Location;
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    Ok(run_and_tell_originals(net, job, queue, folder, false)?.0)
+    Ok(run_and_tell_originals(net, job, queue, folder, (false, None))?.0)
 }
 
 /// What a crawl needs of earlier ones.
@@ -38,23 +39,23 @@ pub struct Needed {
 }
 
 /// As [`run`]; tells what the crawl needs of earlier ones, too. Where nobody asked for those by name (`are_implied`), the result is that
-/// of a job that names the files it needs.
+/// of a job that names the files it needs. A crawl with fewer pages than `least` is refused before anything is found in it.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; [`Error::TooFewPages`].
 pub fn run_and_tell_originals(
     net: &mut Net<'_>,
     job: &Job,
     queue: &Queue,
     folder: &Location,
-    are_implied: bool,
+    (are_implied, least): (bool, Option<&LeastPages>),
 ) -> Result<(Summary, Needed)> {
     let mut laps = Laps::start();
     let ReadCrawl { mut shelf, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;
     laps.lap("1 read");
 
     queue.progress.enter("finding");
-    let mut found = find(net, job, &mut shelf, &floors, queue.resume.as_ref())?;
+    let mut found = find(net, job, &mut shelf, &floors, (queue.resume.as_ref(), least))?;
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
     laps.lap("2 find");
 

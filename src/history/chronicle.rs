@@ -481,12 +481,15 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         let number = crawl.collections.len() as u32;
         crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
         let newest = of.iter().filter_map(|page| now[&page.doc_id]).map(|now| now.1).max();
+        // Pages that never were on the list are fetched each time, and say nothing of those that are.
+        let is_told = |page: &Member| !skipped || was_asked(page.doc_id) || listed.contains(&page.doc_id);
+        let is_seen = of.iter().any(|page| now[&page.doc_id].is_some() && is_told(page));
         crawl.collections.push(Collection {
             size: of.len() as u32,
             looked_at: of.iter().filter(|page| now[&page.doc_id].is_some()).count() as u32,
             skipped: before.skipped.min(of.len() as u32),
             fetched: newest.unwrap_or(before.fetched),
-            unseen: if newest.is_none() { before.unseen + 1 } else { 0 },
+            unseen: if is_seen { 0 } else { before.unseen + 1 },
             lag: None,
             leads: false,
             seen: (0, 0),

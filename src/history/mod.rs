@@ -54,8 +54,8 @@ pub struct Collection {
     pub looked_at: u32,
     /// Newest fetch time of its pages.
     pub fetched: i64,
-    /// Crawls since any page of it was fetched: more than 0 if all were skipped because they are on the avoid list, and if the crawl has
-    /// the captures of an earlier one.
+    /// Crawls since any page of it was fetched, of a mirror one of those on the avoid list: more than 0 if these were skipped, and if the
+    /// crawl has the captures of an earlier one.
     pub unseen: u32,
     /// Of its pages, those on the avoid list.
     pub skipped: u32,

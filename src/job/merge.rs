@@ -325,6 +325,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         ("recrawl.site_moved", job.recrawl.site_moved),
         ("recrawl.changed_share", job.recrawl.changed_share),
         ("recrawl.max_change", job.recrawl.max_change),
+        ("recrawl.least_pages", job.recrawl.least_pages),
         ("recrawl.drift", job.recrawl.drift),
     ] {
         if !(0.0..=1.0).contains(&part) {

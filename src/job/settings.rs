@@ -75,6 +75,8 @@ pub struct Recrawl {
     pub keep_generations: u32,
     /// Share of pages, of their chunks, or of the pairs these make, beyond which similar pairs are found from scratch, 0 to 1.
     pub max_change: f64,
+    /// Share of the pages that the run before had, 0 to 1, without which a crawl is refused.
+    pub least_pages: f64,
     /// Bits of the simhash in which a page whose text has changed may differ to be `near`.
     pub near_bits: u32,
     /// Bits beyond which it is `rewritten`.
@@ -125,6 +127,7 @@ impl Default for Recrawl {
             against: String::new(),
             keep_generations: 2,
             max_change: 0.25,
+            least_pages: 0.5,
             near_bits: 6,
             rewritten_bits: 18,
             texts: false,

@@ -16,13 +16,10 @@ use crate::results::Run;
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
-/// Those of them of which the whole list in force is written, too.
-const IN_FORCE: [&str; 2] = ["prefixes.txt", "urls.txt"];
-
 /// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
 /// and those that only the old one has and that do not stand all the same, each in its order. Lines for entries that stood beside the
 /// old list come after its own. The entries that stand are in the table `entries_standing`, and with those of the new list in
-/// `exports/in-force-NAME`. Returns lines added and removed by list.
+/// `exports/in-force-NAME`. Where nobody knows what list the crawler has, there is only that. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
@@ -37,6 +34,11 @@ pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) 
     for name in LISTS {
         let (Some(mut was), Some(is)) = (lines(&of.old, name)?, lines(&of.new, name)?) else { continue };
         was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
+        let beside = without(&lines_stand[name].join("\n"), &is);
+        writer.file(&format!("exports/in-force-{name}"), whole(name, &is, &beside))?;
+        if of.list_is_lost {
+            continue;
+        }
         let stands: HashSet<&str> = lines_stand[name].iter().map(String::as_str).collect();
         let added = without(&is, &was);
         let removed = without(&was, &is);
@@ -45,14 +47,12 @@ pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) 
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
         writer.file(&format!("exports/add-{name}"), &added)?;
         writer.file(&format!("exports/remove-{name}"), &removed)?;
-        if IN_FORCE.contains(&name) {
-            let beside = without(&lines_stand[name].join("\n"), &is);
-            writer.file(&format!("exports/in-force-{name}"), is + &beside)?;
-        }
     }
     if of.has_avoid() {
-        let listed: HashSet<Entry> = standing::entries(&of.new)?.into_iter().collect();
-        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !listed.contains(entry)).collect();
+        let listed = standing::entries(&of.new)?;
+        let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
+        let is_listed = |entry: &Entry| listed.contains(&(entry.url.as_str(), entry.single));
+        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !is_listed(entry)).collect();
         writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
     }
     Ok(counts)
@@ -75,9 +75,27 @@ fn without(list: &str, others: &str) -> String {
     missing.flat_map(|line| [line, "\n"]).collect()
 }
 
+/// A list with more entries, and the head and end that it has.
+fn whole(name: &str, list: &str, more: &str) -> String {
+    match (name, list.strip_suffix("+.\n"), list.strip_prefix("exclude: []\n")) {
+        ("regex-urlfilter.txt", Some(entries), _) => format!("{entries}{more}+.\n"),
+        ("browsertrix.yaml", _, Some(_)) if !more.is_empty() => format!("exclude:\n{more}"),
+        _ => format!("{list}{more}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_with_more_entries_keeps_its_head_and_end() {
+        assert_eq!(whole("regex-urlfilter.txt", "-^a\n+.\n", "-^b\n"), "-^a\n-^b\n+.\n");
+        assert_eq!(whole("browsertrix.yaml", "exclude: []\n", "  - '^b'\n"), "exclude:\n  - '^b'\n");
+        assert_eq!(whole("browsertrix.yaml", "exclude: []\n", ""), "exclude: []\n");
+        assert_eq!(whole("browsertrix.yaml", "exclude:\n  - '^a'\n", "  - '^b'\n"), "exclude:\n  - '^a'\n  - '^b'\n");
+        assert_eq!(whole("prefixes.txt", "a\n", "b\n"), "a\nb\n");
+    }
 
     #[test]
     fn lines_that_the_other_lacks_stay_in_order_without_heads_and_ends() {

@@ -125,6 +125,8 @@ pub struct Comparison {
     avoid: Option<[RangedTable; 2]>,
     /// What stood beside the older list; `None` where lists are not compared, and where nothing is known of it.
     stood: Option<Stood>,
+    /// [`Past::list_is_lost`].
+    list_is_lost: bool,
     /// Texts of crawls before the older one; `None` where results of different settings are compared.
     past: Option<PastTexts>,
     began: Instant,
@@ -171,6 +173,7 @@ impl Comparison {
             pages,
             avoid,
             stood,
+            list_is_lost: settings.past.list_is_lost,
             past,
             began,
         })
@@ -266,6 +269,7 @@ impl Comparison {
             "new": files(&self.new),
             "recrawl": &self.recrawl,
             "beside": &summary.beside,
+            "patch": summary.patch,
         });
         let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
         let of = |url: &str, run: &Run| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
@@ -275,6 +279,7 @@ impl Comparison {
             "new": of(&settings.new, &self.new),
             "recrawl": &self.recrawl,
             "beside": &summary.beside,
+            "patch": summary.patch,
         });
         let seconds = (self.began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let manifest = Manifest {

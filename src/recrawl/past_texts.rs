@@ -27,6 +27,8 @@ pub struct Past {
     pub results: Vec<String>,
     /// An earlier comparison, which knows some of those crawls, or the older one, and crawls before it.
     pub saved: Option<SavedPast>,
+    /// Whether a comparison in between is missing, so that nobody knows the list that the crawler had before the newer crawl.
+    pub list_is_lost: bool,
 }
 
 /// What an earlier comparison knows.

@@ -1,6 +1,6 @@
 //! What of the old avoid list stands though the new crawl does not show it: a crawler that obeys the list does not fetch what is on it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Comparison;
@@ -33,6 +33,8 @@ struct Noted {
     stands: AtomicBool,
     /// Whether one leaves it.
     leaves: AtomicBool,
+    /// [`Entry::heritrix`].
+    heritrix: bool,
 }
 
 impl Standing {
@@ -72,9 +74,9 @@ impl Standing {
         let ended = ended.to_vec();
         let mut standing = Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new() };
         let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
-        for Entry { url, single } in entries(&of.old)?.into_iter().chain(stood) {
+        for Entry { url, single, heritrix } in entries(&of.old)?.into_iter().chain(stood) {
             let of = if single { &mut standing.urls } else { &mut standing.prefixes };
-            of.insert(url, Noted::default());
+            of.insert(url, Noted { heritrix, ..Noted::default() });
         }
         Ok(Some(standing))
     }
@@ -98,7 +100,7 @@ impl Standing {
         let whole = |noted: &Noted| noted.stands.load(Relaxed) && !noted.leaves.load(Relaxed);
         let of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
             let whole = entries.iter().filter(|(_, noted)| whole(noted));
-            whole.map(|(url, _)| Entry { url: url.clone(), single }).collect()
+            whole.map(|(url, noted)| Entry { url: url.clone(), single, heritrix: noted.heritrix }).collect()
         };
         let mut entries = [of(&self.prefixes, false), of(&self.urls, true)].concat();
         entries.sort_unstable();
@@ -112,18 +114,22 @@ impl Standing {
 /// Those of the stores.
 pub fn entries(of: &Run) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
+    let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
     for (name, single) in [("prefixes.txt", false), ("urls.txt", true)] {
         let text = lines(of, name)?.unwrap_or_default();
-        entries.extend(text.lines().map(|line| Entry { url: line.to_string(), single }));
+        let heritrix = |url: &str| surts.contains(surt_prefix_of(url).as_str());
+        entries.extend(text.lines().map(|url| Entry { url: url.to_string(), single, heritrix: heritrix(url) }));
     }
     Ok(entries)
 }
 
 /// The lines of each export for some entries, with heads and ends, in the order of the entries.
 pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
-    let prefix = |Entry { url, single }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
+    let prefix =
+        |Entry { url, single, .. }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
     let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
-    let surts = prefixes.iter().map(|prefix| surt_prefix_of(&prefix.prefix)).collect();
+    let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
     let surt_rules = vec![SurtRules { prefixes: surts, urls: Vec::new() }];
     let texts = exports(&AvoidLists { prefixes, surt_rules }).into_iter();
     texts.map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()

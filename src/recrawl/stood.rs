@@ -24,6 +24,8 @@ pub struct Entry {
     pub url: String,
     /// Whether it stands for that URL alone.
     pub single: bool,
+    /// Whether Heritrix has a line for it: not where that would keep it from pages that stay, or another line says it.
+    pub heritrix: bool,
 }
 
 /// What stood after the older crawl, and is not on the list of its result.
@@ -50,9 +52,14 @@ impl Stood {
             return Ok(None);
         };
         let table = run.table(ENTRIES_STANDING)?;
-        let rows = table.text("url")?.iter().zip(table.bool("single")?).zip(table.u32("crawls_ago")?);
-        let rows = rows.filter(|(_, ago)| **ago == saved.later);
-        let entries = rows.map(|((url, &single), _)| Entry { url: url.to_string(), single }).collect();
+        let (single, ago) = (table.bool("single")?, table.u32("crawls_ago")?);
+        // Older builds did not tell, and took it to have all lines.
+        let heritrix = table.bool("heritrix").ok();
+        let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| ago[*row] == saved.later);
+        let heritrix = |row: usize| heritrix.is_none_or(|heritrix| heritrix[row]);
+        let entry =
+            |(row, url): (usize, &str)| Entry { url: url.to_string(), single: single[row], heritrix: heritrix(row) };
+        let entries = rows.map(entry).collect();
         Ok(Some(Stood { pages, crawls_ago: saved.later, entries }))
     }
 
@@ -88,6 +95,7 @@ pub fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
     Table::new([
         ("url", Column::Text(all().map(|entry| entry.url.as_str()).collect())),
         ("single", Column::Bool(all().map(|entry| entry.single).collect())),
+        ("heritrix", Column::Bool(all().map(|entry| entry.heritrix).collect())),
         ("crawls_ago", Column::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
     ])
 }

@@ -32,8 +32,11 @@ pub struct Summary {
     pub sites_changed: BTreeMap<String, u64>,
     /// Rows of `avoid_changed` by what became of them.
     pub avoid_changed: BTreeMap<&'static str, u64>,
-    /// Lines that crawlers add to and take off their lists, by export.
+    /// Lines that crawlers add to and take off their lists, by export; none where there is no patch.
     pub exports: BTreeMap<String, Lines>,
+    /// Whether there are patches, which lead from the list that the crawler has to the list in force. Where a comparison in between is
+    /// missing, it has to take that as a whole.
+    pub patch: bool,
     /// How much of one crawl is in the other, by unit.
     pub overlap: BTreeMap<&'static str, Overlap>,
     /// What other steps found, by their names.
@@ -76,6 +79,7 @@ impl Summary {
             sites_changed: by_what,
             avoid_changed: counts.avoid.clone(),
             exports: exports.into_iter().map(|(name, [added, removed])| (name, Lines { added, removed })).collect(),
+            patch: of.comparable.settings && !of.list_is_lost,
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),
             beside: BTreeMap::new(),

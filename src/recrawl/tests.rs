@@ -252,7 +252,7 @@ proptest! {
         names.iter().zip(&crawls).for_each(|(name, crawl)| drop(made.result(name, crawl)));
         let [past @ .., old, new] = &names[..] else { unreachable!() };
         let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
-        let past = Past { results: past.collect(), saved: None };
+        let past = Past { results: past.collect(), ..Past::default() };
         let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
         diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
         let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();

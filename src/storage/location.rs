@@ -168,6 +168,18 @@ impl Location {
         Location::local(PathBuf::new(), String::new())
     }
 
+    /// Whether this is that folder, or lies in it, whatever either of them is called.
+    pub fn is_within(&self, folder: &Location) -> bool {
+        match (self.path(), folder.path()) {
+            (Some(path), Some(folder)) => resolved(path).starts_with(resolved(folder)),
+            (None, None) => {
+                let [name, folder] = [self, folder].map(|of| of.name.trim_end_matches('/'));
+                name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            _ => false,
+        }
+    }
+
     /// Adds to a store's error where it happened and, for the commonest mistake, what to do.
     pub fn store_error(&self, error: object_store::Error) -> Error {
         let mut reason = error.to_string();
@@ -179,6 +191,13 @@ impl Location {
         }
         Error::storage(self.name(), reason)
     }
+}
+
+/// An absolute path without links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let real = |above: &Path| Some(above.canonicalize().ok()?.join(path.strip_prefix(above).ok()?));
+    path.ancestors().find_map(real).unwrap_or_else(|| path.clone())
 }
 
 /// The folder that this process works in; empty where the system does not tell.
@@ -258,6 +277,34 @@ mod tests {
         ] {
             assert_eq!(seen_from_anywhere(name, "/in"), seen);
         }
+    }
+
+    #[test]
+    fn what_lies_in_a_folder_is_within_it_by_any_name_and_its_neighbours_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("real")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
+        let within = |name: &str, of: &str| {
+            let [name, of] =
+                [name, of].map(|name| Location::parse(folder.path().join(name).to_str().unwrap()).unwrap());
+            name.is_within(&of)
+        };
+        for name in ["real", "real/", "link/a/b", "real/./a"] {
+            assert!(within(name, "real") && within(name, "link/"), "{name}");
+        }
+        for name in ["really", "other/real", "."] {
+            assert!(!within(name, "real"), "{name}");
+        }
+        assert!(within("not/there/a", "not/there") && !within("not/there", "not/there/a"));
+    }
+
+    #[cfg(feature = "aws")]
+    #[test]
+    fn buckets_have_folders_too() {
+        let within = |name: &str, of: &str| Location::parse(name).unwrap().is_within(&Location::parse(of).unwrap());
+        assert!(within("s3://bucket/a/b", "s3://bucket/a/") && within("s3://bucket/a/", "s3://bucket/a"));
+        assert!(!within("s3://bucket/ab", "s3://bucket/a") && !within("s3://other/a", "s3://bucket/a"));
+        assert!(!within("a/b", "s3://bucket/a"));
     }
 
     #[cfg(feature = "aws")]

@@ -8,6 +8,7 @@ pub mod idf;
 pub mod ingest;
 pub mod item_record;
 pub mod known_pages;
+pub mod least_pages;
 pub mod lists;
 pub mod resume;
 pub mod revisits;

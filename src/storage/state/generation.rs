@@ -21,6 +21,9 @@ pub struct Generation {
     pub job: String,
     /// Folder of that result.
     pub result: String,
+    /// Pages of that result; older builds did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<Pages>,
     /// Folder of the comparison with the result before, where one was asked for; it may have failed.
     pub diff: Option<String>,
     /// The live inputs, as they were given.
@@ -38,6 +41,15 @@ pub struct Generation {
     /// Files of what workers have found in steps after reading, of this run alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<RecordFile>,
+}
+
+/// How many pages a result has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pages {
+    /// Pages of the crawl.
+    pub kept: u64,
+    /// Those of them that are on the avoid list.
+    pub skip: u64,
 }
 
 /// A file of records.

@@ -17,7 +17,7 @@ mod shares;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-pub use generation::{Generation, RecordAt, RecordFile};
+pub use generation::{Generation, Pages, RecordAt, RecordFile};
 pub use records::StateRecords;
 
 use crate::error::{Error, Result};
@@ -177,10 +177,7 @@ impl State {
     pub fn prune(&self, keep: usize) -> Result<Pruned> {
         let numbers = self.generations()?;
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
-        let mut named = BTreeSet::new();
-        for &number in kept {
-            named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
-        }
+        let named = self.named(kept)?;
         let mut pruned = Pruned::default();
         for &number in old {
             self.generation_at(number)?.remove()?;
@@ -198,6 +195,22 @@ impl State {
             }
         }
         Ok(pruned)
+    }
+
+    /// Removes those of these files of records that no generation names.
+    fn discard(&self, files: &[RecordFile]) -> Result<()> {
+        let named = self.named(&self.generations()?)?;
+        let mut unnamed = files.iter().filter(|file| !named.contains(&file.name));
+        unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
+    }
+
+    /// Names of the files of records that these generations name.
+    fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
+        let mut named = BTreeSet::new();
+        for &number in generations {
+            named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
+        }
+        Ok(named)
     }
 }
 

@@ -92,6 +92,12 @@ impl StateRecords {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Removes the files that this process wrote, for there will be no generation that names them. What cannot be removed now is
+    /// pruned later.
+    pub fn discard(&self) {
+        let _ = self.state.discard(&[self.written(), self.found_now()].concat());
+    }
+
     /// Why a file could not be written, if one could not.
     pub fn failed(&self) -> Option<String> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()

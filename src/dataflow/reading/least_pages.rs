@@ -1,0 +1,56 @@
+//! How many pages a scheduled crawl must have: one in which most of the web failed is no crawl to go on from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What a crawl is held against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeastPages {
+    /// Pages that the run before had, and this one could have again.
+    pub before: u64,
+    /// What these are, for people.
+    pub what: String,
+    /// Share of them that there must be.
+    pub share: f64,
+    /// Inputs, for people.
+    pub inputs: String,
+}
+
+impl LeastPages {
+    /// Refuses a crawl with that many pages if they are too few.
+    ///
+    /// # Errors
+    /// [`Error::TooFewPages`].
+    pub fn hold_against(&self, pages: u64) -> Result<()> {
+        let LeastPages { before, what, share, inputs } = self;
+        if pages as f64 >= *share * *before as f64 {
+            return Ok(());
+        }
+        let (inputs, before) = (inputs.clone(), format!("{before} {what}"));
+        Err(Error::TooFewPages { inputs, pages, before, share: share.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_itself_is_enough_and_less_is_refused_with_figures_and_what_to_do() {
+        let least = |share, before| LeastPages {
+            before,
+            what: "pages of generation 3".into(),
+            share,
+            inputs: "week-4.warc.gz".into(),
+        };
+        for (share, before, pages) in [(0.5, 9, 5), (0.5, 10, 5), (1.0, 7, 7), (0.0, 9, 0), (0.5, 0, 0)] {
+            assert!(least(share, before).hold_against(pages).is_ok(), "{share} {before} {pages}");
+        }
+        let refused = least(0.5, 9).hold_against(4).unwrap_err();
+        let line = "input week-4.warc.gz: 4 pages, less than the share 0.5 (recrawl.least_pages) of the 9 pages of generation 3: the \
+                    crawl is not whole, or most of it failed; there is no result, and the state is as it was; to take it all the same, \
+                    --set recrawl.least_pages=0";
+        assert_eq!((refused.to_string().as_str(), refused.exit_code()), (line, 5));
+    }
+}

@@ -1,0 +1,254 @@
+//! What a scheduled run does where something went wrong: with the crawl, with the comparison before, or with the command.
+
+use std::path::Path;
+
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
+
+/// A state, crawls of a made-up web and what became of them, in a folder of their own.
+struct Schedule {
+    folder: tempfile::TempDir,
+}
+
+impl Schedule {
+    fn new() -> Schedule {
+        Schedule { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    /// Writes a crawl of the pages of these hosts, each of which has six, all hosts the same.
+    fn crawl(&self, name: &str, week: i64, hosts: &[&str]) -> String {
+        let page = |host: &&str, number: u32| {
+            let text: String = (0..12).map(|line| format!("<p>Page {number} says {number}{line} of it")).collect();
+            let html = format!("<html>{text}<a href='/{}'>next</a>", (number + 1) % 6);
+            let time = 1_700_000_000 + week * 7 * 86_400;
+            serde_json::json!({ "url": format!("http://{host}.example/{number}"), "html": html, "fetch_time": time })
+                .to_string()
+                + "\n"
+        };
+        let lines: String = hosts.iter().flat_map(|host| (0..6).map(move |number| page(host, number))).collect();
+        std::fs::write(self.at(name), lines).unwrap();
+        self.at(name)
+    }
+
+    /// A scheduled run; its exit code, and what it said.
+    fn run(&self, output: &str, more: &[&str]) -> (i32, String) {
+        let (state, output) = (self.at("state"), self.at(output));
+        let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
+        (ended.status.code().unwrap(), said(&ended))
+    }
+}
+
+const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
+
+#[test]
+fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on() {
+    let schedule = Schedule::new();
+    let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+    assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+    let state = files(&schedule.at("state"));
+    let broken = schedule.crawl("week-1.jsonl", 1, &["a"]);
+    let (code, told) = schedule.run("run-1", &["--input", &broken, "--diff", &schedule.at("diff-1")]);
+    assert_eq!(code, 5, "{told}");
+    let refused = format!(
+        "input {broken}: 6 pages, less than the share 0.5 (recrawl.least_pages) of the 24 pages of generation 1"
+    );
+    assert!(told.contains(&refused) && told.contains("--set recrawl.least_pages=0"), "{told}");
+    assert!(files(&schedule.at("state")) == state);
+    for none in ["run-1/manifest.json", "diff-1"] {
+        assert!(!Path::new(&schedule.at(none)).exists(), "{none}");
+    }
+    // Into the same folders, for there is nothing in them.
+    let good = schedule.crawl("week-2.jsonl", 2, &HOSTS[..3]);
+    let (code, told) = schedule.run("run-1", &["--input", &good, "--diff", &schedule.at("diff-1")]);
+    assert!(code == 0 && told.contains("24 pages, then 18"), "{told}");
+}
+
+#[test]
+fn a_crawl_of_a_part_is_taken_where_that_is_said_and_inputs_leave_by_name() {
+    let schedule = Schedule::new();
+    let segments = HOSTS.map(|host| schedule.crawl(&format!("segment-{host}.jsonl"), 0, &[host]));
+    let inputs: Vec<&str> = segments.iter().flat_map(|segment| ["--input", segment]).collect();
+    assert_eq!(schedule.run("all", &inputs).0, 0);
+    let retract: Vec<&str> = segments[1..].iter().flat_map(|segment| ["--retract", segment]).collect();
+    assert_eq!(schedule.run("one", &retract).0, 0);
+    assert_eq!(schedule.run("all-again", &inputs).0, 0);
+    assert_eq!(schedule.run("part", &["--input", &segments[0]]).0, 5);
+    assert_eq!(schedule.run("part", &["--input", &segments[0], "--set", "recrawl.least_pages=0"]).0, 0);
+    // A glob of which files are gone is not asked for by name.
+    let glob = schedule.at("segment-*.jsonl");
+    assert_eq!(schedule.run("of-glob", &["--input", &glob]).0, 0);
+    segments[1..].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
+    assert_eq!(schedule.run("of-less", &[]).0, 5);
+}
+
+#[test]
+fn pages_on_the_avoid_list_are_not_missed_where_the_crawler_obeys_it() {
+    let schedule = Schedule::new();
+    let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+    assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+    let kept: Vec<String> =
+        rows(&schedule.at("run-0"), "avoid").iter().map(|row| row["keep_url"].as_str().unwrap().into()).collect();
+    let host = kept[0].strip_prefix("http://").unwrap().split('.').next().unwrap();
+    let obeyed = schedule.crawl("week-1.jsonl", 1, &[host]);
+    let diff = schedule.at("diff-1");
+    let run = ["--input", &obeyed, "--diff", &diff];
+    assert_eq!(schedule.run("run-1", &run).0, 5);
+    let (code, told) = schedule.run("run-1", &[&run[..], &["--set", "recrawl.avoided=true"]].concat());
+    assert_eq!(code, 0, "{told}");
+}
+
+#[test]
+fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
+    let schedule = Schedule::new();
+    let crawl = |week| schedule.crawl("crawl.jsonl", week, &HOSTS);
+    let input = crawl(0);
+    let [first, second] = ["diff-0", "diff-1"].map(|name| schedule.at(name));
+    let runs = [("run-0", first), ("run-1", second)];
+    for (week, (output, diff)) in runs.iter().enumerate() {
+        crawl(week as i64);
+        let run = ["--input", &input, "--diff", diff];
+        assert_eq!(schedule.run(output, &run).0, 0);
+        let (code, told) = schedule.run(output, &run);
+        assert!(code == 10 && told.contains("nothing to do") && told.contains(output), "{told}");
+    }
+    // Something to do, but not there.
+    crawl(2);
+    let (output, diff) = &runs[1];
+    let (code, told) = schedule.run(output, &["--input", &input, "--diff", diff]);
+    assert!(code == 4 && told.contains("choose a new --output"), "{told}");
+    assert_eq!(schedule.run("run-2", &["--input", &input, "--diff", diff]).0, 4);
+    let joins = ["--add".to_string(), schedule.crawl("more.jsonl", 2, &["e"])];
+    let joins = joins.each_ref().map(String::as_str);
+    assert_eq!(schedule.run("run-2", &joins).0, 0);
+    assert_eq!(schedule.run("run-2", &joins).0, 4);
+}
+
+/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second one on.
+struct Obeyed {
+    schedule: Schedule,
+    /// Hosts that may be fetched.
+    kept: Vec<&'static str>,
+}
+
+impl Obeyed {
+    fn new() -> Obeyed {
+        let schedule = Schedule::new();
+        let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+        assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+        let list = std::fs::read_to_string(schedule.at("run-0/exports/prefixes.txt")).unwrap();
+        let kept = HOSTS.into_iter().filter(|host| !list.contains(&format!("http://{host}.example/"))).collect();
+        let obeyed = Obeyed { schedule, kept };
+        assert_eq!(obeyed.week(1), (0, String::new()));
+        obeyed
+    }
+
+    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was well.
+    fn week(&self, week: i64) -> (i32, String) {
+        let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
+        let diff = self.schedule.at(&format!("diff-{week}"));
+        let run = ["--input", &input, "--diff", &diff, "--set", "recrawl.avoided=true"];
+        let (code, told) = self.schedule.run(&format!("run-{week}"), &run);
+        let is_told = code > 0 || told.contains("the history begins");
+        (code, if is_told { told } else { String::new() })
+    }
+
+    fn list(&self, diff: &str, name: &str) -> String {
+        std::fs::read_to_string(self.schedule.at(&format!("{diff}/exports/{name}"))).unwrap()
+    }
+}
+
+#[test]
+fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
+    let obeyed = Obeyed::new();
+    let was = files(&obeyed.schedule.at("diff-1"));
+    std::fs::remove_dir_all(obeyed.schedule.at("diff-1")).unwrap();
+    let state = files(&obeyed.schedule.at("state"));
+    let (code, told) = obeyed.week(2);
+    assert_eq!(code, 3, "{told}");
+    assert!(files(&obeyed.schedule.at("state")) == state && !Path::new(&obeyed.schedule.at("run-2")).exists());
+    let command = told.lines().last().unwrap().split("make it first: webtwin ").nth(1).unwrap();
+    succeed(&command.split(' ').collect::<Vec<_>>());
+    assert!(files(&obeyed.schedule.at("diff-1")) == was, "{command}");
+    assert_eq!(obeyed.week(2).0, 0);
+    assert_eq!(obeyed.list("diff-2", "remove-prefixes.txt"), "");
+    assert_eq!(obeyed.list("diff-2", "in-force-prefixes.txt"), obeyed.list("run-0", "prefixes.txt"));
+}
+
+#[test]
+fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() {
+    let obeyed = Obeyed::new();
+    // Neither comparison can be made any more.
+    for lost in ["diff-1", "run-0"] {
+        std::fs::remove_dir_all(obeyed.schedule.at(lost)).unwrap();
+    }
+    let (code, told) = obeyed.week(2);
+    assert!(code == 0 && told.contains("no patch, for the comparison before is missing"), "{told}");
+    let diff = files(&obeyed.schedule.at("diff-2"));
+    let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
+    assert_eq!(diff.keys().find(is_patch), None);
+    for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml"] {
+        assert_eq!(obeyed.list("diff-2", &format!("in-force-{name}")), obeyed.list("run-2", name));
+    }
+    let patch = |week: u32| {
+        let summary: serde_json::Value =
+            serde_json::from_slice(&files(&obeyed.schedule.at(&format!("diff-{week}")))["summary.json"]).unwrap();
+        summary["patch"].as_bool().unwrap()
+    };
+    assert!(!patch(2));
+    // The crawler has that list, and the next patch leads on from it.
+    assert_eq!(obeyed.week(3), (0, String::new()));
+    assert!(patch(3) && Path::new(&obeyed.schedule.at("diff-3/exports/add-prefixes.txt")).exists());
+}
+
+#[test]
+fn a_comparison_has_a_folder_of_its_own() {
+    let schedule = Schedule::new();
+    let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+    assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+    let later = schedule.crawl("week-1.jsonl", 1, &HOSTS);
+    for (output, diff) in [
+        ("run-1", "run-1"),
+        ("run-1", "run-1/diff"),
+        ("run-1", "state/diff"),
+        ("diff/run-1", "diff"),
+        ("state/run-1", "diff"),
+    ] {
+        let (code, told) = schedule.run(output, &["--input", &later, "--diff", &schedule.at(diff)]);
+        assert!(code == 2 && told.contains("give it a folder of its own"), "{output} {diff}: {told}");
+    }
+    assert_eq!(schedule.run("run-1", &["--input", &later]).0, 0);
+    let (old, new, one) = (schedule.at("run-0"), schedule.at("run-1"), schedule.at("one"));
+    succeed(&["diff", &old, &new, "--output", &one]);
+    let before = files(schedule.folder.path());
+    for within in [&old, &new, &one] {
+        let output = format!("{within}/diff");
+        fail(&["diff", &old, &new, "--history", &one, "--output", &output], 2);
+    }
+    assert!(files(schedule.folder.path()) == before);
+}
+
+#[test]
+fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
+    let schedule = Schedule::new();
+    let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
+    assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
+    let state = files(&schedule.at("state"));
+    let broken = schedule.crawl("week-1.jsonl", 1, &["a"]);
+    let cluster = cluster_file(schedule.folder.path(), 2, &[(); 2].map(|()| reserved_address()));
+    let (at_state, output) = (schedule.at("state"), schedule.at("run-1"));
+    let run = ["run", "--state", &at_state, "--output", &output, "--input", &broken, "--cluster", &cluster];
+    // What the first process was told holds for all of them.
+    let processes = [("0", "0.5"), ("1", "0")].map(|(process, least)| {
+        let least = format!("recrawl.least_pages={least}");
+        webtwin(&[&run[..], &["--process", process, "--set", &least]].concat()).spawn().unwrap()
+    });
+    for process in processes {
+        let ended = process.wait_with_output().unwrap();
+        assert!(ended.status.code() == Some(5) && said(&ended).contains("6 pages, less than"), "{}", said(&ended));
+    }
+    assert!(files(&at_state) == state);
+}
