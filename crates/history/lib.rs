@@ -2,6 +2,7 @@
 
 use webtwin_base::{error, ids, job, threads};
 use webtwin_results::results;
+use webtwin_stages::clusters;
 use webtwin_storage::storage;
 
 #[path = "../../src/history/mod.rs"]

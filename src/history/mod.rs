@@ -4,7 +4,8 @@
 //! have pages, texts or places in common; [`lifelines`] makes of that, over all crawls, what became of each collection, and
 //! [`lives`] is its plain twin. [`fates`] puts that in words, [`lag`] says how far a mirror is behind, [`rates`] how often
 //! pages change, and [`revisit`] which pages of the avoid list are worth a visit. [`saved`] is the file in which a comparison
-//! leaves to the next one what it has to know of the crawls before.
+//! leaves to the next one what it has to know of the crawls before. [`live_growth`] keeps the growth of clusters up to date in a process that
+//! lives from crawl to crawl.
 //!
 //! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
 //! by what it holds, never by its name.
@@ -15,6 +16,7 @@ pub mod crawls;
 pub mod fates;
 pub mod lag;
 pub mod lifelines;
+pub mod live_growth;
 pub mod lives;
 pub mod matching;
 pub mod rates;

@@ -11,6 +11,7 @@ use super::{of_the_machine, scaled};
 use crate::build::peak_memory_bytes;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
+use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::links::{self, Links};
 use crate::dataflow::clusters::{growth, link_summary, tolerant};
 use crate::dataflow::shuffle::directory::{Directory, Partitions};
@@ -169,6 +170,19 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     Ok(done)
 }
 
+/// The trivial cluster of every page of a graph, by its smallest page.
+pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
+    let count = graph.pages() as usize;
+    let mut smallest = vec![Page::NONE; count];
+    Page::first(count)
+        .map(|page| {
+            let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
+            *smallest = page.min(*smallest);
+            ClusterId::of(*smallest)
+        })
+        .collect()
+}
+
 impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
@@ -176,15 +190,8 @@ impl Web {
         let count = graph.pages() as usize;
         let directory =
             Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
-        let (mut smallest, mut sizes) = (vec![Page::NONE; count], vec![0; count]);
-        let labels = Page::first(count)
-            .map(|page| {
-                let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
-                *smallest = page.min(*smallest);
-                sizes[*smallest] += 1;
-                ClusterId::of(*smallest)
-            })
-            .collect();
+        let labels = labels(graph);
+        let sizes = sizes(&labels);
         Web { directory, labels, sizes }
     }
 }
