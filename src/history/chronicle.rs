@@ -378,19 +378,12 @@ fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
     texts(old).intersection(&texts(new)).count() as u32
 }
 
-/// Drops the collections of a crawl that have no other pages than those of one of these similar clusters of the crawl before: where
+/// Drops the collections of a crawl that have no other pages than those of these similar clusters of the crawl before: where
 /// little of a mirror was fetched, that is all it shares with what it mirrors.
 fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], crawl: &mut Crawl) {
-    let mut cluster_of: BTreeMap<DocId, usize> = BTreeMap::new();
-    for (number, cluster) in clusters.iter().enumerate() {
-        let pages = cluster.iter().flat_map(|&at| last.members_of(at));
-        cluster_of.extend(pages.map(|page| (page.doc_id, number)));
-    }
-    let is_probed = |at: u32| {
-        let mut of = crawl.members_of(at).iter().map(|page| cluster_of.get(&page.doc_id));
-        let first = of.next().flatten();
-        first.is_some() && of.all(|other| other == first)
-    };
+    let of_clusters = clusters.iter().flatten().flat_map(|&at| last.members_of(at));
+    let known: BTreeSet<DocId> = of_clusters.map(|page| page.doc_id).collect();
+    let is_probed = |at: u32| crawl.members_of(at).iter().all(|page| known.contains(&page.doc_id));
     let stays: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();
     let mut next = 0;
     let numbers: Vec<Option<u32>> = stays
@@ -434,7 +427,7 @@ fn sought_in_vain(
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
 /// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
 /// that it does not have, if they were fetched. A collection of which more pages were looked for in vain than found is not carried over, nor is
-/// one of whose probes that are there less than the share `drift` is on the avoid list again.
+/// one of whose probes that are there less than the share `drift` is on the avoid list again or says what it said.
 fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool), drift: f64) -> Result<()> {
     let mut now: BTreeMap<DocId, Option<(u64, i64)>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
     read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
@@ -461,7 +454,9 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         let in_vain = pages(at).iter().filter(|page| sought.contains(&page.doc_id)).count() as u32;
         let found = pages(at).len() as u32 - missing;
         let probes = || pages(at).iter().filter(|page| was_asked(page.doc_id) && now[&page.doc_id].is_some());
-        let copies = probes().filter(|page| listed.contains(&page.doc_id)).count();
+        // One that says what it said is as far from its original as it was, or this has gone on without it.
+        let says_the_same = |page: &Member| now[&page.doc_id].is_some_and(|now| now.0 == page.text);
+        let copies = probes().filter(|page| listed.contains(&page.doc_id) || says_the_same(page)).count();
         let is_copy = copies as f64 >= drift * probes().count() as f64;
         2 * of.skipped > of.size && 0 < missing && missing <= of.skipped && in_vain <= found && is_copy
     };
@@ -484,10 +479,12 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
         // Pages that never were on the list are fetched each time, and say nothing of those that are.
         let is_told = |page: &Member| !skipped || was_asked(page.doc_id) || listed.contains(&page.doc_id);
         let is_seen = of.iter().any(|page| now[&page.doc_id].is_some() && is_told(page));
+        // Those that stand, and those that this crawl has put there: the next one need not have either.
+        let is_on_list = |page: &&Member| now[&page.doc_id].is_none() || listed.contains(&page.doc_id);
         crawl.collections.push(Collection {
             size: of.len() as u32,
             looked_at: of.iter().filter(|page| now[&page.doc_id].is_some()).count() as u32,
-            skipped: before.skipped.min(of.len() as u32),
+            skipped: of.iter().filter(|page| is_on_list(page)).count() as u32,
             fetched: newest.unwrap_or(before.fetched),
             unseen: if is_seen { 0 } else { before.unseen + 1 },
             lag: None,
