@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::program::{fail, files, rows, succeed};
 
 /// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page. On site x
-/// the first page links to all, and the last two go their own way after the first week.
+/// the first page links to all, and the last two go their own way after the first week; on site y the last page does in the first week.
 type Shown<'a> = (&'a str, u32);
 
 /// A crawl of sites with the manual, and of one that links to site a and has a notice, another one in the second week; returns the run
@@ -25,7 +25,8 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     };
     for (site, version) in shown {
         for number in (0..8).filter(|&number| is_fetched(site, number)) {
-            let says = if *site == "x" && number > 5 && week > 0 { number + 50 } else { number };
+            let is_own = *site == "x" && number > 5 && week > 0 || *site == "y" && number == 7 && week == 0;
+            let says = if is_own { number + 50 } else { number };
             let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
             let text: String = (0..12)
                 .map(|line| {
@@ -415,4 +416,83 @@ fn copies_outside_of_collections_are_looked_at_from_what_the_budget_leaves() {
     assert_eq!(asked("100"), all);
     let few = asked("4");
     assert!(few.len() == 4 && few.iter().all(|url| all.contains(&url.as_str())), "{few:?}");
+}
+
+/// Compares crawls of which the newer one obeyed the list.
+fn obeying(old: &str, new: &str, output: &str, more: &[&str]) {
+    succeed(&[&["diff", old, new, "--output", output, "--set", "recrawl.avoided=true"][..], more].concat());
+}
+
+#[test]
+fn a_mirror_lives_on_when_more_of_its_pages_are_put_on_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let sites = [("a", 1), ("y", 1)];
+    let first = run(folder.path(), 0, &sites);
+    // All but the last page of y is on the list; this is a copy in the second week, and then on the list, too.
+    let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || number == 7);
+    assert!(rows(&second, "avoid").iter().any(|row| row["url"] == "http://y.example/manual/7.html"));
+    obeying(&first, &second, &out("one"), &[]);
+    let third = run_over(folder.path(), 2, &sites, |site, _| site == "a");
+    obeying(&second, &third, &out("two"), &["--history", &out("one")]);
+    assert_eq!(told(&out("two"))["y"].0, "lives");
+    assert_eq!(rows(&out("two"), "avoid_changed").len(), 0);
+}
+
+#[test]
+fn probes_of_an_old_version_that_say_what_they_said_do_not_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (sites, is_probe) = ([("a", 4), ("b", 1)], |site: &str, number: u32| site == "a" || number.is_multiple_of(3));
+    let first = run(folder.path(), 0, &sites);
+    assert!(rows(&first, "avoid").iter().any(|row| row["url"].as_str().unwrap().starts_with("http://b.")));
+    let second = run_over(folder.path(), 1, &sites, |site, _| site == "a");
+    obeying(&first, &second, &out("one"), &[]);
+    // By themselves these pages share too little with those of site a to be copies.
+    let third = run_over(folder.path(), 2, &sites, is_probe);
+    assert!(!rows(&third, "avoid").iter().any(|row| row["url"].as_str().unwrap().starts_with("http://b.")));
+    obeying(&second, &third, &out("two"), &["--history", &out("one")]);
+    assert_eq!(told(&out("two"))["b"].0, "lives");
+    // Once they say something else, it has gone its own way.
+    let other = run_over(folder.path(), 3, &[("a", 4), ("b", 12)], is_probe);
+    obeying(&second, &other, &out("other"), &["--history", &out("one")]);
+    assert_eq!(told(&out("other"))["b"].0, "drifted");
+}
+
+#[test]
+fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let sites = [("a", 1), ("x", 1)];
+    let first = run(folder.path(), 0, &sites);
+    let list = files(Path::new(&first));
+    let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
+    let prefix = prefixes.lines().find(|prefix| prefix.starts_with("http://x.")).expect("most of x is on the list");
+    // Of two probes one says something else.
+    let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || [5, 6].contains(&number));
+    obeying(&first, &second, &out("one"), &[]);
+    let patch = files(Path::new(&out("one")));
+    let lines = |name: &str| String::from_utf8(patch[&format!("exports/{name}")].clone()).unwrap();
+    assert!(lines("remove-prefixes.txt").lines().any(|line| line == prefix));
+    let forbidden = |name: &str, number: u32| {
+        lines(name).lines().any(|line| line == format!("http://x.example/manual/{number}.html"))
+    };
+    for number in [1, 2, 3, 4, 5, 7] {
+        assert!(forbidden("add-urls.txt", number) && forbidden("in-force-urls.txt", number), "{number}");
+    }
+    assert!(!forbidden("in-force-urls.txt", 6));
+    // A crawler that obeys that fetches nothing twice, and the next patch changes nothing.
+    let third = run_over(folder.path(), 2, &sites, |site, number| site == "a" || number == 6);
+    obeying(&second, &third, &out("two"), &["--history", &out("one")]);
+    let patch = files(Path::new(&out("two")));
+    for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "heritrix-surts.txt"] {
+        let lines = |what: &str| String::from_utf8(patch[&format!("exports/{what}-{name}")].clone()).unwrap();
+        assert_eq!(lines("remove"), "", "{name}");
+    }
+    assert!(lines_of(&patch, "in-force-urls.txt").contains(&"http://x.example/manual/7.html".to_string()));
+}
+
+fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
+    let text = String::from_utf8(files[&format!("exports/{name}")].clone()).unwrap();
+    text.lines().map(String::from).collect()
 }

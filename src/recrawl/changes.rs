@@ -261,7 +261,7 @@ impl Judge<'_> {
                 let Some(standing) = self.standing else { return false };
                 let (page, url) = old.page(row);
                 let stands = is_unfetched(page) && standing.may_stand(page, old.keep(row));
-                standing.note(url, stands);
+                standing.note(page, url, stands);
                 if stands {
                     stands_too.push(row);
                 }

@@ -16,10 +16,10 @@ use crate::results::Run;
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
-/// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines that only the new one has,
-/// and those that only the old one has and that do not stand all the same, each in its order. Lines for entries that stood beside the
-/// old list come after its own. The entries that stand are in the table `entries_standing`, and with those of the new list in
-/// `exports/in-force-NAME`. Where nobody knows what list the crawler has, there is only that. Returns lines added and removed by list.
+/// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines in force now and not before,
+/// and those in force before and not now, each in its order. Lines for entries that stand, or stood, beside a list come after its own. The
+/// entries that stand are in the table `entries_standing`, and with those of the new list in `exports/in-force-NAME`. Where nobody knows
+/// what list the crawler has, there is only that. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
@@ -29,7 +29,7 @@ const LISTS: [&str; 6] =
 pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) -> Result<Vec<(String, [u64; 2])>> {
     let mut counts = Vec::new();
     let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
-    let stands = standing.map(Standing::entries).unwrap_or_default();
+    let stands = standing.map_or(Ok(Vec::new()), |standing| standing.entries(of))?;
     let [lines_stood, lines_stand] = [stood, &stands].map(standing::lines_of);
     for name in LISTS {
         let (Some(mut was), Some(is)) = (lines(&of.old, name)?, lines(&of.new, name)?) else { continue };
@@ -39,11 +39,9 @@ pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) 
         if of.list_is_lost {
             continue;
         }
-        let stands: HashSet<&str> = lines_stand[name].iter().map(String::as_str).collect();
-        let added = without(&is, &was);
-        let removed = without(&was, &is);
-        let removed: String =
-            removed.lines().filter(|line| !stands.contains(line)).flat_map(|line| [line, "\n"]).collect();
+        let in_force = format!("{is}{beside}");
+        let added = without(&in_force, &was);
+        let removed = without(&was, &in_force);
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
         writer.file(&format!("exports/add-{name}"), &added)?;
         writer.file(&format!("exports/remove-{name}"), &removed)?;

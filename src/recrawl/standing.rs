@@ -1,6 +1,7 @@
 //! What of the old avoid list stands though the new crawl does not show it: a crawler that obeys the list does not fetch what is on it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Comparison;
@@ -24,6 +25,8 @@ pub struct Standing {
     prefixes: HashMap<String, Noted>,
     /// The same of each URL of it.
     urls: HashMap<String, Noted>,
+    /// Pages that stand below a prefix.
+    below: Mutex<Vec<DocId>>,
 }
 
 /// Of the pages that an entry stands for.
@@ -45,7 +48,7 @@ impl Standing {
     ///
     /// # Cost
     /// Doc ids of the new pages and of those that stay are read once. Memory: the list's entries, and 8 bytes for each page that stays
-    /// for others.
+    /// for others, and for each that stands.
     pub fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.avoided) else { return Ok(None) };
         let mut lost = Vec::new();
@@ -72,7 +75,8 @@ impl Standing {
             lost.clear();
         }
         let ended = ended.to_vec();
-        let mut standing = Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new() };
+        let mut standing =
+            Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new(), below: Mutex::default() };
         let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
         for Entry { url, single, heritrix } in entries(&of.old)?.into_iter().chain(stood) {
             let of = if single { &mut standing.urls } else { &mut standing.prefixes };
@@ -87,24 +91,62 @@ impl Standing {
     }
 
     /// Notes of a page on the old list that the new one does not have whether it stands.
-    pub fn note(&self, url: &str, stands: bool) {
-        let slashes = url.match_indices('/').map(|(at, _)| &url[..=at]);
-        let prefixes = slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning));
+    pub fn note(&self, page: DocId, url: &str, stands: bool) {
+        let mut is_below = false;
+        let prefixes = self.above(url).inspect(|_| is_below = true);
         for entry in prefixes.chain(self.urls.get(url)) {
             if stands { &entry.stands } else { &entry.leaves }.store(true, Relaxed);
         }
+        if stands && is_below {
+            self.below.lock().expect("nothing panics while it holds this").push(page);
+        }
     }
 
-    /// The entries that stand as a whole, ascending.
-    pub fn entries(&self) -> Vec<Entry> {
-        let whole = |noted: &Noted| noted.stands.load(Relaxed) && !noted.leaves.load(Relaxed);
-        let of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
-            let whole = entries.iter().filter(|(_, noted)| whole(noted));
+    /// What is noted of the prefixes that a URL is below.
+    fn above(&self, url: &str) -> impl Iterator<Item = &Noted> {
+        let slashes = url.match_indices('/').map(|(at, _)| &url[..=at]);
+        slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning))
+    }
+
+    /// The entries that stand, ascending: those that do as a whole, and a URL for each page that stands below a prefix which others
+    /// leave. Heritrix gets no line for such a URL, which may be the beginning of one that stays.
+    ///
+    /// # Errors
+    /// Those of the tables.
+    ///
+    /// # Cost
+    /// The list in force once more where a prefix breaks.
+    pub fn entries(&self, of: &Comparison) -> Result<Vec<Entry>> {
+        let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
+            let whole = entries.iter().filter(|(_, noted)| noted.is_whole());
             whole.map(|(url, noted)| Entry { url: url.clone(), single, heritrix: noted.heritrix }).collect()
         };
-        let mut entries = [of(&self.prefixes, false), of(&self.urls, true)].concat();
+        let mut entries = [entry_of(&self.prefixes, false), entry_of(&self.urls, true)].concat();
+        if self.prefixes.values().any(Noted::is_broken) {
+            let mut below = self.below.lock().expect("nothing panics while it holds this").clone();
+            below.sort_unstable();
+            let is_told = |url: &str| self.above(url).chain(self.urls.get(url)).any(Noted::is_whole);
+            of.each_in_force(&mut |page, url| {
+                if below.binary_search(&page).is_ok() && !is_told(url) {
+                    entries.push(Entry { url: url.to_string(), single: true, heritrix: false });
+                }
+            })?;
+        }
         entries.sort_unstable();
-        entries
+        entries.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
+        Ok(entries)
+    }
+}
+
+impl Noted {
+    /// Whether the entry stands for all of its pages that are not on the new list.
+    fn is_whole(&self) -> bool {
+        self.stands.load(Relaxed) && !self.leaves.load(Relaxed)
+    }
+
+    /// Whether some of them stand and others leave.
+    fn is_broken(&self) -> bool {
+        self.stands.load(Relaxed) && self.leaves.load(Relaxed)
     }
 }
 
