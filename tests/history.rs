@@ -496,3 +496,42 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     let text = String::from_utf8(files[&format!("exports/{name}")].clone()).unwrap();
     text.lines().map(String::from).collect()
 }
+
+#[test]
+fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = |week: u32, pages: &[(char, u32, u32)]| {
+        let text =
+            |says: u32| (0..30).map(move |line| format!("<p>a{says}x{line} b{line}y{says} c{says}z{says}q{line}"));
+        let line = |&(site, page, says): &(char, u32, u32)| {
+            let next = format!("<p><a href='{}'>next</a>", (page + 1) % 6);
+            let html: String = text(says).chain([next]).collect();
+            let url = format!("http://{site}.example/manual/{page}");
+            format!(
+                "{}\n",
+                serde_json::json!({ "url": url, "html": html, "fetch_time": 1_700_000_000 + week * 604_800 })
+            )
+        };
+        let input = out(&format!("rewritten-{week}.jsonl"));
+        let home = "<a href='http://a.example/manual/0'>the manual</a>";
+        let home = serde_json::json!({ "url": "http://home.example/", "html": home });
+        std::fs::write(&input, pages.iter().map(line).collect::<String>() + &home.to_string()).unwrap();
+        let output = out(&format!("rewritten-run-{week}"));
+        succeed(&["run", "--input", &input, "--output", &output, "--workers", "1"]);
+        output
+    };
+    let both: Vec<(char, u32, u32)> =
+        "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
+    let first = crawl(0, &both);
+    assert!(rows(&first, "avoid").iter().all(|row| row["keep_url"].as_str().unwrap().starts_with("http://a.")));
+    let kept: Vec<(char, u32, u32)> = (0..6).map(|page| ('a', page, if page == 2 { 99 } else { page })).collect();
+    let second = crawl(1, &kept);
+    obeying(&first, &second, &out("rewritten"), &[]);
+    let removed = rows(&out("rewritten"), "avoid_changed");
+    let removed: Vec<&str> =
+        removed.iter().filter(|row| row["what"] == "removed").map(|row| row["url"].as_str().unwrap()).collect();
+    assert_eq!(removed, ["http://b.example/manual/2"]);
+    let in_force = lines_of(&files(Path::new(&out("rewritten"))), "in-force-urls.txt");
+    assert_eq!(in_force, [0, 1, 3, 4, 5].map(|page| format!("http://b.example/manual/{page}")));
+}

@@ -183,10 +183,39 @@ pub struct PageColumns<'t> {
     pub text_bytes: &'t [u64],
     /// Chunks.
     pub chunks: &'t [u32],
+    contents: Contents<'t>,
+}
+
+/// Columns that tell the content of pages.
+pub struct Contents<'t> {
     exact: &'t [u64],
     body: &'t [u64],
     simhash: &'t [u64],
     has_simhash: &'t [bool],
+}
+
+impl<'t> Contents<'t> {
+    /// Their names in the table `pages`, and that of the doc ids.
+    pub const NAMES: [&'static str; 5] = ["doc_id", "body", "exact", "simhash", "has_simhash"];
+
+    /// Finds them in a table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it lacks one.
+    pub fn of(table: &'t Table) -> Result<Contents<'t>> {
+        Ok(Contents {
+            exact: table.u64("exact")?,
+            body: table.u64("body")?,
+            simhash: table.u64("simhash")?,
+            has_simhash: table.bool("has_simhash")?,
+        })
+    }
+
+    /// What is known of the content of a page.
+    pub fn content(&self, row: usize) -> Content {
+        let simhash = self.has_simhash[row].then_some(self.simhash[row]);
+        Content { exact: self.exact[row], body: self.body[row], simhash }
+    }
 }
 
 impl<'t> PageColumns<'t> {
@@ -209,17 +238,13 @@ impl<'t> PageColumns<'t> {
             times: table.time("fetch_time")?,
             text_bytes: table.u64("text_bytes")?,
             chunks: table.u32("chunks")?,
-            exact: table.u64("exact")?,
-            body: table.u64("body")?,
-            simhash: table.u64("simhash")?,
-            has_simhash: table.bool("has_simhash")?,
+            contents: Contents::of(table)?,
         })
     }
 
     /// What is known of the content of a page.
     pub fn content(&self, row: usize) -> Content {
-        let simhash = self.has_simhash[row].then_some(self.simhash[row]);
-        Content { exact: self.exact[row], body: self.body[row], simhash }
+        self.contents.content(row)
     }
 }
 

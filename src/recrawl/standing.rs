@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Comparison;
 use super::exports::lines;
+use super::gather::Contents;
+use super::pages::{What, what};
 use super::stood::Entry;
 use crate::applications::exports::{AvoidLists, exports};
 use crate::applications::heritrix::SurtRules;
@@ -17,7 +19,7 @@ use crate::results::Run;
 
 /// The old list, as far as it may stand.
 pub struct Standing {
-    /// Pages that stay for others and that the new crawl does not have, ascending.
+    /// Pages that stay for others and that the new crawl does not have, or with hardly any of their text, ascending.
     lost: Vec<DocId>,
     /// Pages of collections that have ended, ascending.
     ended: Vec<DocId>,
@@ -47,7 +49,7 @@ impl Standing {
     /// Those of the tables and stores.
     ///
     /// # Cost
-    /// Doc ids of the new pages and of those that stay are read once. Memory: the list's entries, and 8 bytes for each page that stays
+    /// Doc ids of those that stay, and contents of the pages, are read once. Memory: the list's entries, and 8 bytes for each page that stays
     /// for others, and for each that stands.
     pub fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.avoided) else { return Ok(None) };
@@ -62,10 +64,15 @@ impl Standing {
         lost.dedup();
         let mut is_there = vec![false; lost.len()];
         for range in 0..of.ranges.count() {
-            for doc_id in of.pages[1].read(range, &["doc_id"])?.u64("doc_id")? {
-                if let Ok(at) = lost.binary_search(doc_id) {
-                    is_there[at] = true;
-                }
+            let [old, new] = [0, 1].map(|side| of.pages[side].read(range, &Contents::NAMES));
+            let (old, new) = (old?, new?);
+            let (contents_old, contents_new) = (Contents::of(&old)?, Contents::of(&new)?);
+            for (row, doc_id) in new.u64("doc_id")?.iter().enumerate() {
+                let Ok(at) = lost.binary_search(doc_id) else { continue };
+                let is = contents_new.content(row);
+                let was = old.u64("doc_id")?.binary_search(doc_id).ok().map(|row| contents_old.content(row));
+                let bits = was.and_then(|was| was.bits(&is)).filter(|_| of.comparable.simhashes);
+                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None, &of.recrawl) != What::Rewritten);
             }
         }
         let mut is_there = is_there.into_iter();
@@ -85,7 +92,8 @@ impl Standing {
         Ok(Some(standing))
     }
 
-    /// Whether a page that was not fetched may stay on the list for another: this is still there, and the page's collection has not ended.
+    /// Whether a page that was not fetched may stay on the list for another: this is still there and was not rewritten, for the page may
+    /// say what it said, and the page's collection has not ended.
     pub fn may_stand(&self, page: DocId, keep: DocId) -> bool {
         self.lost.binary_search(&keep).is_err() && self.ended.binary_search(&page).is_err()
     }
