@@ -32,6 +32,16 @@ pub fn give_back_large_allocations() {
     }
 }
 
+/// Gives the system what has been freed and lies between what has not: left alone, glibc keeps it for the heap of the thread that had
+/// it. Another allocator is left as it is.
+pub fn give_back_what_is_free() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
+}
+
 /// The system's allocator. Once [`end_in_order`] was called, an allocation that the system refuses ends the process with
 /// [`Error::NoMemory`], as files are removed that must not outlive it; Rust alone would end it by SIGABRT.
 pub struct Heap;

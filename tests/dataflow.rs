@@ -116,7 +116,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -153,7 +153,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members, found.crawl.directory.hosts.clone()))
+            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -415,19 +415,19 @@ proptest! {
                 Ok((
                     (
                         found.links.iter().collect::<Vec<_>>(),
-                        found.exact_pairs,
+                        found.exact_pairs.take()?,
                         [
-                            found.similar_pairs,
-                            found.hamming_pairs,
+                            found.similar_pairs.take()?,
+                            found.hamming_pairs.take()?,
                             found.signature_pairs,
-                            found.minhash_pairs,
-                            found.context_pairs,
+                            found.minhash_pairs.take()?,
+                            found.context_pairs.take()?,
                         ]
                         .concat(),
                         found.verdicts,
-                        found.link_summary,
+                        found.link_summary.take()?,
                     ),
-                    (found.collections, found.members, format!("{:?}", found.avoid), format!("{:?}", found.lists.prefixes)),
+                    (found.collections, found.members.take()?, format!("{:?}", found.avoid), format!("{:?}", found.lists.prefixes)),
                     found.more_tables,
                     found.summary,
                 ))

@@ -1,6 +1,6 @@
 //! The wiring, one file for each step: exchanges between the functions of the stages.
 
-use webtwin_base::{build, by_hash, error, ids, job, progress};
+use webtwin_base::{build, by_hash, error, heap, ids, job, progress};
 use webtwin_engine::engine;
 use webtwin_pages::pages;
 use webtwin_results::results;

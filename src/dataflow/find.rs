@@ -3,6 +3,7 @@
 //! No step decides what a row *means*; each calls into a stage for that. Every step leaves its rows with their owners, in an
 //! order that does not depend on the number of workers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use super::pairs::signatures::SignatureCounts;
 use super::pairs::simhash_pairs::SimhashCounts;
 use super::reading::captures::Crawl;
 use super::reading::least_pages::LeastPages;
+use super::reading::lists::until_failure;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
@@ -46,6 +48,8 @@ use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Clusters, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
+use crate::storage::aside::Aside;
+use crate::storage::spill::Disk;
 use crate::storage::table::Table;
 
 /// All that one worker owns of the answer, every list ascending by its key.
@@ -55,25 +59,25 @@ pub struct ReplicaTables {
     /// Links.
     pub links: Links,
     /// Exact copies with their centres, with the owner of `a`.
-    pub exact_pairs: Vec<SimilarPair>,
+    pub exact_pairs: Aside<SimilarPair>,
     /// Pairs of pages that share enough chunks, with the owner of `a`.
-    pub similar_pairs: Vec<SimilarPair>,
+    pub similar_pairs: Aside<SimilarPair>,
     /// Pairs of pages with near simhashes, with the owner of `a`.
-    pub hamming_pairs: Vec<SimilarPair>,
+    pub hamming_pairs: Aside<SimilarPair>,
     /// Pairs of pages with colliding signatures, with the owner of `a`.
     pub signature_pairs: Vec<SimilarPair>,
     /// Pairs of pages whose shingles resemble each other, with the owner of `a`.
-    pub minhash_pairs: Vec<SimilarPair>,
+    pub minhash_pairs: Aside<SimilarPair>,
     /// Pairs of pages that their collections tell to be copies, with the owner of `a`.
-    pub context_pairs: Vec<SimilarPair>,
+    pub context_pairs: Aside<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Vec<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
-    pub link_summary: Vec<LinkSummary>,
+    pub link_summary: Aside<LinkSummary>,
     /// Collections, with the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Their pages, likewise.
-    pub members: Vec<MemberRow>,
+    pub members: Aside<MemberRow>,
     /// The avoid list, with the owner of the page.
     pub avoid: AvoidTable,
     /// The avoid list as crawlers take it, all at worker 0.
@@ -108,8 +112,10 @@ pub fn find(
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
+    shelf.exact = Vec::new();
     let room = memory_estimate::room(net, MemoryEstimate::with(shelf, &crawl.pages, None), job)?;
-    let links = links::resolve(net, shelf, &crawl, &room)?;
+    let mut links = links::resolve(net, shelf, &crawl, &room)?;
+    room.give_back();
     let earlier = kept_before::open(&job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
@@ -168,11 +174,13 @@ pub fn find(
 
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
     let room = memory_estimate::room_to_find(net, held, job)?;
+    room.give_back();
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, links.iter(), &directory)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
     let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job)?;
+    room.give_back();
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
         let places = Places::new(net, &grown.similar_clusters, crawl.directory.len())?;
@@ -180,7 +188,8 @@ pub fn find(
         (context_pairs, second_look) = steps
             .step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context, &room))?;
         let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links };
-        second_look.alone = alone::take_back(net, &mut similar_pairs, &weak, &places, &context)?;
+        second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
+        drop(places);
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
             let by_measure =
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
@@ -194,19 +203,25 @@ pub fn find(
         }
     }
     let Grown { sizes, link_summary, similar_clusters, .. } = grown;
+    let disk = (job.effort.memory_bytes > 0).then(|| room.disk(net));
+    let link_summary = Aside::put(link_summary, disk.as_ref())?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
+    room.give_back();
+    let aside = |pairs| Aside::put(pairs, disk.as_ref());
+    let exact_pairs = aside(exact_pairs)?;
+    let [similar_pairs, hamming_pairs] = [aside(similar_pairs)?, aside(hamming_pairs)?];
+    let [minhash_pairs, context_pairs] = [aside(minhash_pairs)?, aside(context_pairs)?];
 
     let kept = steps.step(net, steps::KEEPING, |net| {
         let given = kept::Given {
             crawl: &crawl,
             labels: &labels,
             sizes: &sizes,
-            links: &links,
             from_elsewhere: &from_elsewhere,
             links_to_host: &links_to_host,
             exact_pairs: &exact_pairs,
@@ -215,21 +230,24 @@ pub fn find(
             held,
             room: &room,
         };
-        kept::keep(net, job, shelf, similar_clusters, &given)
+        kept::keep(net, job, shelf, similar_clusters, &mut links, &given)
     })?;
     // Also where the step was taken up: nothing asks for chunks any more.
     shelf.fprints.clear();
     let Kept { verdicts, collections, members, .. } = kept;
     second_look.attached = kept.attached;
-    let memory_is_bounded = job.effort.memory_bytes > 0;
-    let disk = memory_is_bounded.then(|| room.disk(net));
+    links.put_aside(disk.as_ref())?;
+    let members = Aside::put(members, disk.as_ref())?;
     let avoid = avoid_table::rows(net, &crawl, &verdicts, disk.as_ref())?;
-    let lists = avoid_table::lists(net, &crawl, &avoid.rows, memory_is_bounded)?;
+    room.give_back();
+    let lists = avoid_table::lists(net, &crawl, &avoid.rows, disk.is_some())?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
 
+    room.give_back();
     let by_measure = [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs];
     let ([exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs], link_summary) =
-        by_first(net, &crawl, by_measure, link_summary)?;
+        by_first(net, &crawl, by_measure, link_summary, disk.as_ref())?;
+    room.give_back();
     let mut found = ReplicaTables {
         crawl,
         links,
@@ -286,7 +304,7 @@ struct Grown {
     /// Similar clusters, with the owners of their names by key.
     similar_clusters: Vec<SimilarCluster>,
     /// The links that merged, for growth after a second look; none where memory has a bound, or where the rest is from a record.
-    merging: Option<MergingLinks>,
+    merging: Option<Arc<MergingLinks>>,
 }
 
 impl Grown {
@@ -313,9 +331,12 @@ impl Web<'_> {
             let links = (self.links, &self.directory.hosts[..]);
             let (link_summary, merging) =
                 link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, self.room)?;
-            kept = keeps.then(|| merging.clone());
-            let similar_clusters = self.collections(net, (labels, &sizes), (&link_summary, merging), &job.clusters)?;
-            Ok((link_summary, similar_clusters))
+            kept = keeps.then(|| Arc::clone(&merging));
+            let edges = edges_of(&link_summary, job.clusters.merge);
+            let disk = (job.effort.memory_bytes > 0).then(|| self.room.disk(net));
+            let link_summary = Aside::put(link_summary, disk.as_ref())?;
+            let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters)?;
+            Ok((link_summary.take()?, similar_clusters))
         })?;
         Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
@@ -325,7 +346,7 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         (labels, sizes): (&[ClusterId], &[u32]),
-        (link_summary, merging): (&[LinkSummary], MergingLinks),
+        (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
         settings: &Clusters,
     ) -> Result<Vec<SimilarCluster>> {
         let &Web { directory, links, from_elsewhere, room } = self;
@@ -336,56 +357,71 @@ impl Web<'_> {
                 tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)
             }
             MergeCondition::Exact | MergeCondition::Extended => {
-                let edges = edges_of(link_summary, settings.merge);
                 growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)
             }
         }
     }
 }
 
-/// The edges of the TCG among rows of `LinkSummary`.
+/// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
 fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(ClusterId, ClusterId)> {
+    if merge == MergeCondition::Tolerant {
+        return Vec::new();
+    }
     let merging = link_summary.iter().filter(|row| may_merge(row, merge));
     merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
 }
 
 /// Brings pairs by several measures to the owners of their smaller pages, ascending by measure, and rows of `LinkSummary` to the owners
-/// of their source clusters' smallest pages. One exchange.
+/// of their source clusters' smallest pages; there they wait for tables, on `disk` if there is one. One exchange.
 fn by_first<const N: usize>(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    by_measure: [Vec<SimilarPair>; N],
-    link_summary: Vec<LinkSummary>,
-) -> Result<([Vec<SimilarPair>; N], Vec<LinkSummary>)> {
+    by_measure: [Aside<SimilarPair>; N],
+    link_summary: Aside<LinkSummary>,
+    disk: Option<&Disk>,
+) -> Result<([Aside<SimilarPair>; N], Aside<LinkSummary>)> {
     let directory = &crawl.directory;
     let (mut owned, mut owned_summary) = ([const { Vec::new() }; N], Vec::new());
-    let pairs = by_measure.into_iter().enumerate();
-    let pairs = pairs.flat_map(|(of, pairs)| pairs.into_iter().map(move |pair| (of as u32, pair)));
-    let pairs = pairs.map(|(of, SimilarPair { a, b, value })| [a.0, b.0, value, of]);
-    net.exchange_two(
-        "pairs and link summary",
-        (
-            pairs,
-            |&[a, ..]| directory.owner(Page(a)),
-            |rows: &[[u32; 4]]| {
-                for &[a, b, value, of] in rows {
-                    owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
-                }
-                Ok(())
-            },
-        ),
-        (
-            link_summary,
-            |row| directory.owner(row.src_cluster.smallest()),
-            |rows: &[LinkSummary]| {
-                owned_summary.extend_from_slice(rows);
-                Ok(())
-            },
-        ),
-    )?;
+    let pairs = by_measure.iter().zip(0..).flat_map(|(pairs, of)| {
+        let rows = move |block: Cow<'_, [SimilarPair]>| {
+            block.iter().map(|&SimilarPair { a, b, value }| [a.0, b.0, value, of]).collect::<Vec<_>>()
+        };
+        pairs.blocks().map(move |block| block.map(rows))
+    });
+    until_failure(pairs, |pairs| {
+        until_failure(link_summary.blocks(), |link_summary| {
+            net.exchange_two(
+                "pairs and link summary",
+                (
+                    pairs.flatten(),
+                    |&[a, ..]| directory.owner(Page(a)),
+                    |rows: &[[u32; 4]]| {
+                        for &[a, b, value, of] in rows {
+                            owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
+                        }
+                        Ok(())
+                    },
+                ),
+                (
+                    link_summary.flat_map(Cow::into_owned),
+                    |row| directory.owner(row.src_cluster.smallest()),
+                    |rows: &[LinkSummary]| {
+                        owned_summary.extend_from_slice(rows);
+                        Ok(())
+                    },
+                ),
+            )
+        })
+    })?;
+    drop((by_measure, link_summary));
     owned.iter_mut().for_each(|pairs| pairs.sort_unstable());
     owned_summary.sort_unstable();
-    Ok((owned, owned_summary))
+    let mut by_measure = [const { None }; N];
+    for (pairs, aside) in owned.into_iter().zip(&mut by_measure) {
+        *aside = Some(Aside::put(pairs, disk)?);
+    }
+    Ok((by_measure.map(|pairs| pairs.expect("each was put there")), Aside::put(owned_summary, disk)?))
 }
 
 /// Counts of one worker, added up over all.
@@ -419,7 +455,7 @@ fn summarise(
         add(&format!("skip pages {}", why.as_str()), saving.pages);
         add(&format!("skip bytes {}", why.as_str()), saving.bytes);
     }
-    for copies in found.exact_pairs.chunk_by(|x, y| x.a == y.a) {
+    for copies in found.exact_pairs.all()?.chunk_by(|x, y| x.a == y.a) {
         add(&format!("exact {}", copies.len() + 1), 1);
     }
     add("links", found.links.len() as u64);

@@ -8,7 +8,7 @@ use super::sample::Counts;
 use super::volume::Volume;
 use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::shuffle::memory_estimate::{
-    A_FEATURE, A_LINK_FOUND, A_PAGE_FOUND, A_WORKER_AT_REST, MemoryEstimate, at_rest, making_bytes,
+    A_FEATURE, A_WORKER_AT_REST, MemoryEstimate, at_rest, beside_shelf_when_found,
 };
 use crate::job::{Job, JobKind, Measure};
 
@@ -86,8 +86,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
             let by_measure = by_measure.max(A_FEATURE * own.features);
-            let making = making_bytes(own.pages, workers, job.effort.memory_bytes > 0);
-            let found = A_PAGE_FOUND * own.pages + A_LINK_FOUND * links + making;
+            let found = beside_shelf_when_found(own.pages, links, workers, job.effort.memory_bytes > 0);
             (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), told)
         }
     };

@@ -29,6 +29,7 @@ pub mod new_file;
 pub mod output;
 
 // Data that do not fit in memory for a while.
+pub mod aside;
 pub mod bucket_arena;
 pub mod spill;
 pub mod spill_array;

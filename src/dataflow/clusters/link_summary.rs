@@ -13,45 +13,41 @@ use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Clusters, MergeCondition};
 use crate::overlap::prune::PageSet;
 use crate::storage::spill::BLOCK_BYTES;
+use crate::storage::spill_array::SpillArray;
 
-/// Links of a block.
-const BLOCK_LINKS: usize = BLOCK_BYTES / size_of::<(Page, Page)>();
+/// Links that are read at once.
+const READ_AT_ONCE: usize = BLOCK_BYTES / size_of::<[Page; 2]>();
 
-/// Links between pages of one host whose trivial clusters may merge. They come while the rows that they are found among go, and
-/// lie in blocks of the same size, so that they take the memory which these give back.
-#[derive(Debug, Clone, Default)]
+/// Links between pages of one host whose trivial clusters may merge: in memory, or on the local disk where that has a bound.
+#[derive(Debug)]
 pub struct MergingLinks {
-    blocks: Vec<Vec<(Page, Page)>>,
+    links: SpillArray<[Page; 2]>,
+    /// Where those of a row are put together.
+    room: Vec<[Page; 2]>,
 }
 
 impl MergingLinks {
+    /// None yet, within what there is room for.
+    fn within(net: &Net<'_>, room: &MemoryBudget) -> MergingLinks {
+        let most = if room.memory_bytes == 0 { u64::MAX } else { 0 };
+        MergingLinks { links: SpillArray::new(most, &room.disk(net)), room: Vec::new() }
+    }
+
     /// Adds links.
-    pub fn extend(&mut self, links: impl IntoIterator<Item = (Page, Page)>) {
-        for link in links {
-            match self.blocks.last_mut() {
-                Some(block) if block.len() < BLOCK_LINKS => block.push(link),
-                _ => {
-                    let mut block = Vec::with_capacity(BLOCK_LINKS);
-                    block.push(link);
-                    self.blocks.push(block);
-                }
-            }
-        }
+    fn extend(&mut self, links: impl IntoIterator<Item = [Page; 2]>) -> Result<()> {
+        self.room.clear();
+        self.room.extend(links);
+        self.links.push(&self.room).map(drop)
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.blocks.iter().map(Vec::len).sum()
-    }
-
-    /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = (Page, Page)> + '_ {
-        self.blocks.iter().flatten().copied()
-    }
-
-    /// Each of them, block by block, which give their memory back.
-    pub fn drain(self) -> impl Iterator<Item = (Page, Page)> {
-        self.blocks.into_iter().flatten()
+    /// Each of them, some at a time.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<[Page; 2]>>> + '_ {
+        let (mut reader, count) = (self.links.reader(), self.links.len());
+        let starts = (0..count).step_by(READ_AT_ONCE);
+        starts.map(move |start| Ok(reader.get(start, (READ_AT_ONCE as u64).min(count - start) as usize)?.to_vec()))
     }
 }
 
@@ -60,7 +56,7 @@ pub struct Before {
     /// Rows, this worker's share.
     rows: Vec<LinkSummary>,
     /// The links that merge, likewise.
-    merging: MergingLinks,
+    merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters that have other pages than before.
     changed: Arc<PageSet>,
 }
@@ -72,7 +68,7 @@ impl Before {
     /// Only when the run has ended.
     pub fn new(
         net: &mut Net<'_>,
-        (rows, merging): (Vec<LinkSummary>, MergingLinks),
+        (rows, merging): (Vec<LinkSummary>, Arc<MergingLinks>),
         labels: [&[ClusterId]; 2],
     ) -> Result<Before> {
         let changed = net.once(|| {
@@ -91,9 +87,10 @@ impl Before {
     }
 
     /// Adds the rows of clusters that stay, and the links that merge these.
-    fn add_to(&self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) {
+    fn add_to(&self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) -> Result<()> {
         rows.extend(self.rows.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster)));
-        merging.extend(self.merging.iter().filter(|&(src, dst)| self.stays(labels[src]) && self.stays(labels[dst])));
+        let stays = |link: &[Page; 2]| link.iter().all(|&page| self.stays(labels[page]));
+        self.merging.blocks().try_for_each(|block| merging.extend(block?.into_iter().filter(stays)))
     }
 }
 
@@ -111,24 +108,26 @@ pub fn of_clusters(
     before: Option<Before>,
     settings: &Clusters,
     room: &MemoryBudget,
-) -> Result<(Vec<LinkSummary>, MergingLinks)> {
+) -> Result<(Vec<LinkSummary>, Arc<MergingLinks>)> {
     let is_anew = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
     let anew = || links.iter().filter(is_anew);
     let count = if before.is_some() { anew().count() } else { links.len() };
-    let (mut rows, mut merging) = (Vec::new(), MergingLinks::default());
+    let (mut rows, mut merging) = (Vec::new(), MergingLinks::within(net, room));
     let each = |row, between: &[ClusterLink]| {
         rows.push(row);
         if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
-            merging.extend(between.iter().map(|link| (link.src, link.dst)));
+            merging.extend(between.iter().map(|link| [link.src, link.dst]))?;
         }
+        Ok(())
     };
     summary(net, (count, anew()), hosts, (labels, sizes), settings.single_site, room, each)?;
+    room.give_back();
     if let Some(before) = before {
-        before.add_to(labels, &mut rows, &mut merging);
+        before.add_to(labels, &mut rows, &mut merging)?;
     }
-    Ok((rows, merging))
+    Ok((rows, Arc::new(merging)))
 }
 
 /// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
@@ -140,7 +139,7 @@ pub fn of_clusters(
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
+/// memory for; those of `each`; or when the run has ended.
 ///
 /// # Memory
 /// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
@@ -151,7 +150,7 @@ pub fn summary(
     (labels, sizes): (&[ClusterId], &[u32]),
     single_site: bool,
     room: &MemoryBudget,
-    mut each: impl FnMut(LinkSummary, &[ClusterLink]),
+    mut each: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {
     let rows = links.filter(|&(src, dst)| {
         let (ri, rj) = (labels[src], labels[dst]);
@@ -172,7 +171,7 @@ pub fn summary(
         }));
         let rows = link_summary(&mut between, |cluster| sizes[cluster]);
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
-        rows.into_iter().zip(links).for_each(|(row, links)| each(row, links));
+        rows.into_iter().zip(links).try_for_each(|(row, links)| each(row, links))?;
     }
     Ok(())
 }

@@ -15,12 +15,13 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page};
-use crate::storage::spill::Buckets;
+use crate::storage::aside::Aside;
+use crate::storage::spill::{Buckets, Disk};
 
 /// The links from a worker's pages, ascending, each once.
 ///
 /// # Memory
-/// 4 bytes a link, and 4 a page; 1 a host in each process.
+/// 4 bytes a link, unless they are put aside, and 4 a page; 1 a host in each process.
 #[derive(Debug)]
 pub struct Links {
     directory: Arc<Directory>,
@@ -28,6 +29,8 @@ pub struct Links {
     /// Where the targets of each page end.
     ends: Vec<u32>,
     targets: Vec<Page>,
+    /// The targets as long as nobody asks for those of a page.
+    aside: Aside<Page>,
     /// For each host, whether some page of it links to a page of the crawl.
     linking: Arc<Vec<bool>>,
 }
@@ -36,7 +39,8 @@ impl Links {
     /// No links yet, of a worker with these pages.
     fn empty(directory: Arc<Directory>, worker: usize) -> Links {
         let pages = directory.owned(worker).count();
-        Links { directory, worker, ends: Vec::with_capacity(pages), targets: Vec::new(), linking: Arc::default() }
+        let (ends, targets, aside) = (Vec::with_capacity(pages), Vec::new(), Aside::default());
+        Links { directory, worker, ends, targets, aside, linking: Arc::default() }
     }
 
     /// The links that `of` gives for each page of this worker, in any order. One round.
@@ -96,12 +100,34 @@ impl Links {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.targets.len()
+        self.ends.last().map_or(0, |&end| end as usize)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty()
+        self.len() == 0
+    }
+
+    /// Puts the targets aside if there is a disk for them: until they are taken up again there is only [`Links::read`].
+    ///
+    /// # Errors
+    /// As [`Aside::put`].
+    pub fn put_aside(&mut self, disk: Option<&Disk>) -> Result<()> {
+        if disk.is_some() && self.aside.is_empty() {
+            self.aside = Aside::put(std::mem::take(&mut self.targets), disk)?;
+        }
+        Ok(())
+    }
+
+    /// Takes up what was put aside.
+    ///
+    /// # Errors
+    /// As [`Aside::take`].
+    pub fn take_up(&mut self) -> Result<()> {
+        if !self.aside.is_empty() {
+            self.targets = std::mem::take(&mut self.aside).take()?;
+        }
+        Ok(())
     }
 
     /// The pages that one of this worker's links to.
@@ -125,21 +151,41 @@ impl Links {
         self.at(0..self.len())
     }
 
+    /// The links at some places among all, wherever their targets are.
+    ///
+    /// # Errors
+    /// As [`Aside::read`].
+    pub fn read(&self, places: Range<usize>) -> Result<Vec<(Page, Page)>> {
+        if self.aside.is_empty() {
+            return Ok(self.at(places).collect());
+        }
+        let targets = self.aside.read(places.clone())?;
+        Ok(self.sources(places).zip(targets.iter().copied()).collect())
+    }
+
     /// The links at some places among all.
-    pub fn at(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
+    fn at(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
+        let targets = self.targets[places.clone()].iter().copied();
+        self.sources(places).zip(targets)
+    }
+
+    /// The sources of the links at some places.
+    fn sources(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = Page> + '_ {
         let before = self.ends.partition_point(|&end| end as usize <= places.start);
         let pages = self.directory.owned_from(self.worker, before);
-        Iter { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
+        Sources { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
     }
 
     /// The places of the links from pages of each partition that has some.
     pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
         let mut found: Vec<(usize, Range<usize>)> = Vec::new();
         let mut end = 0;
-        for (page, targets) in self.by_page().filter(|row| !row.1.is_empty()) {
+        for (page, &end_of_page) in self.directory.owned(self.worker).zip(&self.ends) {
+            let start = std::mem::replace(&mut end, end_of_page as usize);
+            if start == end {
+                continue;
+            }
             let partition = self.directory.partition(page);
-            let start = end;
-            end += targets.len();
             match found.last_mut() {
                 Some(last) if last.0 == partition => last.1.end = end,
                 _ => found.push((partition, start..end)),
@@ -154,8 +200,8 @@ impl Links {
     }
 }
 
-/// Iterates over links.
-struct Iter<'a, P> {
+/// Iterates over the sources of links.
+struct Sources<'a, P> {
     links: &'a Links,
     /// The pages after `src`.
     pages: P,
@@ -168,17 +214,17 @@ struct Iter<'a, P> {
     places: Range<usize>,
 }
 
-impl<P: Iterator<Item = Page>> Iterator for Iter<'_, P> {
-    type Item = (Page, Page);
+impl<P: Iterator<Item = Page>> Iterator for Sources<'_, P> {
+    type Item = Page;
 
-    fn next(&mut self) -> Option<(Page, Page)> {
+    fn next(&mut self) -> Option<Page> {
         let at = self.places.next()?;
         while self.end <= at {
             self.src = self.pages.next()?;
             self.end = self.links.ends[self.next_page] as usize;
             self.next_page += 1;
         }
-        Some((self.src, self.links.targets[at]))
+        Some(self.src)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -186,7 +232,7 @@ impl<P: Iterator<Item = Page>> Iterator for Iter<'_, P> {
     }
 }
 
-impl<P: Iterator<Item = Page>> ExactSizeIterator for Iter<'_, P> {}
+impl<P: Iterator<Item = Page>> ExactSizeIterator for Sources<'_, P> {}
 
 /// A page on its way to where collections grow, with the links to it from other hosts: 8 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

@@ -101,7 +101,9 @@ pub(crate) fn look(
     room: &MemoryBudget,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
     let by_links = proposed_by_links(net, labels, places, context, room)?;
+    room.give_back();
     let by_place = proposed_by_place(net, labels, places, context, room)?;
+    room.give_back();
     let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
     let texts = compared(net, shelf, &proposed, room)?;
     let matched = net.once(|| {

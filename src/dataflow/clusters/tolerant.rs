@@ -9,7 +9,7 @@
 //!
 //! # Memory
 //! 20 bytes a page in each process, and 16 for each page of a piece that may be joined, 4 more while components are found; 8 bytes
-//! a link that merges, and 8 a link within pieces, or what the room for them allows; some 40 bytes for each link of one share, which
+//! a link that merges where there is no bound, and 8 a link within pieces, or what the room for them allows; some 40 bytes for each link of one share, which
 //! has some megabytes of links or is one host, or one similar cluster.
 
 use std::collections::HashMap;
@@ -23,6 +23,7 @@ use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
 use crate::dataflow::clusters::link_summary::MergingLinks;
 use crate::dataflow::clusters::links::LinkedPage;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::two_with_bits;
@@ -65,7 +66,7 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     net: &mut Net<'_>,
     directory: &Directory,
     (labels, cluster_sizes): (&[ClusterId], &[u32]),
-    merging: MergingLinks,
+    merging: Arc<MergingLinks>,
     (links, from_elsewhere): (impl Fn() -> I, &[u32]),
     settings: &Clusters,
     room: &MemoryBudget,
@@ -75,9 +76,12 @@ pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
     let places = PagePlaces::new(net, labels.len())?;
     let web = Web { directory, labels, copied, bits, places };
     let pieces = web.grown(net, merging, room)?;
+    room.give_back();
     let pieces = web.joined(net, pieces, links(), room)?;
+    room.give_back();
     let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
     drop(pieces);
+    room.give_back();
     if settings.attach != Attach::None {
         web.attach(net, &mut found, links(), settings.attach, room)?;
     }
@@ -110,8 +114,10 @@ impl Web<'_> {
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
-    fn grown(&self, net: &mut Net<'_>, merging: MergingLinks, room: &MemoryBudget) -> Result<Pieces> {
-        let of = components(net, "pieces", self.labels.len(), merging.iter())?;
+    fn grown(&self, net: &mut Net<'_>, merging: Arc<MergingLinks>, room: &MemoryBudget) -> Result<Pieces> {
+        let of = until_failure(merging.blocks(), |blocks| {
+            components(net, "pieces", self.labels.len(), blocks.flatten().map(<(Page, Page)>::from))
+        })?;
         let rows = self.clusters_of_pieces(net, &of);
         let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
         let hosts: Vec<HostId> = doubled.map(|pair| self.host(pair[0].0.smallest())).collect();
@@ -123,9 +129,11 @@ impl Web<'_> {
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
-        let links = merging.drain().filter(of_contested);
-        let grown = self.on_each_host(net, "links that merge", links, room, |links| {
-            grow_pieces(links, |page| self.cluster(page))
+        let grown = until_failure(merging.blocks(), |blocks| {
+            let links = blocks.flatten().map(<(Page, Page)>::from).filter(of_contested);
+            self.on_each_host(net, "links that merge", links, room, |links| {
+                grow_pieces(links, |page| self.cluster(page))
+            })
         })?;
         self.renamed(net, &of, grown)
     }

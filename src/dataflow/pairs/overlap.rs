@@ -57,6 +57,7 @@ pub fn similar_pairs(
         Some(all) => all,
         None => from_scratch(net, shelf, &pages, job, &room, |pair| pairs.push(pair))?,
     };
+    room.give_back();
     if let (Some(before), Some(digests)) = (before, &digests) {
         let found = (&pairs[..], &all.work.counts);
         // The end of the run tells of an error.

@@ -240,7 +240,7 @@ pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 /// Captures by number, in the order they came.
 ///
 /// # Memory
-/// 8 bytes a capture; and 120 and its texts where it is not on disk.
+/// 4 bytes a capture; and 120 and its texts where it is not on disk.
 #[derive(Debug, Default)]
 pub struct CaptureRows {
     rows: Lists,

@@ -15,30 +15,69 @@ use crate::text::Feature;
 /// Numbers after which memory is given back while lists are taken out: two blocks of them.
 const PASSED_AT_ONCE: u64 = 1 << 18;
 
+/// Lists for whose ends the numbers before them are held once.
+const GROUP: usize = 64;
+
+/// Where lists that lie back to back end.
+///
+/// # Memory
+/// 4 bytes a list, and 8 for each [`GROUP`].
+#[derive(Debug, Default)]
+struct Ends {
+    /// Numbers before each group.
+    before: Vec<u64>,
+    /// Numbers of its group up to the end of each list.
+    within: Vec<u32>,
+}
+
+impl Ends {
+    fn push(&mut self, end: u64) -> Result<()> {
+        if self.within.len().is_multiple_of(GROUP) {
+            self.before.push(self.start(self.within.len()));
+        }
+        let found = end - self.before[self.before.len() - 1];
+        let within = u32::try_from(found).map_err(|_| {
+            let what = format!("numbers in the lists of {GROUP} pages that follow each other");
+            Error::TooManyRows { what, found, allowed: u64::from(u32::MAX) }
+        })?;
+        self.within.push(within);
+        Ok(())
+    }
+
+    /// Where the list in a slot begins.
+    fn start(&self, slot: usize) -> u64 {
+        if slot == 0 { 0 } else { self.before[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
+    }
+
+    fn len(&self) -> usize {
+        self.within.len()
+    }
+}
+
 /// Lists of numbers back to back. By default they stay in memory.
 ///
 /// # Memory
-/// 8 bytes a list; 8 a number in memory, or what [`SpillArray`] needs for those on disk.
+/// 4 bytes a list; 8 a number in memory, or what [`SpillArray`] needs for those on disk.
 #[derive(Debug, Default)]
 pub struct Lists {
-    ends: Vec<u64>,
+    ends: Ends,
     items: SpillArray<u64>,
 }
 
 impl Lists {
     /// No lists yet; those that may not be held go to `disk`.
     pub fn beside(disk: &Disk) -> Lists {
-        Lists { ends: Vec::new(), items: SpillArray::new(u64::MAX, disk) }
+        Lists { ends: Ends::default(), items: SpillArray::new(u64::MAX, disk) }
     }
 
     /// Appends a list.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    /// [`crate::error::Error::Storage`] and its like when the disk does not take it; [`Error::TooManyRows`] for 2^32 numbers in few
+    /// lists.
     pub fn push(&mut self, list: &[u64]) -> Result<()> {
         self.items.push(list)?;
-        self.ends.push(self.items.len());
-        Ok(())
+        self.ends.push(self.items.len())
     }
 
     /// Appends the list of an earlier slot.
@@ -67,13 +106,12 @@ impl Lists {
     }
 
     fn range(&self, slot: usize) -> Range<u64> {
-        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
-        start..self.ends[slot]
+        self.ends.start(slot)..self.ends.start(slot + 1)
     }
 
     /// No lists, held as these are.
     pub fn like(&self) -> Lists {
-        Lists { ends: Vec::new(), items: self.items.like() }
+        Lists { ends: Ends::default(), items: self.items.like() }
     }
 
     /// Calls `each` with the lists from a slot on, until they have `items` numbers together; returns the slot after them. These lists

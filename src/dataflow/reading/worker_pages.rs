@@ -153,7 +153,7 @@ pub const NOT_KEPT: Page = Page::NONE;
 pub struct WorkerPages {
     /// Captures that have not been sent to their owners yet; until revisits are resolved, that of each slot.
     pub captures: CaptureRows,
-    /// Whole-document fingerprint of each slot.
+    /// Whole-document fingerprint of each slot, until exact copies are found.
     pub exact: Vec<FPrint>,
     /// Chunk fingerprints of each slot, for a study the marks of its shingle paragraphs: ascending, each once.
     pub fprints: Lists,
@@ -241,6 +241,11 @@ impl WorkerPages {
         })?;
         self.leads = self.leads.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
         Ok(())
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.exact.len().max(self.pages.len())
     }
 
     /// Slots of the pages that are kept, with their numbers.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::dataflow::shuffle::memory_estimate::too_little;
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::heap::give_back_what_is_free;
 use crate::overlap::planner::Method;
 use crate::storage::spill::{BLOCK_BYTES, Disk, no_room_on_disk};
 
@@ -15,7 +16,7 @@ pub const BUCKET_BYTES: u64 = 4 << 20;
 const MOST_BUCKET_BITS: u32 = 10;
 
 /// Bytes of a worker that are on their way to others, or from them.
-const ON_THE_WAY: u64 = 40 << 20;
+const ON_THE_WAY: u64 = 16 << 20;
 
 /// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
 const LEAST_BYTES: u64 = 64 << 20;
@@ -94,6 +95,13 @@ impl MemoryBudget {
     /// A worker's share of the memory; more than there can be where there is no bound.
     pub fn of_worker(&self, net: &Net<'_>) -> u64 {
         if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
+    }
+
+    /// Gives the system what the step before has freed, where memory has a bound.
+    pub fn give_back(&self) {
+        if self.memory_bytes > 0 {
+            give_back_what_is_free();
+        }
     }
 
     /// One of equal parts.

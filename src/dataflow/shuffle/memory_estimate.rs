@@ -14,12 +14,13 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
 use crate::engine::Net;
 use crate::error::{Error, Result};
+use crate::heap::give_back_what_is_free;
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
-/// Bytes of a page beside its capture: hashes of its text, where its lists end, its number and directory entry.
-const A_PAGE: u64 = 90;
+/// Bytes of a page beside its capture: where its lists end, its number and directory entry, its exact copies. Measured.
+const A_PAGE: u64 = 40;
 
 /// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
@@ -33,25 +34,45 @@ const FEATURES_LEAST: u64 = 40 << 20;
 /// Bytes of lists on disk for one of their checksums in memory.
 const A_CHECKSUM: u64 = 512;
 
-/// Bytes of a page of its own that a process holds beside its shelves when collections have been found. Measured, as those below.
-pub const A_PAGE_FOUND: u64 = 80;
+/// Bytes of a page of its own that a process holds beside its shelves, within a bound, when collections have been found. Measured, as
+/// those below.
+const A_PAGE_FOUND: u64 = 45;
 
 /// Bytes of a link between pages: its target.
 const A_LINK: u64 = 4;
 
-/// The same of a link between pages when collections have been found.
-pub const A_LINK_FOUND: u64 = 10;
+/// The same of a link between pages.
+const A_LINK_FOUND: u64 = 1;
+
+/// The same where no bound is set, of a page and of a link: nothing makes way for the ways through the crawl.
+const A_PAGE_HELD: u64 = 115;
+const A_LINK_HELD: u64 = 10;
 
 /// Bytes of a page while tables are made, as long as they are small.
 const A_PAGE_MADE: u64 = 1300;
 
+/// Bytes that a worker takes to make a file of a table within a bound, and while others do. Measured.
+pub const A_FILE_MADE: u64 = 75 << 20;
+const A_FILE_AWAITED: u64 = 10 << 20;
+
 /// Bytes that a process with so many pages takes to make tables, beside what it has found. Measured.
-pub fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
+fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
     let most = match is_bounded {
-        true => (45 << 20) * workers as u64,
+        // Workers take turns where there is no room for all of them.
+        true => A_FILE_MADE + A_FILE_AWAITED * workers as u64,
         false => ((16 << 20) + 520 * pages).min((150 << 20) * workers as u64),
     };
     (A_PAGE_MADE * pages).min(most)
+}
+
+/// Bytes beside its shelves of a process with so many pages and links between them when collections have been found and tables are
+/// made: within a bound one after the other.
+pub fn beside_shelf_when_found(pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
+    let making = making_bytes(pages, workers, is_bounded);
+    match is_bounded {
+        true => making.max(A_PAGE_FOUND * pages + A_LINK_FOUND * links),
+        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making,
+    }
 }
 
 /// Bytes of counts a page while pairs are found, by one worker.
@@ -120,8 +141,7 @@ impl MemoryEstimate {
 
     /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
     fn found_bytes(&self, workers: usize) -> u64 {
-        let found = A_PAGE_FOUND * self.pages + A_LINK_FOUND * self.links;
-        self.peak_bytes(workers) + found + making_bytes(self.pages, workers, true)
+        self.peak_bytes(workers) + beside_shelf_when_found(self.pages, self.links, workers, true)
     }
 
     /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what
@@ -133,7 +153,7 @@ impl MemoryEstimate {
     /// Bytes that are enough for a run of `all_pages`, of which a process holds this: [`MemoryEstimate::least_bytes`], or more
     /// where ways through the crawl take more.
     pub fn enough_bytes(&self, all_pages: u64, workers: usize) -> u64 {
-        let ways = self.peak_bytes(workers) + WebPart::bytes(self.pages, self.links);
+        let ways = self.peak_bytes(workers) + WebPart::bytes(self.pages, self.links) - A_LINK * self.links;
         self.least_bytes(all_pages, workers).max(ways)
     }
 
@@ -200,6 +220,11 @@ impl MemoryEstimate {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
     }
 
+    /// The same with the ways through the crawl, for which links between pages make way where there is a bound.
+    pub fn shelf_bytes_with_ways(&self) -> u64 {
+        self.shelf_bytes() + WebPart::bytes(self.pages, self.resolved) - A_LINK * self.resolved
+    }
+
     /// Bytes that are left of what is on the shelves when tables are made: pages, their captures, and links between pages.
     pub fn settled_bytes(&self) -> u64 {
         self.row_bytes() + self.captures
@@ -236,7 +261,7 @@ impl MemoryEstimate {
 
     /// What is on a shelf.
     pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
-        let (pages, tuples) = (shelf.exact.len() as u64, shelf.fprints.items());
+        let (pages, tuples) = (shelf.slots() as u64, shelf.fprints.items());
         MemoryEstimate {
             pages,
             captures: 8 * shelf.captures.words(),
@@ -358,7 +383,9 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
         // Sets take what there is for keys of theirs, and leave chunks to the disk.
         Some(_) => 0,
     };
-    shelf.hold_lists_at_most(room / workers as u64)
+    shelf.hold_lists_at_most(room / workers as u64)?;
+    give_back_what_is_free();
+    Ok(())
 }
 
 /// Refuses to hold `held` bytes in this process of so many workers when it may use fewer (0: no bound), beside what it needs at rest.

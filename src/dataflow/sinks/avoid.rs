@@ -3,9 +3,13 @@
 //! Two exchanges: copies and placed pages to the owner of their trivial cluster. Two more where clusters vote for collections:
 //! placed pages before, and the votes. Then those of [`resemblance`] and [`ways`](super::ways), which take pages off the list
 //! again, and of [`avoid_table`](super::avoid_table), which tells of it.
+//!
+//! # Memory
+//! 28 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
 
 use std::collections::HashSet;
 
+use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
 use super::resemblance::{self, Resemblance};
@@ -17,12 +21,14 @@ use crate::dataflow::reading::capture_rows::CaptureRow;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, Page};
+use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::url::CanonicalUrl;
+use crate::storage::spill::Buckets;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,6 +70,60 @@ struct Placed {
     collection: u32,
 }
 
+/// Shares of rows of trivial clusters, with the owners of these: each has larger clusters than those before.
+struct Shares<'a> {
+    directory: &'a Directory,
+    count: usize,
+    /// Pages of an owner that may be the smallest of a share's clusters.
+    stretch: usize,
+    /// For the rows of one kind.
+    room: MemoryBudget,
+}
+
+impl Shares<'_> {
+    /// Sends rows to the owners of their clusters. One round.
+    fn laid_down<T: Pod + Send>(
+        &self,
+        net: &mut Net<'_>,
+        name: &str,
+        rows: impl IntoIterator<Item = T>,
+        cluster: impl Fn(&T) -> ClusterId,
+    ) -> Result<Buckets<T>> {
+        let mut shares = Buckets::new(self.count, self.room.of_worker(net), &self.room.disk(net));
+        let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
+        net.exchange(
+            name,
+            rows,
+            |row| self.directory.owner(cluster(row).smallest()),
+            |rows| rows.iter().try_for_each(|row| shares.push(share(row), *row)),
+        )?;
+        Ok(shares)
+    }
+}
+
+/// The pages of trivial clusters of two pages or more, in shares.
+pub struct Copies<'a> {
+    shares: Shares<'a>,
+    rows: Buckets<PageCopy>,
+}
+
+impl Copies<'_> {
+    /// Reads a share, ascending by cluster and page; it stays.
+    fn read(&self, share: usize, room: &mut Vec<PageCopy>, into: &mut Vec<PageCopy>) -> Result<()> {
+        into.clear();
+        self.rows.each_piece(share, room, |rows| into.extend_from_slice(rows))?;
+        into.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
+        Ok(())
+    }
+
+    /// Takes a share, likewise.
+    fn take(&mut self, share: usize, into: &mut Vec<PageCopy>) -> Result<()> {
+        self.rows.take(share, into)?;
+        into.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
+        Ok(())
+    }
+}
+
 /// What is known of the similar clusters when copies are judged.
 pub struct Judged<'f> {
     /// The similar clusters of this worker.
@@ -73,8 +133,8 @@ pub struct Judged<'f> {
 }
 
 impl Judged<'_> {
-    /// Sends pages in collections to the owners of their trivial clusters; they come ascending by page.
-    fn placed(&self, net: &mut Net<'_>, crawl: &Crawl) -> Result<Vec<Placed>> {
+    /// Sends pages in collections to the owners of their trivial clusters, in shares as those of copies.
+    fn placed(&self, net: &mut Net<'_>, copies: &Copies<'_>) -> Result<Buckets<Placed>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
             let kept_one = self.kept.get(similar as usize);
@@ -84,11 +144,15 @@ impl Judged<'_> {
                 members.members.iter().map(row)
             })
         });
-        let mut placed =
-            net.exchange_all("placed pages", rows, |row: &Placed| crawl.directory.owner(row.cluster.smallest()))?;
-        placed.sort_unstable_by_key(|row| row.page);
-        Ok(placed)
+        copies.shares.laid_down(net, "placed pages", rows, |row| row.cluster)
     }
+}
+
+/// Takes the placed pages of a share, ascending by page.
+fn take_placed(placed: &mut Buckets<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
+    placed.take(share, into)?;
+    into.sort_unstable_by_key(|row| row.page);
+    Ok(())
 }
 
 /// The row of a page among those that are placed.
@@ -101,17 +165,17 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
     keep.seeds.iter().filter_map(|seed| Some(CanonicalUrl::parse(seed).ok()?.to_string())).collect()
 }
 
-/// The pages of trivial clusters of two pages or more, ascending, with the owner of their cluster's smallest page.
-/// `kept_before` are this worker's pages that the earlier result kept, and `pinned` the pages that are pinned; both ascend.
-pub fn copies(
+/// The pages of trivial clusters of two pages or more. `kept_before` are this worker's pages that the earlier result kept, and `pinned`
+/// the pages that are pinned; both ascend.
+pub fn copies<'a>(
     net: &mut Net<'_>,
-    crawl: &Crawl,
+    crawl: &'a Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
     (from_elsewhere, depths): (&[u32], &[u32]),
     links_to_host: &[u32],
     (keeping, kept_before, pinned): (&Keeping, &[Page], &[Page]),
-    seeds: &HashSet<String>,
-) -> Result<Vec<PageCopy>> {
+    (seeds, room): (&HashSet<String>, &MemoryBudget),
+) -> Result<Copies<'a>> {
     let mut place = 0..;
     let rows = crawl.pages.map(|row| {
         let (page, place) = (row.page, place.next().expect("without an end"));
@@ -132,10 +196,12 @@ pub fn copies(
         };
         (sizes[cluster] > 1).then(|| copy(row.url()))
     });
-    let owner = |copy: &PageCopy| crawl.directory.owner(copy.cluster.smallest());
-    let mut copies = until_failure(rows, |rows| net.exchange_all("copies", rows.flatten(), owner))?;
-    copies.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
-    Ok(copies)
+    let directory = &*crawl.directory;
+    let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
+    let bits = bucket_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
+    let shares = Shares { directory, count: 1 << bits, stretch: (crawl.pages.len() >> bits) + 1, room: room.parted(2) };
+    let rows = until_failure(rows, |rows| shares.laid_down(net, "copies", rows.flatten(), |copy| copy.cluster))?;
+    Ok(Copies { shares, rows })
 }
 
 /// Whether a page is one that no crawler may skip.
@@ -143,11 +209,10 @@ fn must_visit(page: &CaptureRow<'_>) -> bool {
     never_skipped(path(page.url()).split('?').next().unwrap_or_default(), page.mime())
 }
 
-/// Decides which collection of each similar cluster is kept. `copies` is what [`copies`] gave.
+/// Decides which collection of each similar cluster is kept.
 pub fn judge<'f>(
     net: &mut Net<'_>,
-    crawl: &Crawl,
-    copies: &[PageCopy],
+    copies: &Copies<'_>,
     similar_clusters: &'f [SimilarCluster],
     links_to_host: &[u32],
     keeping: &Keeping,
@@ -155,22 +220,34 @@ pub fn judge<'f>(
     let mut votes: Vec<Vec<Votes>> = vec![Vec::new(); similar_clusters.len()];
     let mut judged = Judged { similar_clusters, kept: Vec::new() };
     if keeping.has_votes() {
-        let placed = judged.placed(net, crawl)?;
-        let rows = copies.chunk_by(|x, y| x.cluster == y.cluster).filter_map(|copies| {
-            let of_collections = copies.iter().filter(|copy| find(&placed, copy.page).is_some());
-            let winner = keeper(of_collections, |_| None)?;
-            let row = find(&placed, winner.page)?;
-            let known = [winner.pinned, winner.kept_before].map(u32::from);
-            let vote = [row.worker, row.similar, row.collection, known[0], known[1]];
-            keeping.votes(winner).then_some(vote)
-        });
-        for [_, similar, collection, pinned, remembered] in net.exchange_all("votes", rows, |row| row[0] as usize)? {
-            let votes = &mut votes[similar as usize];
-            votes.resize(similar_clusters[similar as usize].collections.len(), Votes::default());
-            votes[collection as usize].pinned += pinned;
-            votes[collection as usize].remembered += remembered;
-            votes[collection as usize].all += 1;
-        }
+        let mut placed = judged.placed(net, copies)?;
+        let (mut share, mut room, mut some, mut here) = (0, Vec::new(), Vec::new(), Vec::new());
+        let source = |send: &mut dyn FnMut([u32; 5])| {
+            if share == copies.shares.count {
+                return Ok(false);
+            }
+            copies.read(share, &mut room, &mut some)?;
+            take_placed(&mut placed, share, &mut here)?;
+            share += 1;
+            let clusters = some.chunk_by(|x, y| x.cluster == y.cluster);
+            clusters.filter_map(|copies| vote(copies, &here, keeping)).for_each(send);
+            Ok(true)
+        };
+        net.exchange_from(
+            "votes",
+            source,
+            |row| row[0] as usize,
+            |rows: &[[u32; 5]]| {
+                for &[_, similar, collection, pinned, remembered] in rows {
+                    let votes = &mut votes[similar as usize];
+                    votes.resize(similar_clusters[similar as usize].collections.len(), Votes::default());
+                    votes[collection as usize].pinned += pinned;
+                    votes[collection as usize].remembered += remembered;
+                    votes[collection as usize].all += 1;
+                }
+                Ok(())
+            },
+        )?;
     }
     let kept =
         similar_clusters.iter().zip(&votes).map(|(similar, votes)| kept_collection(similar, votes, links_to_host));
@@ -178,44 +255,70 @@ pub fn judge<'f>(
     Ok(judged)
 }
 
+/// The vote of a trivial cluster, if it has one: where its winner is placed, and whether that is pinned or was kept before.
+fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u32; 5]> {
+    let of_collections = copies.iter().filter(|copy| find(placed, copy.page).is_some());
+    let winner = keeper(of_collections, |_| None)?;
+    let row = find(placed, winner.page)?;
+    let known = [winner.pinned, winner.kept_before].map(u32::from);
+    keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
+}
+
 /// Decides for every page that has copies. Verdicts lie, ascending, with the owner of their cluster's smallest page.
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    copies: &[PageCopy],
+    mut copies: Copies<'_>,
     judged: &Judged<'_>,
     keeping: &Keeping,
 ) -> Result<Vec<Verdict>> {
-    let placed = judged.placed(net, crawl)?;
-    let collection_stays = |page: Page| find(&placed, page).map(|row| row.kept == 1);
-    let host = |page: Page| crawl.directory.hosts[page];
-    let mut verdicts = Vec::with_capacity(copies.len());
-    for copies in copies.chunk_by(|x, y| x.cluster == y.cluster) {
-        // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
-        // in stays.
-        let stays = copies.iter().find(|copy| collection_stays(copy.page) == Some(true));
-        let stands_in = |page: Page| {
-            let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
-            stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
-        };
-        let placed = |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
-        let Some(keep) = keeper(copies, placed) else { continue };
-        let role = |copy: &PageCopy| match copy {
-            copy if copy.page == keep.page => Role::Keep,
-            PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
-            copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(copy, keep, placed)),
-        };
-        verdicts.extend(copies.iter().map(|copy| Verdict {
-            cluster: copy.cluster,
-            page: copy.page,
-            keep: keep.page,
-            role: role(copy),
-            resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
-            kept_before: copy.kept_before == 1,
-            pinned: copy.pinned == 1,
-        }));
+    let mut placed = judged.placed(net, &copies)?;
+    let mut verdicts = Vec::with_capacity(copies.rows.rows() as usize);
+    let (mut some, mut here) = (Vec::new(), Vec::new());
+    for share in 0..copies.shares.count {
+        net.check()?;
+        copies.take(share, &mut some)?;
+        take_placed(&mut placed, share, &mut here)?;
+        for copies in some.chunk_by(|x, y| x.cluster == y.cluster) {
+            verdicts.extend(verdicts_on(copies, &here, &crawl.directory.hosts, keeping));
+        }
     }
     Ok(verdicts)
+}
+
+/// The verdicts on the pages of one trivial cluster.
+fn verdicts_on<'c>(
+    copies: &'c [PageCopy],
+    placed: &'c [Placed],
+    hosts: &'c [HostId],
+    keeping: &'c Keeping,
+) -> impl Iterator<Item = Verdict> + 'c {
+    let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
+    let host = |page: Page| hosts[page];
+    // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
+    // in stays.
+    let stays = copies.iter().find(|copy| collection_stays(copy.page) == Some(true));
+    let stands_in = move |page: Page| {
+        let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
+        stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
+    };
+    let placed = move |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
+    let keep = keeper(copies, placed);
+    let role = move |copy: &PageCopy, keep: &PageCopy| match copy {
+        copy if copy.page == keep.page => Role::Keep,
+        PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
+        copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(copy, keep, placed)),
+    };
+    let verdict = move |copy: &PageCopy, keep: &PageCopy| Verdict {
+        cluster: copy.cluster,
+        page: copy.page,
+        keep: keep.page,
+        role: role(copy, keep),
+        resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
+        kept_before: copy.kept_before == 1,
+        pinned: copy.pinned == 1,
+    };
+    keep.into_iter().flat_map(move |keep| copies.iter().map(move |copy| verdict(copy, keep)))
 }
 
 /// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`. Takes the

@@ -1,12 +1,16 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
+use std::borrow::Cow;
+
 use crate::clusters::identical::Content;
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, Page};
 use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
 
 /// What tells of pages: their trivial clusters, links from this worker's pages, and this worker's exact pairs.
 #[derive(Clone, Copy)]
@@ -16,7 +20,7 @@ pub struct Told<'a> {
     /// Links from this worker's pages.
     pub links: &'a Links,
     /// (centre, copy), wherever their pages are.
-    pub exact_pairs: &'a [SimilarPair],
+    pub exact_pairs: &'a Aside<SimilarPair>,
 }
 
 /// The part of this worker in the content of each collection that it has pages of. `mine` are these as [similar cluster,
@@ -28,8 +32,10 @@ pub struct Told<'a> {
 /// 12 bytes an exact pair of this worker's pages, 4 for each of its pages.
 pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &[[Page; 3]]) -> Result<Vec<Content>> {
     let directory = crawl.directory.clone();
-    let copies = told.exact_pairs.iter().map(|pair| [pair.b, pair.a]);
-    let mut copies = net.exchange_all("copies of texts", copies, |copy| directory.owner(copy[0]))?;
+    let mut copies = until_failure(told.exact_pairs.blocks(), |blocks| {
+        let copies = blocks.flat_map(Cow::into_owned).map(|pair| [pair.b, pair.a]);
+        net.exchange_all("copies of texts", copies, |copy| directory.owner(copy[0]))
+    })?;
     copies.sort_unstable();
 
     // For each own page, the number of the first of its collections among those here.

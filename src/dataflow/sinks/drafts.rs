@@ -6,9 +6,12 @@
 use std::fmt;
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use crate::dataflow::reading::captures::Crawl;
 use crate::error::Result;
 use crate::ids::Page;
+use crate::storage::aside::Aside;
 use crate::storage::table::Table;
 
 /// A part of a table: the rows of one partition.
@@ -129,4 +132,35 @@ pub(crate) fn by_page<'r, R>(
     table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
     split(name, rows, |row| crawl.directory.partition(page(row)), table)
+}
+
+/// The same of rows that are aside.
+///
+/// # Errors
+/// Those of the disk that they may be on.
+pub(crate) fn by_page_aside<'r, R: Pod>(
+    name: &'static str,
+    crawl: &Crawl,
+    rows: &'r Aside<R>,
+    page: impl Fn(&R) -> Page,
+    table: impl Fn(&[R]) -> Table + Copy + 'r,
+) -> Result<Vec<Draft<'r>>> {
+    let (mut parts, mut end) = (Vec::<(usize, Range<usize>)>::new(), 0);
+    for block in rows.blocks() {
+        for row in &*block? {
+            let partition = crawl.directory.partition(page(row));
+            end += 1;
+            match parts.last_mut() {
+                Some(last) if last.0 == partition => last.1.end = end,
+                _ => parts.push((partition, end - 1..end)),
+            }
+        }
+    }
+    let draft = |(partition, places): (usize, Range<usize>)| {
+        let count = places.len();
+        let make =
+            move |piece: Range<usize>| Ok(table(&rows.read(places.start + piece.start..places.start + piece.end)?));
+        Draft { name, partition, rows: Rows::Unmade(count, Box::new(make)) }
+    };
+    Ok(parts.into_iter().map(draft).collect())
 }

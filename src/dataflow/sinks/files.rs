@@ -11,15 +11,18 @@
 //! megabytes, and what has come waits on the local disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use super::arrived::{self, Arrived, slices};
 use super::drafts::{Draft, Rows};
 use super::write::put_file;
-use crate::dataflow::shuffle::memory_estimate::room_beside;
+use crate::build;
+use crate::dataflow::shuffle::memory_estimate::{A_FILE_MADE, room_beside};
 use crate::engine::Net;
 use crate::error::Result;
+use crate::heap::give_back_what_is_free;
 use crate::job::Job;
 use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
@@ -49,17 +52,60 @@ pub struct Making<'t> {
     /// Where rows wait that others have sent, where memory has a bound; then nothing that was made to be weighed stays in memory, but
     /// is made twice.
     disk: Option<Disk>,
+    /// The workers of the process take turns with files.
+    turns: Arc<Turns>,
+}
+
+/// Turns of the workers of a process, each for a file that is made: as many at once as memory has room for.
+#[derive(Debug)]
+struct Turns {
+    free: Mutex<u64>,
+    given_back: Condvar,
+}
+
+impl Turns {
+    /// For a process of so many workers within a bound (0: none): at least one.
+    fn within(memory_bytes: u64, workers: usize) -> Turns {
+        let mut free = workers as u64;
+        if memory_bytes > 0 {
+            give_back_what_is_free();
+            free = (memory_bytes.saturating_sub(build::memory_bytes()) / A_FILE_MADE).clamp(1, free);
+        }
+        Turns { free: Mutex::new(free), given_back: Condvar::new() }
+    }
+
+    /// Waits for a turn.
+    fn take(&self) -> Turn<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.given_back.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner) -= 1;
+        Turn(self)
+    }
+}
+
+/// A turn, as long as it is there.
+struct Turn<'a>(&'a Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.given_back.notify_one();
+    }
 }
 
 impl<'t> Making<'t> {
     /// How a job makes the tables that are `always` there: within a bound of memory nothing that was made stays.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
     pub fn by(
-        net: &Net<'_>,
+        net: &mut Net<'_>,
         job: &Job,
         always: &'t [&'static str],
         empty: &'t dyn Fn(&str) -> Result<Table>,
-    ) -> Making<'t> {
-        Making { always, empty, disk: (job.effort.memory_bytes > 0).then(|| room_beside(0, job).disk(net)) }
+    ) -> Result<Making<'t>> {
+        let (memory_bytes, workers) = (job.effort.memory_bytes, net.workers_per_process());
+        let turns = net.once(|| Turns::within(memory_bytes, workers))?;
+        Ok(Making { always, empty, disk: (memory_bytes > 0).then(|| room_beside(0, job).disk(net)), turns })
     }
 }
 
@@ -74,7 +120,7 @@ pub(super) fn put_tables(
     making: Making<'_>,
 ) -> Result<Vec<FileEntry>> {
     let tables = plans(net, &mut parts, &making)?;
-    let disk = making.disk;
+    let Making { disk, turns, .. } = making;
     let place = |part: &Draft<'_>| {
         let table = tables.binary_search_by(|table| table.0.as_str().cmp(part.name)).expect("all tables were weighed");
         Place { table, file: tables[table].1.file(part.partition), partition: part.partition }
@@ -102,9 +148,9 @@ pub(super) fn put_tables(
         }));
         // Stable: the slices of a partition come from one worker, in order.
         here.sort_by_key(|part| part.0);
-        put_files(net, attempt, here, &mut files)?;
+        put_files(net, attempt, here, &turns, &mut files)?;
     }
-    put_files(net, attempt, whole, &mut files)?;
+    put_files(net, attempt, whole, &turns, &mut files)?;
     Ok(files)
 }
 
@@ -150,6 +196,7 @@ fn put_files(
     net: &mut Net<'_>,
     attempt: &Attempt,
     parts: Vec<(Place, Draft<'_>)>,
+    turns: &Turns,
     files: &mut Vec<FileEntry>,
 ) -> Result<()> {
     let mut parts = parts.into_iter().peekable();
@@ -159,8 +206,10 @@ fn put_files(
         let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
         let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
         let pieces = part.pieces().chain(more);
+        let turn = turns.take();
         let bytes = encode_pieces(pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |rows| rows.rows() as u64)))?;
         files.push(put_file(attempt, name, place.file, rows, &bytes)?);
+        drop((bytes, turn));
     }
     Ok(())
 }

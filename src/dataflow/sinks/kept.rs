@@ -25,6 +25,7 @@ use crate::job::{Attach, Job, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::Run;
 use crate::results::decisions::Decisions;
+use crate::storage::aside::Aside;
 
 /// What a worker has when it is decided which pages stay.
 pub struct Given<'a> {
@@ -34,14 +35,12 @@ pub struct Given<'a> {
     pub labels: &'a [ClusterId],
     /// Pages of every trivial cluster.
     pub sizes: &'a [u32],
-    /// Links from this worker's pages.
-    pub links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     pub from_elsewhere: &'a [u32],
     /// Links from other hosts to every host.
     pub links_to_host: &'a [u32],
     /// (centre, copy), wherever their pages are.
-    pub exact_pairs: &'a [SimilarPair],
+    pub exact_pairs: &'a Aside<SimilarPair>,
     /// What people have decided.
     pub decisions: &'a Decisions,
     /// The result that `keep.sticky` names.
@@ -83,30 +82,45 @@ pub fn keep(
     job: &Job,
     shelf: &mut WorkerPages,
     mut similar_clusters: Vec<SimilarCluster>,
+    links: &mut Links,
     given: &Given<'_>,
 ) -> Result<Kept> {
-    let &Given { crawl, labels, links, from_elsewhere, links_to_host, decisions, room, .. } = given;
+    let &Given { crawl, labels, from_elsewhere, links_to_host, decisions, room, .. } = given;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters, room)?;
+        room.give_back();
     }
 
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
-    let room_for_ways = (given.held, job.effort.memory_bytes, room);
-    let mut through = WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room_for_ways)?;
-    let linked = (from_elsewhere, &through.depths(net, crawl)?[..]);
+    let memory_is_bounded = job.effort.memory_bytes > 0;
+    let gathered = |net: &mut Net<'_>, links: &mut Links| {
+        let room_for_ways = (given.held, job.effort.memory_bytes, room);
+        WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room_for_ways)
+    };
+    let mut through = gathered(net, links)?;
+    let depths = through.depths(net, crawl)?;
+    // Within a bound they make way for copies, and come again.
+    let through = (!memory_is_bounded).then_some(through);
+    room.give_back();
+    let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins);
     let first = (&keeping, &memory.pages[..], &pinned[..]);
-    let copies = avoid::copies(net, crawl, (labels, given.sizes), linked, links_to_host, first, &seeds)?;
-    let judged = avoid::judge(net, crawl, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, crawl, &copies, &judged, &keeping)?;
-    drop(copies);
+    let copies = avoid::copies(net, crawl, (labels, given.sizes), linked, links_to_host, first, (&seeds, room))?;
+    drop(depths);
+    let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping)?;
+    room.give_back();
     avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
+    room.give_back();
+    let through = through.map_or_else(|| gathered(net, links), Ok)?;
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, through)?;
+    room.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
+    links.take_up()?;
     let told = Told { labels, links, exact_pairs: given.exact_pairs };
     let (collections, members) = report::rows(net, crawl, &judged, told)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);

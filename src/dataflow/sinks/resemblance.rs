@@ -75,12 +75,15 @@ struct Spot {
     slot: u32,
 }
 
+/// No page that is compared, or one of another process.
+const NOWHERE: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
+
 /// What a process knows of the pages to compare.
 struct Asked {
     /// For a page to skip the one that stays, for one that stays itself; [`Page::NONE`] for all others.
     keep_of: Vec<Page>,
     /// Where the pages of this process lie, if they are compared.
-    spots: Vec<Option<Spot>>,
+    spots: Vec<Spot>,
     /// The pages here whose chunks go to another process, or meet one there.
     leave: PageSet,
 }
@@ -92,29 +95,38 @@ impl Asked {
             keep_of[page] = keep;
             keep_of[keep] = keep;
         }
-        let mut spots = vec![None; pages];
+        let mut spots = vec![NOWHERE; pages];
         for (worker, shelf) in (0..).zip(shelves) {
             let compared =
                 (0..).zip(&shelf.pages).filter(|(_, page)| **page != NOT_KEPT && keep_of[**page] != Page::NONE);
-            compared.for_each(|(slot, &page)| spots[page] = Some(Spot { worker, slot }));
+            compared.for_each(|(slot, &page)| spots[page] = Spot { worker, slot });
         }
         let mut leave = PageSet::new(pages, |_| false);
-        for &[page, keep] in pairs.iter().filter(|pair| spots[pair[0]].is_some() != spots[pair[1]].is_some()) {
-            leave.insert(if spots[page].is_some() { page } else { keep });
+        for &[page, keep] in pairs.iter() {
+            match [page, keep].map(|page| spots[page] != NOWHERE) {
+                [true, false] => leave.insert(page),
+                [false, true] => leave.insert(keep),
+                _ => {}
+            }
         }
         Asked { keep_of, spots, leave }
+    }
+
+    /// Where a page of this process lies, if it is compared.
+    fn spot(&self, page: Page) -> Option<Spot> {
+        Some(self.spots[page]).filter(|&spot| spot != NOWHERE)
     }
 }
 
 /// Compares pages with those that stay, given as `[page, keep]` by any worker; the resemblance of each goes, by page, to
-/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages. Takes the chunks from the shelf.
+/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages. Takes chunks and numbers of pages from the shelf.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 16 bytes a page in each process; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
+/// 12 bytes a page in each process, and 8 for each that is compared; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -124,18 +136,20 @@ pub fn with_kept(
     room: &MemoryBudget,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.share("pages to compare", pairs)?;
-    let shelves = net.pool(Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: shelf.pages.clone() })?;
+    let shelves =
+        net.pool(Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) })?;
     let asked = net.once(|| Asked::of(&pairs, pages, &shelves))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
-    let mine = || shelf.kept().map(|(slot, page)| (Spot { worker, slot: slot as u32 }, page, asked.keep_of[page]));
-    let fprints = &shelves[worker as usize].fprints;
+    let Shelf { fprints, pages } = &*shelves[worker as usize];
+    let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
+    let mine = || kept().map(|(slot, &page)| (Spot { worker, slot }, page, asked.keep_of[page]));
     let mut of_page = fprints.reader();
     let mut of_kept: Vec<ListReader<'_>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
     let mut counted = Vec::new();
     for (spot, page, keep) in mine().filter(|&(_, page, keep)| keep != Page::NONE && keep != page) {
         let slot = spot.slot as usize;
-        if let Some(kept) = asked.spots[keep].filter(|_| fprints.size(slot) > 0) {
+        if let Some(kept) = asked.spot(keep).filter(|_| fprints.size(slot) > 0) {
             let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
             let Resemblance { common, all } = Resemblance::of(of_page.get(slot)?, kept);
             counted.push(Counted { page, common, all });

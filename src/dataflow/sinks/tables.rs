@@ -4,6 +4,7 @@
 //! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
 //! part, so that readers find its columns.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::clusters::link_summary::LinkSummary;
@@ -15,7 +16,7 @@ use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::avoid::Verdict;
 use crate::dataflow::sinks::avoid_table::Avoid;
-use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, split};
+use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside, split};
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::error::{Error, Result};
 use crate::ids::Page;
@@ -66,13 +67,13 @@ impl TableRows {
     /// # Errors
     /// Those of the disk that captures may be on.
     pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>) -> Result<TableRows> {
-        let by_measure: [&[SimilarPair]; MEASURES.len()] = [
-            &found.context_pairs,
-            &found.exact_pairs,
-            &found.hamming_pairs,
-            &found.minhash_pairs,
-            &found.similar_pairs,
-            &found.signature_pairs,
+        let by_measure: [Cow<'_, [SimilarPair]>; MEASURES.len()] = [
+            found.context_pairs.all()?,
+            found.exact_pairs.all()?,
+            found.hamming_pairs.all()?,
+            found.minhash_pairs.all()?,
+            found.similar_pairs.all()?,
+            Cow::Borrowed(&found.signature_pairs),
         ];
         let mut pairs = Vec::with_capacity(by_measure.iter().map(|pairs| pairs.len()).sum());
         for (measure, of_measure) in (0..).zip(by_measure) {
@@ -91,19 +92,21 @@ impl TableRows {
 }
 
 /// The parts that this worker owns, of all tables but those that were made on the way. `sources` are the names of the inputs.
+///
+/// # Errors
+/// Those of the disk that rows may be on.
 pub fn drafts<'r>(
     found: &'r ReplicaTables,
     rows: &'r TableRows,
     sources: &'r [String],
     partitions: usize,
-) -> Vec<Draft<'r>> {
+) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
     let TableRows { pages: own, pairs, revisits, segments, rejected } = rows;
     let mut drafts = rejected_drafts(rejected, sources, partitions);
     drafts.extend(found.links.by_partition().into_iter().map(|(partition, places)| {
         let make = move |piece: Range<usize>| {
-            let rows: Vec<_> = found.links.at(places.start + piece.start..places.start + piece.end).collect();
-            Ok(links(crawl, &rows))
+            Ok(links(crawl, &found.links.read(places.start + piece.start..places.start + piece.end)?))
         };
         Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
     }));
@@ -111,11 +114,12 @@ pub fn drafts<'r>(
     let cluster = |row: &Verdict| row.cluster.smallest();
     drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows))));
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
-    drafts.extend(by_page("link_summary", crawl, &found.link_summary, cluster, |rows| Ok(link_summary(crawl, rows))));
+    drafts
+        .extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, |rows| link_summary(crawl, rows))?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
     drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(crawl, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows))));
+    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| members(crawl, rows))?);
     drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
     drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
     drafts.extend(by_page(
@@ -126,7 +130,7 @@ pub fn drafts<'r>(
         |rows| avoid(crawl, rows, &found.avoid.keep_urls),
     ));
     drafts.extend(by_page("pages", crawl, own, |&page| page, |rows| pages(crawl, rows, sources)));
-    drafts
+    Ok(drafts)
 }
 
 /// Parts of `rejected`, of rows that are ascending.

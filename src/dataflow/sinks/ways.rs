@@ -41,21 +41,21 @@ pub struct WaysThrough {
 }
 
 impl WaysThrough {
-    /// Brings pages and links to the owners of their hosts. `links` are this worker's, `from_elsewhere` counts the links to its
-    /// pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory; `room` is for links on their way.
+    /// Brings pages and links to the owners of their hosts. `links` are this worker's, which are aside afterwards; `from_elsewhere` counts
+    /// the links to its pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory; `room` is for links
+    /// on their way.
     ///
     /// # Errors
-    /// [`crate::error::Error::MemoryLimit`] when there is no room for them; or when the run has ended.
+    /// [`crate::error::Error::MemoryLimit`] when there is no room for them; those of the disk; or when the run has ended.
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        links: &Links,
+        links: &mut Links,
         from_elsewhere: &[u32],
         seeds: &HashSet<String>,
         (held, allowed_bytes, room): (MemoryEstimate, u64, &MemoryBudget),
     ) -> Result<WaysThrough> {
-        let bytes = WebPart::bytes(held.pages, held.resolved);
-        hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes() + bytes, allowed_bytes)?;
+        hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes_with_ways(), allowed_bytes)?;
         let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
         let mut from_elsewhere = from_elsewhere.iter();
         let rows = crawl.pages.map(|row| WebPage {
@@ -67,6 +67,7 @@ impl WaysThrough {
         });
         let owner = |page: &WebPage| owners.owner(page.host);
         let web = until_failure(rows, |rows| net.exchange_all("pages by host", rows, owner))?;
+        links.take_up()?;
         let rows = links.iter().map(<[Page; 2]>::from);
         let mut part = WebPart::new(web);
         // By stretches of pages, ascending.
@@ -80,6 +81,8 @@ impl WaysThrough {
             |link| owners.owner(hosts[link[0]]),
             |rows: &[[Page; 2]]| rows.iter().try_for_each(|&link| arrived.push(part.place(link[0]) / stretch, link)),
         )?;
+        links.put_aside((allowed_bytes > 0).then(|| room.disk(net)).as_ref())?;
+        room.give_back();
         let mut some = Vec::new();
         for bucket in 0..arrived.count() {
             net.check()?;

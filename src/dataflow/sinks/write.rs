@@ -49,12 +49,12 @@ pub fn result(
     let rejected = rejected(net, rejections, sources, partitions)?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found, rejected)?;
-    let mut parts = drafts(found, &rows, sources, partitions);
+    let mut parts = drafts(found, &rows, sources, partitions)?;
     parts.extend(made.into_iter().map(Draft::from));
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let empty = |name: &str| empty(name, &found.crawl);
-        let making = Making::by(net, job, &NAMES, &empty);
+        let making = Making::by(net, job, &NAMES, &empty)?;
         let mine = files::put_tables(net, &attempt, parts, making)?;
         let mut files = written(net, mine)?;
         if net.index() == 0 {

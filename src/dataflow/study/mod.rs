@@ -120,7 +120,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         "duplicates" => table(&crawl, &found, &[]),
         _ => Ok(rejected_table(&[], &[])),
     };
-    let making = Making::by(net, job, &["duplicates", "rejected"], &empty);
+    let making = Making::by(net, job, &["duplicates", "rejected"], &empty)?;
     let told = serde_json::to_string_pretty(&summary).expect("plain values");
     let files = put_tables(net, folder, parts, making, &told)?;
     laps.lap("3 write");

@@ -9,7 +9,6 @@ use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, beside, figure};
 use super::{of_the_machine, scaled};
 use crate::build::peak_memory_bytes;
-use crate::clusters::link_summary::{ClusterLink, LinkSummary};
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::links::{self, Links};
@@ -129,31 +128,24 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
     stage("links from elsewhere");
 
-    let mut merging = link_summary::MergingLinks::default();
-    let mut edges: Vec<(ClusterId, ClusterId)> = Vec::new();
-    let each = |row: LinkSummary, between: &[ClusterLink]| {
-        done.summary_rows += 1;
-        match settings.merge {
-            merge if !may_merge(&row, merge) => {}
-            MergeCondition::Tolerant => merging.extend(between.iter().map(|link| (link.src, link.dst))),
-            MergeCondition::Exact | MergeCondition::Extended => edges.push((row.src_cluster, row.dst_cluster)),
+    let clusters = (&labels[..], &sizes[..]);
+    let (rows, merging) = link_summary::of_clusters(net, (&out, &directory.hosts), clusters, None, settings, room)?;
+    done.summary_rows = rows.len() as u64;
+    let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
+        MergeCondition::Tolerant => Vec::new(),
+        merge => {
+            rows.iter().filter(|row| may_merge(row, merge)).map(|row| (row.src_cluster, row.dst_cluster)).collect()
         }
     };
-    link_summary::summary(
-        net,
-        (out.len(), links()),
-        &directory.hosts,
-        (labels, sizes),
-        settings.single_site,
-        room,
-        each,
-    )?;
-    done.merging = (merging.count() + edges.len()) as u64;
+    drop(rows);
+    done.merging = edges.len() as u64;
+    for block in merging.blocks() {
+        done.merging += block?.len() as u64;
+    }
     stage("LinkSummary");
 
     let mut found = match settings.merge {
         MergeCondition::Tolerant => {
-            let clusters = (&labels[..], &sizes[..]);
             tolerant::similar_clusters(net, directory, clusters, merging, (links, &from_elsewhere), settings, room)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {

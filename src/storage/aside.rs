@@ -1,0 +1,146 @@
+//! Lists that no step needs for a while: on the local disk where memory has a bound.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::spill::{BLOCK_BYTES, Disk, SpillFile};
+use crate::error::Result;
+
+/// A list that was put aside, to be read in stretches or taken up again as a whole.
+///
+/// # Memory
+/// That of the list where there is no disk, or it is short; else 8 bytes for each 64 KiB.
+#[derive(Debug)]
+pub struct Aside<T> {
+    len: usize,
+    held: Vec<T>,
+    /// Where it is written, and a checksum of each block.
+    file: Option<SpillFile>,
+    checks: Vec<u64>,
+}
+
+impl<T> Default for Aside<T> {
+    fn default() -> Aside<T> {
+        Aside { len: 0, held: Vec::new(), file: None, checks: Vec::new() }
+    }
+}
+
+impl<T: Pod> Aside<T> {
+    /// Rows of a block.
+    const ROWS: usize = BLOCK_BYTES / size_of::<T>();
+
+    /// Puts a list aside: on `disk`, if there is one, unless the list is shorter than a block.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    pub fn put(list: Vec<T>, disk: Option<&Disk>) -> Result<Aside<T>> {
+        let len = list.len();
+        let Some(disk) = disk.filter(|_| len > Self::ROWS) else {
+            return Ok(Aside { len, held: list, ..Aside::default() });
+        };
+        let mut file = SpillFile::new(disk);
+        file.write(bytemuck::cast_slice(&list))?;
+        let checks = list.chunks(Self::ROWS).map(|rows| xxh3_64(bytemuck::cast_slice(rows))).collect();
+        Ok(Aside { len, held: Vec::new(), file: Some(file), checks })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// As [`Aside::read`].
+    pub fn all(&self) -> Result<Cow<'_, [T]>> {
+        self.read(0..self.len)
+    }
+
+    /// All of it, some rows at a time.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Cow<'_, [T]>>> + '_ {
+        (0..self.len).step_by(Self::ROWS).map(|start| self.read(start..self.len.min(start + Self::ROWS)))
+    }
+
+    /// Some rows.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn read(&self, rows: Range<usize>) -> Result<Cow<'_, [T]>> {
+        let Some(file) = &self.file else { return Ok(Cow::Borrowed(&self.held[rows])) };
+        let blocks = rows.start / Self::ROWS..rows.end.div_ceil(Self::ROWS);
+        let begin = blocks.start * Self::ROWS;
+        let end = (blocks.end * Self::ROWS).min(self.len);
+        let mut read = Vec::with_capacity(end.saturating_sub(begin));
+        file.read_unchecked((begin * size_of::<T>()) as u64, end.saturating_sub(begin), &mut read)?;
+        let mut checked = read.chunks(Self::ROWS).zip(&self.checks[blocks]);
+        if checked.any(|(block, check)| xxh3_64(bytemuck::cast_slice(block)) != *check) {
+            return Err(file.damaged());
+        }
+        read.truncate(rows.end - begin);
+        read.drain(..rows.start - begin);
+        Ok(Cow::Owned(read))
+    }
+
+    /// Takes the list up again.
+    ///
+    /// # Errors
+    /// As [`Aside::read`].
+    pub fn take(self) -> Result<Vec<T>> {
+        if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn disk() -> Disk {
+        Disk::new(&std::env::temp_dir(), 0)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn a_list_is_what_it_was_wherever_it_waits(
+            len in 0usize..60_000, on_disk: bool, places in prop::collection::vec((0f64..1.0, 0f64..1.0), 0..20)
+        ) {
+            let list: Vec<[u32; 3]> = (0..len as u32).map(|at| [at, at.wrapping_mul(7), 3]).collect();
+            let disk = disk();
+            let aside = Aside::put(list.clone(), on_disk.then_some(&disk)).unwrap();
+            prop_assert_eq!((aside.len(), aside.is_empty()), (len, len == 0));
+            for (x, y) in places {
+                let (x, y) = ((x * len as f64) as usize, (y * len as f64) as usize);
+                let rows = x.min(y)..x.max(y);
+                prop_assert_eq!(&*aside.read(rows.clone()).unwrap(), &list[rows]);
+            }
+            prop_assert_eq!(&*aside.all().unwrap(), &list[..]);
+            prop_assert_eq!(aside.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
+            prop_assert_eq!(aside.take().unwrap(), list);
+        }
+    }
+
+    #[test]
+    fn a_damaged_block_is_an_error_and_the_others_are_read() {
+        let list: Vec<u64> = (0..100_000).collect();
+        let aside = Aside::put(list.clone(), Some(&disk())).unwrap();
+        aside.file.as_ref().unwrap().damage(3 * BLOCK_BYTES as u64 + 9);
+        let rows = Aside::<u64>::ROWS;
+        assert!(aside.read(3 * rows..3 * rows + 1).unwrap_err().to_string().contains("other bytes than were written"));
+        assert_eq!(&*aside.read(4 * rows..5 * rows).unwrap(), &list[4 * rows..5 * rows]);
+    }
+}
