@@ -657,7 +657,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((found.context_pairs, found.summary))
+            Ok((found.context_pairs.take()?, found.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
@@ -692,7 +692,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.similar_pairs, found.summary))
+            Ok((found.similar_pairs.take()?, found.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         pairs.sort_unstable();
@@ -734,7 +734,7 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((found.context_pairs, found.summary))
+            Ok((found.context_pairs.take()?, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
         values.sort_unstable();

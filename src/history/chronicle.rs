@@ -378,12 +378,20 @@ fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
     texts(old).intersection(&texts(new)).count() as u32
 }
 
-/// Drops the collections of a crawl that have no other pages than those of these similar clusters of the crawl before: where
-/// little of a mirror was fetched, that is all it shares with what it mirrors.
-fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], crawl: &mut Crawl) {
-    let of_clusters = clusters.iter().flatten().flat_map(|&at| last.members_of(at));
-    let known: BTreeSet<DocId> = of_clusters.map(|page| page.doc_id).collect();
-    let is_probed = |at: u32| crawl.members_of(at).iter().all(|page| known.contains(&page.doc_id));
+/// Drops the collections of a crawl that have no other pages than those of these similar clusters of the crawl before, and those most of
+/// whose pages are of its collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with what it
+/// mirrors.
+fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], is_skipped: impl Fn(u32) -> bool, crawl: &mut Crawl) {
+    let mut known: BTreeMap<DocId, bool> = BTreeMap::new();
+    for &at in clusters.iter().flatten() {
+        let skipped = is_skipped(at);
+        known.extend(last.members_of(at).iter().map(|page| (page.doc_id, skipped)));
+    }
+    let is_probed = |at: u32| {
+        let pages = crawl.members_of(at);
+        let skipped = pages.iter().filter(|page| known.get(&page.doc_id) == Some(&true)).count();
+        2 * skipped > pages.len() || pages.iter().all(|page| known.contains_key(&page.doc_id))
+    };
     let stays: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();
     let mut next = 0;
     let numbers: Vec<Option<u32>> = stays
@@ -462,7 +470,7 @@ fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool
     };
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> = clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped(at))).collect();
-    drop_probed(last, &of_skipped, crawl);
+    drop_probed(last, &of_skipped, &is_skipped, crawl);
     let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
     for at in of_skipped.into_iter().flatten() {
         let (skipped, before) = (is_skipped(at), &last.collections[at as usize]);
