@@ -160,17 +160,16 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
 
-/// One chunk on all of a million pages, given by one worker.
-fn of_one_chunk(net: &mut Net, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
-    const PAGES: usize = 1_000_000;
-    let mut mine = Page::first(if net.index() == 0 { PAGES } else { 0 });
+/// One chunk on all of so many pages, given by one worker.
+fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
+    let mut mine = Page::first(if net.index() == 0 { count } else { 0 });
     let source = |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0);
-    let copies = PageSet::new(PAGES, |_| false);
-    let pages = Pages { count: PAGES, hosts: &[], copies: &copies };
+    let copies = PageSet::new(count, |_| false);
+    let pages = Pages { count, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..Overlap::of_papers(1) };
     let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
     let room = MemoryBudget { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
-    let rows = (PAGES / net.peers()) as u64;
+    let rows = (count / net.peers()) as u64;
     Ok(similar_pairs::<Row32>(net, rows, source, &pages, &settings, &room, |_| {})?.work)
 }
 
@@ -183,25 +182,68 @@ fn needed(refused: &Error) -> u64 {
 
 #[test]
 fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
-    let refusal = |max_documents, memory_bytes| {
-        let one = move |net: &mut Net| of_one_chunk(net, max_documents, memory_bytes);
+    let refusal = |count, max_documents, memory_bytes| {
+        let one = move |net: &mut Net| of_one_chunk(net, count, max_documents, memory_bytes);
         run_all(&Cluster::local(2), one).remove(0).unwrap_err()
     };
-    let least = needed(&refusal(1000, 1));
+    let frequent = |count, memory_bytes| {
+        for work in results(&Cluster::local(2), move |net| of_one_chunk(net, count, 1000, memory_bytes)) {
+            assert_eq!(work.counts.emitted, 0);
+        }
+    };
+    // Rows of a million pages are more than a bucket takes; their pages by themselves are not.
+    let least = needed(&refusal(1_000_000, 1000, 1));
+    frequent(1_000_000, least);
+    // Without a limit its pairs are beyond any disk, which is seen before the first of them is made.
+    let refused = refusal(1_000_000, 0, 2 * least);
+    assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
+    assert!(needed(&refused) > 3_900_000_000_000, "{refused}");
+    // Of three million pages they are, too.
+    let least = needed(&refusal(3_000_000, 1000, 1));
     for max_documents in [0, 1000] {
-        let refused = refusal(max_documents, least);
-        assert!(refused.to_string().contains("a chunk on up to 1000000 pages"), "{refused}");
+        let refused = refusal(3_000_000, max_documents, least);
+        assert!(refused.to_string().contains("a chunk on up to 3000000 pages"), "{refused}");
         assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
         assert_eq!(refused.exit_code(), 9);
     }
     // What is named is what the setting has to be, for all workers together, and not a byte a worker more.
-    let enough = needed(&refusal(1000, least));
-    assert!(refusal(1000, enough - 20).to_string().contains("a chunk on up to 1000000 pages"));
-    for work in results(&Cluster::local(2), move |net| of_one_chunk(net, 1000, enough)) {
-        assert_eq!(work.counts.emitted, 0);
-    }
-    // Without a limit its pairs are beyond any disk, which is seen before the first of them is made.
-    let refused = refusal(0, enough);
-    assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
-    assert!(needed(&refused) > 3_900_000_000_000, "{refused}");
+    let enough = needed(&refusal(3_000_000, 1000, least));
+    assert!(refusal(3_000_000, 1000, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
+    frequent(3_000_000, enough);
+}
+
+/// Rows of a few chunks on very many pages beside many on few, of which those on few count.
+fn of_frequent_chunks(net: &mut Net, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, OverlapWork)> {
+    const PAGES: usize = 1_000_000;
+    let (me, peers) = (net.index(), net.peers());
+    let mine = Page::first(PAGES).filter(|page| page.0 as usize % peers == me);
+    let mut rows = mine.flat_map(|page| {
+        let frequent = (0..4u64).filter(move |chunk| u64::from(page.0) % 5 != *chunk);
+        frequent.chain([1000 + u64::from(page.0) / 2]).map(move |chunk| (chunk, page))
+    });
+    let mut source = |send: &mut dyn FnMut(u64, Page)| {
+        let some = rows.by_ref().take(10_000).map(|(chunk, page)| send(chunk, page)).count();
+        Ok(some > 0)
+    };
+    let copies = PageSet::new(PAGES, |page| page.0.is_multiple_of(7));
+    let pages = Pages { count: PAGES, hosts: &[], copies: &copies };
+    let settings = Overlap { max_documents: 1000, ..Overlap::of_papers(1) };
+    let mut found = Vec::new();
+    let all = similar_pairs::<Row64>(net, 2_100_000, &mut source, &pages, &settings, room, |pair| found.push(pair))?;
+    Ok((found, all.work))
+}
+
+#[test]
+fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
+    let of = |memory_bytes: u64| {
+        let given = results(&Cluster::local(2), move |net| of_frequent_chunks(net, &room(memory_bytes, None)));
+        let mut pairs: Vec<SimilarPair> = given.iter().flat_map(|one| one.0.clone()).collect();
+        pairs.sort_unstable();
+        (pairs, given.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
+    };
+    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, &room(1, None))).remove(0).unwrap_err();
+    let (all, counts) = of(0);
+    let is_pair = |first: &usize| first % 7 != 0 && (first + 1) % 7 != 0;
+    assert_eq!(all.len(), (0..1_000_000).step_by(2).filter(is_pair).count());
+    assert!(of(needed(&refused)) == (all, counts));
 }

@@ -1,12 +1,14 @@
 //! `FPrint-DocID` rows in any order become runs on a tape, and runs that cannot make a similar pair are pruned: steps 1 to 3 of
 //! [`crate::dataflow::pairs::overlap_join`].
 
+use std::collections::BTreeMap;
+
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::Pages;
 use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, Page};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::Overlap;
 use crate::overlap::filter::{Verdict, judge};
 use crate::overlap::prune::{PageSet, SharedChunks};
@@ -43,24 +45,21 @@ pub(crate) struct RunBuilder {
     pub(crate) counts: OverlapCounts,
 }
 
-/// Sees to it that the memory suffices for a bucket, which is larger than others where one chunk is on very many pages.
+/// Sees to it that the memory suffices for so many bytes beside what is foreseen; `rows` are those of the bucket.
 fn make_room_for<R: Row>(
     table: &mut Buckets<R>,
-    bucket: usize,
+    (rows, bytes): (u64, u64),
     allowance: &WorkerBudget,
     settings: &Overlap,
 ) -> Result<()> {
-    // The rows, twice; their pages, and hosts.
-    let row_bytes = 2 * size_of::<R>() as u64 + 8;
-    let (rows, foreseen) = (table.rows_of(bucket), 4 * BUCKET_BYTES);
-    let beyond = (rows * row_bytes).saturating_sub(foreseen);
+    let beyond = bytes.saturating_sub(FORESEEN);
     if beyond == 0 || allowance.buckets == u64::MAX {
         return Ok(());
     }
     if beyond > allowance.buckets {
         let limit = match settings.max_documents {
             0 => "overlap.max_documents sets no limit to the pages of a chunk".to_string(),
-            limit => format!("overlap.max_documents = {limit} leaves such a chunk out once it has been sorted"),
+            limit => format!("overlap.max_documents = {limit} leaves such a chunk out once its pages are known"),
         };
         let what = format!(
             "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make it rarer)"
@@ -68,6 +67,110 @@ fn make_room_for<R: Row>(
         return Err(allowance.too_little_for_buckets(what, beyond));
     }
     table.hold_at_most(allowance.buckets - beyond)
+}
+
+/// Bytes of a bucket that are foreseen.
+const FORESEEN: u64 = 4 * BUCKET_BYTES;
+
+/// Bytes of a page of a chunk by itself, with its host.
+const A_PAGE_OF_CHUNK: u64 = 8;
+
+/// Keys that may be frequent in a bucket.
+const FREQUENT: usize = 64;
+
+/// Takes the rows of a bucket; of one that has no room as a whole, the pages of its most frequent chunks by themselves, which are
+/// returned. Then it is read three times.
+fn take<R: Row>(
+    table: &mut Buckets<R>,
+    bucket: usize,
+    (rows, room): (&mut Vec<R>, &mut Vec<R>),
+    allowance: &WorkerBudget,
+    settings: &Overlap,
+) -> Result<Vec<Vec<Page>>> {
+    // The rows, twice; their pages, and hosts.
+    let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
+    let all = table.rows_of(bucket);
+    if (all * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
+        make_room_for(table, (all, all * row_bytes), allowance, settings)?;
+        table.take(bucket, rows)?;
+        return Ok(Vec::new());
+    }
+    let mut frequent = frequent_keys(table, bucket, room)?;
+    let few: u64 = all - frequent.values().sum::<u64>();
+    make_room_for(table, (all, few * row_bytes + (all - few) * A_PAGE_OF_CHUNK), allowance, settings)?;
+    let mut pages: Vec<Vec<Page>> = frequent.values().map(|&count| Vec::with_capacity(count as usize)).collect();
+    frequent.values_mut().zip(0..).for_each(|(place, at)| *place = at);
+    rows.clear();
+    table.each_piece(bucket, room, |some| {
+        for row in some {
+            match frequent.get(&row.key()) {
+                Some(&at) => pages[at as usize].push(row.doc()),
+                None => rows.push(*row),
+            }
+        }
+    })?;
+    table.forget(bucket);
+    pages.iter_mut().for_each(|pages| pages.sort_unstable());
+    Ok(pages)
+}
+
+/// The keys of a bucket that more than one row in [`FREQUENT`] has, and perhaps some others, with their rows: by the counters of Misra
+/// and Gries (1982), then counted.
+fn frequent_keys<R: Row>(table: &Buckets<R>, bucket: usize, room: &mut Vec<R>) -> Result<BTreeMap<u64, u64>> {
+    let mut counters: BTreeMap<u64, u64> = BTreeMap::new();
+    table.each_piece(bucket, room, |some| {
+        for row in some {
+            if let Some(counter) = counters.get_mut(&row.key()) {
+                *counter += 1;
+            } else if counters.len() < FREQUENT {
+                counters.insert(row.key(), 1);
+            } else {
+                counters.retain(|_, counter| {
+                    *counter -= 1;
+                    *counter > 0
+                });
+            }
+        }
+    })?;
+    counters.values_mut().for_each(|counter| *counter = 0);
+    table.each_piece(bucket, room, |some| {
+        for row in some {
+            if let Some(counter) = counters.get_mut(&row.key()) {
+                *counter += 1;
+            }
+        }
+    })?;
+    counters.retain(|_, counter| *counter > 1);
+    Ok(counters)
+}
+
+impl RunBuilder {
+    /// Adds the pages of a chunk, ascending; there are two or more.
+    fn add(
+        &mut self,
+        docs: &mut Vec<Page>,
+        pages: &Pages<'_>,
+        settings: &Overlap,
+        scratch: &mut Vec<HostId>,
+    ) -> Result<()> {
+        let all = docs.len();
+        let verdict = judge(docs, pages.hosts, settings, scratch);
+        if verdict == Verdict::Counts {
+            pages.copies.leave_out(docs);
+        }
+        self.counts.add_chunk(verdict, all, docs.len());
+        if verdict != Verdict::Counts {
+            return Ok(());
+        }
+        if !self.chunks.is_empty() {
+            docs.iter().for_each(|&doc| self.chunks[doc] += 1);
+        }
+        if docs.len() > 1 {
+            self.shared.count(docs);
+            self.tape.push(record(docs))?;
+        }
+        Ok(())
+    }
 }
 
 /// Step 2: sorts the buckets and writes the chunks that count as runs.
@@ -81,16 +184,16 @@ pub(crate) fn group<R: Row>(
     into: &mut RunBuilder,
 ) -> Result<()> {
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let counts = &mut into.counts;
     for bucket in 0..table.count() {
         net.check()?;
-        make_room_for(table, bucket, allowance, settings)?;
-        table.take(bucket, &mut rows)?;
+        for mut docs in take(table, bucket, (&mut rows, &mut room), allowance, settings)? {
+            into.add(&mut docs, pages, settings, &mut scratch)?;
+        }
         sort_bucket(&mut rows, &mut room, shares);
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
             // A chunk on one page is neither furniture nor frequent, and makes no pair. Most are.
             if let [row] = run {
-                (counts.tuples, counts.chunks) = (counts.tuples + 1, counts.chunks + 1);
+                (into.counts.tuples, into.counts.chunks) = (into.counts.tuples + 1, into.counts.chunks + 1);
                 if !into.chunks.is_empty() && !pages.copies.contains(row.doc()) {
                     into.chunks[row.doc()] += 1;
                 }
@@ -98,21 +201,7 @@ pub(crate) fn group<R: Row>(
             }
             docs.clear();
             docs.extend(run.iter().map(Row::doc));
-            let verdict = judge(&docs, pages.hosts, settings, &mut scratch);
-            if verdict == Verdict::Counts {
-                pages.copies.leave_out(&mut docs);
-            }
-            counts.add_chunk(verdict, run.len(), docs.len());
-            if verdict != Verdict::Counts {
-                continue;
-            }
-            if !into.chunks.is_empty() {
-                docs.iter().for_each(|&doc| into.chunks[doc] += 1);
-            }
-            if docs.len() > 1 {
-                into.shared.count(&docs);
-                into.tape.push(record(&docs))?;
-            }
+            into.add(&mut docs, pages, settings, &mut scratch)?;
         }
     }
     into.tape.finish()

@@ -458,7 +458,7 @@ mod tests {
         let (least, keys) = of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
         // What the step itself asks for.
-        assert_eq!(least - of(0, 32, 2, 1).0, 110 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
+        assert_eq!(least - of(0, 32, 2, 1).0, 60 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
         assert!(of(10_000_000, 64, 2, 1).0 > least && of(10_000_000, 32, 2, 4).0 < least);
         assert_eq!(of(10_000_000, 32, 2, 4).1, keys / 4);
     }
