@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::carried_over::carry_over;
 use super::crawls::History;
 use super::fates::{Fate, Seen, fate};
 use super::lag::{Past, lags};
@@ -15,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id};
 use crate::job::Recrawl;
 use crate::results::Run;
-use crate::results::rejected::url_in;
 
 /// Intervals that are kept apart for the rates of a host or collection.
 const INTERVALS: usize = 16;
@@ -376,150 +376,6 @@ fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
 fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
     let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
     texts(old).intersection(&texts(new)).count() as u32
-}
-
-/// Drops the collections of a crawl that have no other pages than those of these similar clusters of the crawl before, and those most of
-/// whose pages are of its collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with what it
-/// mirrors. One with nine in ten pages of a collection before was fetched, and stays.
-fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], is_skipped: impl Fn(u32) -> bool, crawl: &mut Crawl) {
-    let of_clusters = clusters.iter().flatten().flat_map(|&at| last.members_of(at));
-    let known: BTreeMap<DocId, u32> = of_clusters.map(|page| (page.doc_id, page.collection)).collect();
-    let is_probed = |at: u32| {
-        let pages = crawl.members_of(at);
-        let mut of: BTreeMap<u32, u32> = BTreeMap::new();
-        pages.iter().filter_map(|page| known.get(&page.doc_id)).for_each(|&before| *of.entry(before).or_default() += 1);
-        let is_whole = of.iter().any(|(&before, &count)| 10 * count >= 9 * last.collections[before as usize].size);
-        let skipped: u32 = of.iter().filter(|(before, _)| is_skipped(**before)).map(|(_, count)| count).sum();
-        let all: u32 = of.values().sum();
-        !is_whole && (2 * skipped as usize > pages.len() || all as usize == pages.len())
-    };
-    let stays: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();
-    let mut next = 0;
-    let numbers: Vec<Option<u32>> = stays
-        .iter()
-        .map(|&stays| {
-            next += u32::from(stays);
-            stays.then(|| next - 1)
-        })
-        .collect();
-    let mut kept = stays.iter();
-    crawl.collections.retain(|_| kept.next() == Some(&true));
-    crawl.members.retain_mut(|page| {
-        let number = numbers[page.collection as usize];
-        page.collection = number.unwrap_or(page.collection);
-        number.is_some()
-    });
-}
-
-/// Pages that the crawl has not got though it looked for them: those of records that were not kept, and those `asked` for, if it is told
-/// that it looked for these, or has something of at least half of them. (A dead host leaves no record.)
-fn sought_in_vain(
-    run: &Run,
-    (asked, is_told): (&[DocId], bool),
-    is_there: impl Fn(DocId) -> bool,
-) -> Result<BTreeSet<DocId>> {
-    let mut sought: BTreeSet<DocId> = BTreeSet::new();
-    read::each_part(run, "rejected", &["detail"], |part| {
-        let urls = part.text("detail")?.iter().filter_map(url_in);
-        sought.extend(urls.map(|url| doc_id(url.as_str())).filter(|&page| !is_there(page)));
-        Ok(())
-    })?;
-    let gone: Vec<DocId> = asked.iter().copied().filter(|&page| !is_there(page)).collect();
-    let answered = asked.len() - gone.iter().filter(|page| !sought.contains(page)).count();
-    if is_told || 2 * answered >= asked.len() {
-        sought.extend(gone);
-    }
-    Ok(sought)
-}
-
-/// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
-/// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
-/// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
-/// that it does not have, if they were fetched. A collection that was skipped, and of which more pages were looked for in vain than found, is
-/// not carried over, nor is one of whose probes that are there less than the share `drift` is on the avoid list again or says what it said.
-fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, asked: (&[DocId], bool), drift: f64) -> Result<()> {
-    let mut now: BTreeMap<DocId, Option<(u64, i64)>> = last.members.iter().map(|page| (page.doc_id, None)).collect();
-    read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
-        let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
-        for (doc_id, (text, time)) in part.u64("doc_id")?.iter().zip(contents) {
-            if let Some(now) = now.get_mut(doc_id) {
-                *now = Some((*text, *time));
-            }
-        }
-        Ok(())
-    })?;
-    let mut listed: BTreeSet<DocId> = BTreeSet::new();
-    read::each_part(run, "avoid", &["doc_id"], |part| {
-        listed.extend(part.u64("doc_id")?.iter().filter(|page| now.contains_key(page)));
-        Ok(())
-    })?;
-    let was_asked = |page: DocId| asked.0.binary_search(&page).is_ok();
-    let pages = |at: u32| last.members_of(at);
-    let sought = sought_in_vain(run, asked, |page| now.get(&page).is_some_and(Option::is_some))?;
-    let missing = |at: u32| pages(at).iter().filter(|page| now[&page.doc_id].is_none()).count() as u32;
-    let lives = |at: u32| {
-        let in_vain = pages(at).iter().filter(|page| sought.contains(&page.doc_id)).count() as u32;
-        let found = pages(at).len() as u32 - missing(at);
-        let probes = || pages(at).iter().filter(|page| was_asked(page.doc_id) && now[&page.doc_id].is_some());
-        // One that says what it said is as far from its original as it was, or this has gone on without it.
-        let says_the_same = |page: &Member| now[&page.doc_id].is_some_and(|now| now.0 == page.text);
-        let copies = probes().filter(|page| listed.contains(&page.doc_id) || says_the_same(page)).count();
-        in_vain <= found && copies as f64 >= drift * probes().count() as f64
-    };
-    // Could be skipped: most of it is on the list, and some of it was not fetched.
-    let may_be_skipped = |at: u32| {
-        let of = &last.collections[at as usize];
-        2 * of.skipped > of.size && 0 < missing(at)
-    };
-    // Skipped: at least half of what the list leaves is there, too. What else was fetched are probes.
-    let is_skipped = |at: u32| {
-        let of = &last.collections[at as usize];
-        let open = of.size.saturating_sub(of.skipped);
-        may_be_skipped(at) && 2 * missing(at).saturating_sub(of.skipped) <= open && lives(at)
-    };
-    // Or a part of it could be, and nothing else is missing.
-    let stands = |at: u32| is_skipped(at) || missing(at) <= last.collections[at as usize].skipped && lives(at);
-    let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
-    let of_skipped: Vec<Vec<u32>> = clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped(at))).collect();
-    drop_probed(last, &of_skipped, &is_skipped, crawl);
-    let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
-    for at in of_skipped.into_iter().flatten() {
-        let (stands, before) = (stands(at), &last.collections[at as usize]);
-        let there = |page: &&Member| now[&page.doc_id].is_some() || stands && !sought.contains(&page.doc_id);
-        let fetched = |page: &Member| now[&page.doc_id].map_or(page.text, |now| now.0);
-        let of: Vec<Member> =
-            pages(at).iter().filter(there).map(|page| Member { text: fetched(page), ..*page }).collect();
-        let has_ended = may_be_skipped(at) && !is_skipped(at);
-        if has_ended || of.is_empty() || of.iter().any(|page| in_collections.contains(&page.doc_id)) {
-            continue;
-        }
-        let number = crawl.collections.len() as u32;
-        crawl.members.extend(of.iter().map(|page| Member { collection: number, ..*page }));
-        let newest = of.iter().filter_map(|page| now[&page.doc_id]).map(|now| now.1).max();
-        // Pages of a mirror that are not on the list are fetched each time, and say nothing of those that are.
-        let tells_of_all = before.keep || before.skipped == 0 || !stands;
-        let is_told = |page: &Member| tells_of_all || was_asked(page.doc_id) || listed.contains(&page.doc_id);
-        let is_seen = of.iter().any(|page| now[&page.doc_id].is_some() && is_told(page));
-        // Those that stand, and those that this crawl has put there: the next one need not have either.
-        let is_on_list = |page: &&Member| now[&page.doc_id].is_none() || listed.contains(&page.doc_id);
-        let skipped = of.iter().filter(|page| is_on_list(page)).count() as u32;
-        crawl.collections.push(Collection {
-            size: of.len() as u32,
-            looked_at: of.iter().filter(|page| now[&page.doc_id].is_some()).count() as u32,
-            skipped,
-            // Another one is kept now.
-            keep: before.keep && 2 * skipped as usize <= of.len(),
-            fetched: newest.unwrap_or(before.fetched),
-            unseen: if is_seen { 0 } else { before.unseen + 1 },
-            lag: None,
-            leads: false,
-            seen: (0, 0),
-            visits: Vec::new(),
-            ..before.clone()
-        });
-    }
-    crawl.sort();
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
 //! by what it holds, never by its name.
 
+mod carried_over;
 pub mod chronicle;
 pub mod compare;
 pub mod crawls;
