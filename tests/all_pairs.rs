@@ -243,7 +243,7 @@ fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
     };
     let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, &room(1, None))).remove(0).unwrap_err();
     let (all, counts) = of(0);
-    let is_pair = |first: &usize| first % 7 != 0 && (first + 1) % 7 != 0;
+    let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
     assert_eq!(all.len(), (0..1_000_000).step_by(2).filter(is_pair).count());
     assert!(of(needed(&refused)) == (all, counts));
 }
