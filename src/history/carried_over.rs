@@ -34,8 +34,11 @@ pub(super) fn carry_over(
     for at in of_skipped.into_iter().flatten() {
         let is_skipped = is_skipped[at as usize];
         let has_ended = fetched.may_be_skipped(at) && !is_skipped;
+        if has_ended {
+            continue;
+        }
         let pages = fetched.carried(at, is_skipped);
-        if has_ended || pages.is_empty() || pages.iter().any(|page| in_collections.contains(&page.doc_id)) {
+        if pages.is_empty() || pages.iter().any(|page| in_collections.contains(&page.doc_id)) {
             continue;
         }
         let number = crawl.collections.len() as u32;

@@ -21,6 +21,7 @@
 //! [`crate::clusters::merge`] for what they mean.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use differential_dataflow::VecCollection;
@@ -35,9 +36,10 @@ use timely::dataflow::operators::probe::Handle;
 use timely::progress::Timestamp;
 use timely::worker::Worker;
 
-use crate::clusters::link_summary::LinkSummary;
+use crate::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use crate::clusters::merge::may_merge;
-use crate::ids::{ClusterId, ComponentId, Number, Page};
+use crate::clusters::union_find::{UnionFind, sizes};
+use crate::ids::{ClusterId, ComponentId, HostId, Number, Page};
 use crate::job::MergeCondition;
 
 /// How often a row is there, or comes (+1) and goes (-1).
@@ -164,6 +166,25 @@ impl LiveGrowth {
     }
 }
 
+/// The same rows, each once and ascending, by the plain functions: a sort of the links, and union-find.
+pub fn made_anew(
+    labels: &[ClusterId],
+    hosts: &[HostId],
+    links: &[(Page, Page)],
+    (merge, single_site): (MergeCondition, bool),
+) -> (Vec<LinkSummary>, Vec<(ClusterId, ComponentId)>) {
+    let sizes = sizes(labels);
+    let rows = link_summary(&mut cluster_links(labels, hosts, links, single_site), |cluster| sizes[cluster]);
+    let mut sets = UnionFind::new(labels.len());
+    let mut with_edges = BTreeSet::new();
+    for row in rows.iter().filter(|row| may_merge(row, merge)) {
+        sets.union(row.src_cluster.0, row.dst_cluster.0);
+        with_edges.extend([row.src_cluster, row.dst_cluster]);
+    }
+    let components = with_edges.into_iter().map(|cluster| (cluster, ComponentId(sets.find(cluster.0)))).collect();
+    (rows, components)
+}
+
 fn summary_of(([ri, rj], [a, b, s, d]): (Key, Said)) -> LinkSummary {
     LinkSummary { src_cluster: ClusterId(ri), dst_cluster: ClusterId(rj), a, b, s, d }
 }
@@ -196,12 +217,9 @@ fn joined<'scope, T: Timestamp + Lattice>(
 
 /// Tells what changes.
 fn telling(rows: Rows<'_, u32>, told: Told) -> Handle<u32> {
-    let tell = move |changes: &[((Key, Said), u32, Times)]| {
-        told.borrow_mut().extend(changes.iter().map(|&(row, _, times)| (row, times)));
-    };
     rows.inspect_container(move |changes| {
         if let Ok((_, changes)) = changes {
-            tell(changes);
+            told.borrow_mut().extend(changes.iter().map(|&(row, _, times)| (row, times)));
         }
     })
     .probe()
@@ -210,37 +228,13 @@ fn telling(rows: Rows<'_, u32>, told: Told) -> Handle<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use proptest::prelude::*;
 
     use super::*;
-    use crate::clusters::link_summary::{cluster_links, link_summary};
-    use crate::clusters::union_find::{UnionFind, sizes};
-    use crate::ids::HostId;
 
     const PAGES: usize = 14;
-
-    /// `LinkSummary`, and the components of clusters with edges, by the plain functions.
-    fn batch(
-        labels: &[ClusterId],
-        links: &BTreeSet<(Page, Page)>,
-        merge: MergeCondition,
-        single_site: bool,
-    ) -> (Vec<LinkSummary>, Vec<(ClusterId, ComponentId)>) {
-        let links: Vec<(Page, Page)> = links.iter().copied().collect();
-        let hosts = vec![HostId(0); labels.len()];
-        let sizes = sizes(labels);
-        let rows = link_summary(&mut cluster_links(labels, &hosts, &links, single_site), |cluster| sizes[cluster]);
-        let mut sets = UnionFind::new(labels.len());
-        let mut with_edges = BTreeSet::new();
-        for row in rows.iter().filter(|row| may_merge(row, merge)) {
-            sets.union(row.src_cluster.0, row.dst_cluster.0);
-            with_edges.extend([row.src_cluster, row.dst_cluster]);
-        }
-        let components = with_edges.into_iter().map(|cluster| (cluster, ComponentId(sets.find(cluster.0)))).collect();
-        (rows, components)
-    }
 
     fn apply<Row: Ord>(held: &mut BTreeMap<Row, Times>, changes: Vec<(Row, Times)>) {
         for (row, times) in changes {
@@ -284,7 +278,8 @@ mod tests {
                 let grown = live.edit(&std::mem::take(&mut edit));
                 apply(&mut rows, grown.link_summary);
                 apply(&mut components, grown.components);
-                let want = batch(&labels, &links, merge, single_site);
+                let all: Vec<(Page, Page)> = links.iter().copied().collect();
+                let want = made_anew(&labels, &[HostId(0); PAGES], &all, (merge, single_site));
                 prop_assert_eq!(rows.keys().copied().collect::<Vec<_>>(), want.0);
                 prop_assert_eq!(components.keys().copied().collect::<Vec<_>>(), want.1);
             }

@@ -131,7 +131,7 @@ impl Standing {
         };
         let mut entries = [entry_of(&self.prefixes, false), entry_of(&self.urls, true)].concat();
         if self.prefixes.values().any(Noted::is_broken) {
-            let mut below = self.below.lock().expect("nothing panics while it holds this").clone();
+            let mut below = self.below.lock().expect("nothing panics while it holds this");
             below.sort_unstable();
             let is_told = |url: &str| self.above(url).chain(self.urls.get(url)).any(Noted::is_whole);
             of.each_in_force(&mut |page, url| {

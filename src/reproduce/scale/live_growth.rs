@@ -1,53 +1,23 @@
 //! `LinkSummary`, the TCG and its components: kept up to date by a process that lives on, against made anew by sorting and union-find.
 
-use std::collections::BTreeSet;
-
 use super::super::made::link_graph::LinkGraph;
 use super::super::measure::{core_seconds, forget_peak_memory};
 use super::super::{Options, Row, figure};
 use super::growth::labels;
 use crate::build::{memory_bytes, peak_memory_bytes};
-use crate::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
-use crate::clusters::merge::may_merge;
-use crate::clusters::union_find::{UnionFind, sizes};
 use crate::error::{Error, Result};
-use crate::history::live_growth::{Edit, LiveGrowth};
-use crate::ids::{ClusterId, ComponentId, HostId, Page, splitmix64};
+use crate::history::live_growth::{Edit, LiveGrowth, made_anew};
+use crate::ids::{ClusterId, HostId, Page, splitmix64};
 use crate::job::{Job, MergeCondition};
 
 /// One page in so many changes.
 const ONE_IN: u64 = 100;
 
-/// What growth begins with: rows of `LinkSummary`, and the components of clusters with an edge of the TCG.
-type Made = (Vec<LinkSummary>, Vec<(ClusterId, ComponentId)>);
-
-/// The same by the plain functions.
-fn anew(labels: &[ClusterId], hosts: &[HostId], links: &[(Page, Page)], single_site: bool) -> Made {
-    let sizes = sizes(labels);
-    let rows = link_summary(&mut cluster_links(labels, hosts, links, single_site), |cluster| sizes[cluster]);
-    let mut sets = UnionFind::new(labels.len());
-    let mut with_edges = BTreeSet::new();
-    for row in rows.iter().filter(|row| may_merge(row, MergeCondition::Extended)) {
-        sets.union(row.src_cluster.0, row.dst_cluster.0);
-        with_edges.extend([row.src_cluster, row.dst_cluster]);
-    }
-    let components = with_edges.into_iter().map(|cluster| (cluster, ComponentId(sets.find(cluster.0)))).collect();
-    (rows, components)
-}
-
-/// Rows of which changes, in the order they were made, leave one each.
-fn left<Row: Ord>(changes: Vec<(Row, i32)>) -> Vec<Row> {
-    let mut changes = changes;
+/// Rows of which changes leave one each, ascending.
+fn left<Row: Ord + Copy>(mut changes: Vec<(Row, i32)>) -> Vec<Row> {
     changes.sort_unstable();
-    let mut left = Vec::new();
-    let mut rest = changes.into_iter().peekable();
-    while let Some((row, mut times)) = rest.next() {
-        while let Some((_, more)) = rest.next_if(|next| next.0 == row) {
-            times += more;
-        }
-        left.extend((times == 1).then_some(row));
-    }
-    left
+    let of_rows = changes.chunk_by(|x, y| x.0 == y.0);
+    of_rows.filter(|same| same.iter().map(|change| change.1).sum::<i32>() == 1).map(|same| same[0].0).collect()
 }
 
 /// Measures loading, and an edit of a hundredth of the pages.
@@ -94,7 +64,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let rows_changed = changed.link_summary.len() + changed.components.len();
     held.link_summary.extend(changed.link_summary);
     held.components.extend(changed.components);
-    let (made, want) = core_seconds(|| anew(&labels, &hosts, &stay, single_site));
+    let (made, want) = core_seconds(|| made_anew(&labels, &hosts, &stay, (MergeCondition::Extended, single_site)));
     let equal = (left(held.link_summary), left(held.components)) == want;
     Ok(vec![
         figure("pages", f64::from(pages), "pages"),
