@@ -116,7 +116,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
+            Ok((found.links.read(0..found.links.len())?, found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -153,7 +153,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.iter().collect::<Vec<_>>(), found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
+            Ok((found.links.read(0..found.links.len())?, found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -188,7 +188,7 @@ proptest! {
             for (slot, page) in shelf.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
             }
-            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links.iter().collect::<Vec<_>>()))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links.read(0..links.len())?))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
@@ -261,7 +261,7 @@ proptest! {
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
-            Ok(((found.pairs, found.counts, found.parts), (projected, links.iter().collect::<Vec<_>>(), exact_pairs), crawl.directory.clone()))
+            Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
             let mut all: Vec<_> = (0..workers).flat_map(of).collect();
@@ -414,7 +414,7 @@ proptest! {
                 let found = find(net, &job, &mut shelf, &[0], (None, None))?;
                 Ok((
                     (
-                        found.links.iter().collect::<Vec<_>>(),
+                        found.links.read(0..found.links.len())?,
                         found.exact_pairs.take()?,
                         [
                             found.similar_pairs.take()?,

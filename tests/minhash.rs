@@ -65,7 +65,7 @@ proptest! {
             let sets = shelf.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
             let sets = shelf.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
-            Ok((found, sets, exact_pairs, links.iter().collect::<Vec<_>>(), crawl.directory.hosts.clone()))
+            Ok((found, sets, exact_pairs, links.read(0..links.len())?, crawl.directory.hosts.clone()))
         }).unwrap();
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();

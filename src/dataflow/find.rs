@@ -52,6 +52,12 @@ use crate::storage::aside::Aside;
 use crate::storage::spill::Disk;
 use crate::storage::table::Table;
 
+/// Bytes a page that a process takes for growth, for a second look, and to judge copies, whatever is on disk
+/// ([`super::clusters::tolerant`], [`super::clusters::second_look`], [`super::sinks::avoid`], [`super::sinks::ways`]).
+const GROWTH_A_PAGE: u64 = 24;
+const SECOND_LOOK_A_PAGE: u64 = 24;
+const KEEPING_A_PAGE: u64 = 40;
+
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
     /// Pages.
@@ -113,8 +119,9 @@ pub fn find(
     }
     let mut exact_pairs = exact::fold(net, shelf)?;
     shelf.exact = Vec::new();
-    let room = memory_estimate::room(net, MemoryEstimate::with(shelf, &crawl.pages, None), job)?;
-    let mut links = links::resolve(net, shelf, &crawl, &room)?;
+    let room =
+        memory_estimate::room(net, MemoryEstimate::with(shelf, &crawl.pages, None), 4 * crawl.pages.len() as u64, job)?;
+    let links = links::resolve(net, shelf, &crawl, &room)?;
     room.give_back();
     let earlier = kept_before::open(&job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
@@ -172,18 +179,23 @@ pub fn find(
     let joined = [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
+    let pages = crawl.directory.len();
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
-    let room = memory_estimate::room_to_find(net, held, job)?;
-    room.give_back();
+    let room_beside = |net: &mut Net<'_>, a_page: u64| {
+        memory_estimate::room(net, held, memory_estimate::for_each_page(net, a_page, pages), job)
+    };
+    let room = room_beside(net, GROWTH_A_PAGE)?;
+    let disk = (job.effort.memory_bytes > 0).then(|| room.disk(net));
+    let disk = disk.as_ref();
     let directory = Arc::clone(&crawl.directory);
-    let from_elsewhere = links::from_elsewhere(net, links.iter(), &directory)?;
+    let from_elsewhere = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
-    let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, room: &room };
-    let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job)?;
-    room.give_back();
+    let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, disk };
+    let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job, &room)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
-        let places = Places::new(net, &grown.similar_clusters, crawl.directory.len())?;
+        let places = Places::new(net, &grown.similar_clusters, pages)?;
+        let room = room_beside(net, SECOND_LOOK_A_PAGE)?;
         let context = Context { crawl: &crawl, joined: &joined, links: &links };
         (context_pairs, second_look) = steps
             .step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context, &room))?;
@@ -199,46 +211,44 @@ pub fn find(
             let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
             let before = grown.left(net, [&labels_before, &labels])?;
             drop(labels_before);
-            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job)?;
+            let room = room_beside(net, GROWTH_A_PAGE)?;
+            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job, &room)?;
         }
     }
     let Grown { sizes, link_summary, similar_clusters, .. } = grown;
-    let disk = (job.effort.memory_bytes > 0).then(|| room.disk(net));
-    let link_summary = Aside::put(link_summary, disk.as_ref())?;
 
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
     let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
-    room.give_back();
-    let aside = |pairs| Aside::put(pairs, disk.as_ref());
+    let aside = |pairs| Aside::put(pairs, disk);
     let exact_pairs = aside(exact_pairs)?;
     let [similar_pairs, hamming_pairs] = [aside(similar_pairs)?, aside(hamming_pairs)?];
     let [minhash_pairs, context_pairs] = [aside(minhash_pairs)?, aside(context_pairs)?];
 
+    let room = room_beside(net, KEEPING_A_PAGE)?;
     let kept = steps.step(net, steps::KEEPING, |net| {
         let given = kept::Given {
             crawl: &crawl,
             labels: &labels,
             sizes: &sizes,
+            links: &links,
             from_elsewhere: &from_elsewhere,
             links_to_host: &links_to_host,
             exact_pairs: &exact_pairs,
             decisions: &decisions,
             earlier: earlier.as_ref(),
-            held,
             room: &room,
         };
-        kept::keep(net, job, shelf, similar_clusters, &mut links, &given)
+        kept::keep(net, job, shelf, similar_clusters, &given)
     })?;
     // Also where the step was taken up: nothing asks for chunks any more.
     shelf.fprints.clear();
     let Kept { verdicts, collections, members, .. } = kept;
     second_look.attached = kept.attached;
-    links.put_aside(disk.as_ref())?;
-    let members = Aside::put(members, disk.as_ref())?;
-    let avoid = avoid_table::rows(net, &crawl, &verdicts, disk.as_ref())?;
+    let members = Aside::put(members, disk)?;
+    let avoid = avoid_table::rows(net, &crawl, &verdicts, disk)?;
     room.give_back();
     let lists = avoid_table::lists(net, &crawl, &avoid.rows, disk.is_some())?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
@@ -246,7 +256,7 @@ pub fn find(
     room.give_back();
     let by_measure = [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs];
     let ([exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs], link_summary) =
-        by_first(net, &crawl, by_measure, link_summary, disk.as_ref())?;
+        by_first(net, &crawl, by_measure, link_summary, disk)?;
     room.give_back();
     let mut found = ReplicaTables {
         crawl,
@@ -292,7 +302,8 @@ struct Web<'a> {
     links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     from_elsewhere: &'a [u32],
-    room: &'a MemoryBudget,
+    /// Where `LinkSummary` waits, if memory has a bound.
+    disk: Option<&'a Disk>,
 }
 
 /// What trivial clusters grew to.
@@ -300,7 +311,7 @@ struct Grown {
     /// Pages of every trivial cluster.
     sizes: Arc<Vec<u32>>,
     /// Rows of `LinkSummary`, this worker's share.
-    link_summary: Vec<LinkSummary>,
+    link_summary: Aside<LinkSummary>,
     /// Similar clusters, with the owners of their names by key.
     similar_clusters: Vec<SimilarCluster>,
     /// The links that merged, for growth after a second look; none where memory has a bound, or where the rest is from a record.
@@ -311,7 +322,7 @@ impl Grown {
     /// What holds on for the clusters of `labels[1]`, if they were those of `labels[0]`; the rest is dropped.
     fn left(self, net: &mut Net<'_>, labels: [&[ClusterId]; 2]) -> Result<Option<Before>> {
         let Grown { link_summary, merging, .. } = self;
-        merging.map(|merging| Before::new(net, (link_summary, merging), labels)).transpose()
+        merging.map(|merging| Before::new(net, (link_summary.take()?, merging), labels)).transpose()
     }
 }
 
@@ -323,6 +334,7 @@ impl Web<'_> {
         labels: &[ClusterId],
         before: Option<Before>,
         job: &Job,
+        room: &MemoryBudget,
     ) -> Result<Grown> {
         let sizes = net.once(|| sizes(labels))?;
         let keeps = job.effort.memory_bytes == 0 && second_look::is_asked_for(job) && step == steps::GROWTH;
@@ -330,15 +342,14 @@ impl Web<'_> {
         let (link_summary, similar_clusters) = steps.step(net, step, |net| {
             let links = (self.links, &self.directory.hosts[..]);
             let (link_summary, merging) =
-                link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, self.room)?;
+                link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, room)?;
             kept = keeps.then(|| Arc::clone(&merging));
             let edges = edges_of(&link_summary, job.clusters.merge);
-            let disk = (job.effort.memory_bytes > 0).then(|| self.room.disk(net));
-            let link_summary = Aside::put(link_summary, disk.as_ref())?;
-            let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters)?;
-            Ok((link_summary.take()?, similar_clusters))
+            let link_summary = Aside::put(link_summary, self.disk)?;
+            let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters, room)?;
+            Ok((link_summary, similar_clusters))
         })?;
-        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
+        Ok(Grown { sizes, link_summary: link_summary.onto(self.disk)?, similar_clusters, merging: kept })
     }
 
     /// This worker's similar clusters.
@@ -348,16 +359,16 @@ impl Web<'_> {
         (labels, sizes): (&[ClusterId], &[u32]),
         (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
         settings: &Clusters,
+        room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
-        let &Web { directory, links, from_elsewhere, room } = self;
-        let all = || links.iter();
+        let &Web { directory, links, from_elsewhere, .. } = self;
         match settings.merge {
             MergeCondition::Tolerant => {
                 let clusters = (labels, sizes);
-                tolerant::similar_clusters(net, directory, clusters, merging, (all, from_elsewhere), settings, room)
+                tolerant::similar_clusters(net, directory, clusters, merging, (links, from_elsewhere), settings, room)
             }
             MergeCondition::Exact | MergeCondition::Extended => {
-                growth::similar_clusters(net, directory, labels, (all(), from_elsewhere), edges, settings, room)
+                growth::similar_clusters(net, directory, labels, (links, from_elsewhere), edges, settings, room)
             }
         }
     }

@@ -194,6 +194,9 @@ impl Seen<'_> {
         }
         add(&[earlier.unwrap_or_default().as_bytes()]);
         let of_links = |(src, dst): (Page, Page)| splitmix64(u64::from(src.0) << 32 | u64::from(dst.0));
-        Ok(links.iter().map(of_links).fold(sum, u64::wrapping_add))
+        for block in links.blocks() {
+            sum = block?.into_iter().map(of_links).fold(sum, u64::wrapping_add);
+        }
+        Ok(sum)
     }
 }

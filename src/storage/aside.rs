@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytemuck::Pod;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::spill::{BLOCK_BYTES, Disk, SpillFile};
@@ -93,12 +95,35 @@ impl<T: Pod> Aside<T> {
         Ok(Cow::Owned(read))
     }
 
+    /// Puts it aside on `disk`, if there is one, where it is not yet.
+    ///
+    /// # Errors
+    /// As [`Aside::put`].
+    pub fn onto(self, disk: Option<&Disk>) -> Result<Aside<T>> {
+        if self.file.is_some() { Ok(self) } else { Aside::put(self.held, disk) }
+    }
+
     /// Takes the list up again.
     ///
     /// # Errors
     /// As [`Aside::read`].
     pub fn take(self) -> Result<Vec<T>> {
         if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
+    }
+}
+
+/// As a list.
+impl<T: Pod + Serialize> Serialize for Aside<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        self.all().map_err(S::Error::custom)?.serialize(to)
+    }
+}
+
+/// In memory.
+impl<'de, T: Pod + Deserialize<'de>> Deserialize<'de> for Aside<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Aside<T>, D::Error> {
+        let held = Vec::deserialize(from)?;
+        Ok(Aside { len: held.len(), held, ..Aside::default() })
     }
 }
 

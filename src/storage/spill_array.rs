@@ -65,6 +65,11 @@ impl<T: Pod> SpillArray<T> {
 
     /// An empty array that holds as much, and goes to the same disk.
     pub fn like(&self) -> SpillArray<T> {
+        self.held_alike()
+    }
+
+    /// The same of other items.
+    pub fn held_alike<U: Pod>(&self) -> SpillArray<U> {
         SpillArray::new(self.allowed_bytes, self.file.disk())
     }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::growth::{ClusterPage, Component, grow};
-use crate::dataflow::clusters::links::LinkedPage;
+use crate::dataflow::clusters::links::{LinkedPage, Links};
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
@@ -35,7 +36,7 @@ pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     labels: &[ClusterId],
-    (links, from_elsewhere): (impl ExactSizeIterator<Item = (Page, Page)>, &[u32]),
+    (links, from_elsewhere): (&Links, &[u32]),
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &Clusters,
     room: &MemoryBudget,
@@ -57,13 +58,15 @@ pub fn similar_clusters(
         .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
     let key = |row: &LinkedPage| component_of(row.page);
     let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room)?;
-    let rows = links.filter(|&(src, dst)| {
+    let is_inside = |&(src, dst): &(Page, Page)| {
         let component = component_of(src);
         component != ComponentId::NONE && component_of(dst) == component
-    });
-    let rows = rows.map(<[Page; 2]>::from);
+    };
     let key = |row: &[Page; 2]| component_of(row[0]);
-    let mut inside = HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)?;
+    let mut inside = until_failure(links.blocks(), |blocks| {
+        let rows = blocks.flatten().filter(is_inside).map(<[Page; 2]>::from);
+        HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)
+    })?;
     let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
     let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
     let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;

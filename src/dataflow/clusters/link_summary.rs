@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
 use crate::clusters::merge::may_merge;
 use crate::dataflow::clusters::links::Links;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
@@ -112,8 +113,12 @@ pub fn of_clusters(
     let is_anew = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
-    let anew = || links.iter().filter(is_anew);
-    let count = if before.is_some() { anew().count() } else { links.len() };
+    let count = match &before {
+        None => links.len(),
+        Some(_) => {
+            links.blocks().map(|block| Ok(block?.iter().filter(|link| is_anew(link)).count())).sum::<Result<_>>()?
+        }
+    };
     let (mut rows, mut merging) = (Vec::new(), MergingLinks::within(net, room));
     let each = |row, between: &[ClusterLink]| {
         rows.push(row);
@@ -122,7 +127,10 @@ pub fn of_clusters(
         }
         Ok(())
     };
-    summary(net, (count, anew()), hosts, (labels, sizes), settings.single_site, room, each)?;
+    until_failure(links.blocks(), |blocks| {
+        let anew = blocks.flatten().filter(is_anew);
+        summary(net, (count, anew), hosts, (labels, sizes), settings.single_site, room, each)
+    })?;
     room.give_back();
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;

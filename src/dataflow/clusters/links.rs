@@ -8,6 +8,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::dataflow::clusters::redirects::Redirects;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::gather::by_number;
@@ -15,32 +16,32 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page};
-use crate::storage::aside::Aside;
-use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill::{BLOCK_BYTES, Buckets};
+use crate::storage::spill_array::{Reader, SpillArray};
+
+/// Links that are read at once.
+const READ_AT_ONCE: usize = BLOCK_BYTES / size_of::<[Page; 2]>();
 
 /// The links from a worker's pages, ascending, each once.
 ///
 /// # Memory
-/// 4 bytes a link, unless they are put aside, and 4 a page; 1 a host in each process.
+/// 4 bytes a page, and 4 a link that is not on disk; 1 a host in each process.
 #[derive(Debug)]
 pub struct Links {
     directory: Arc<Directory>,
     worker: usize,
     /// Where the targets of each page end.
     ends: Vec<u32>,
-    targets: Vec<Page>,
-    /// The targets as long as nobody asks for those of a page.
-    aside: Aside<Page>,
+    targets: SpillArray<Page>,
     /// For each host, whether some page of it links to a page of the crawl.
     linking: Arc<Vec<bool>>,
 }
 
 impl Links {
     /// No links yet, of a worker with these pages.
-    fn empty(directory: Arc<Directory>, worker: usize) -> Links {
-        let pages = directory.owned(worker).count();
-        let (ends, targets, aside) = (Vec::with_capacity(pages), Vec::new(), Aside::default());
-        Links { directory, worker, ends, targets, aside, linking: Arc::default() }
+    fn empty(directory: Arc<Directory>, worker: usize, targets: SpillArray<Page>) -> Links {
+        let ends = Vec::with_capacity(directory.owned(worker).count());
+        Links { directory, worker, ends, targets, linking: Arc::default() }
     }
 
     /// The links that `of` gives for each page of this worker, in any order. One round.
@@ -52,7 +53,7 @@ impl Links {
     }
 
     fn of_worker(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
-        let mut links = Links::empty(Arc::clone(&directory), worker);
+        let mut links = Links::empty(Arc::clone(&directory), worker, SpillArray::default());
         let mut targets = Vec::new();
         for page in directory.owned(worker) {
             targets.clear();
@@ -67,7 +68,7 @@ impl Links {
         let hosts = &self.directory.hosts;
         let count = hosts.iter().max().map_or(0, |host| host.index() + 1);
         let mut linking = vec![false; count];
-        let pages = self.by_page().filter(|(_, targets)| !targets.is_empty());
+        let pages = self.directory.owned(self.worker).zip(self.counts()).filter(|(_, links)| *links > 0);
         pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
         let mine = (0..count).filter(|&host| linking[host]).map(HostId::from_index).collect();
         drop(linking);
@@ -86,12 +87,12 @@ impl Links {
     }
 
     /// Appends the links of the next page.
-    fn push(&mut self, targets: &mut [Page]) -> Result<()> {
+    fn push(&mut self, targets: &mut Vec<Page>) -> Result<()> {
         targets.sort_unstable();
-        let each_once = targets.chunk_by(|x, y| x == y).map(|same| same[0]);
-        self.targets.extend(each_once);
+        targets.dedup();
+        self.targets.push(targets)?;
         let end = u32::try_from(self.targets.len()).map_err(|_| {
-            let (found, allowed) = (self.targets.len() as u64, u64::from(u32::MAX));
+            let (found, allowed) = (self.targets.len(), u64::from(u32::MAX));
             Error::TooManyRows { what: "links of a worker's pages".into(), found, allowed }
         })?;
         self.ends.push(end);
@@ -108,65 +109,41 @@ impl Links {
         self.len() == 0
     }
 
-    /// Puts the targets aside if there is a disk for them: until they are taken up again there is only [`Links::read`].
+    /// Bytes on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.targets.spilled_bytes()
+    }
+
+    /// How many each page has, in their order.
+    pub fn counts(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.ends.len()).map(|place| self.range(place).len())
+    }
+
+    /// Reads the links of one page after the other.
+    pub fn reader(&self) -> LinkReader<'_> {
+        LinkReader { links: self, targets: self.targets.reader() }
+    }
+
+    /// All of them, some at a time.
     ///
     /// # Errors
-    /// As [`Aside::put`].
-    pub fn put_aside(&mut self, disk: Option<&Disk>) -> Result<()> {
-        if disk.is_some() && self.aside.is_empty() {
-            self.aside = Aside::put(std::mem::take(&mut self.targets), disk)?;
-        }
-        Ok(())
-    }
-
-    /// Takes up what was put aside.
-    ///
-    /// # Errors
-    /// As [`Aside::take`].
-    pub fn take_up(&mut self) -> Result<()> {
-        if !self.aside.is_empty() {
-            self.targets = std::mem::take(&mut self.aside).take()?;
-        }
-        Ok(())
-    }
-
-    /// The pages that one of this worker's links to.
-    pub fn of(&self, page: Page) -> &[Page] {
-        debug_assert_eq!(self.directory.owner(page), self.worker);
-        &self.targets[self.range(self.directory.place(page))]
-    }
-
-    /// All targets, by source.
-    pub fn targets(&self) -> &[Page] {
-        &self.targets
-    }
-
-    /// Each page of this worker with those it links to.
-    pub fn by_page(&self) -> impl Iterator<Item = (Page, &[Page])> {
-        self.directory.owned(self.worker).enumerate().map(|(place, page)| (page, &self.targets[self.range(place)]))
-    }
-
-    /// Each link.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
-        self.at(0..self.len())
-    }
-
-    /// The links at some places among all, wherever their targets are.
-    ///
-    /// # Errors
-    /// As [`Aside::read`].
-    pub fn read(&self, places: Range<usize>) -> Result<Vec<(Page, Page)>> {
-        if self.aside.is_empty() {
-            return Ok(self.at(places).collect());
-        }
-        let targets = self.aside.read(places.clone())?;
-        Ok(self.sources(places).zip(targets.iter().copied()).collect())
+    /// Those of the disk.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<(Page, Page)>>> + '_ {
+        let (mut targets, mut sources, count) = (self.targets.reader(), self.sources(0..self.len()), self.len());
+        (0..count).step_by(READ_AT_ONCE).map(move |start| {
+            let targets = targets.get(start as u64, READ_AT_ONCE.min(count - start))?;
+            Ok(targets.iter().zip(&mut sources).map(|(&dst, src)| (src, dst)).collect())
+        })
     }
 
     /// The links at some places among all.
-    fn at(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = (Page, Page)> + '_ {
-        let targets = self.targets[places.clone()].iter().copied();
-        self.sources(places).zip(targets)
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn read(&self, places: Range<usize>) -> Result<Vec<(Page, Page)>> {
+        let mut room = Vec::new();
+        let targets = self.targets.get(places.start as u64, places.len(), &mut room)?;
+        Ok(self.sources(places).zip(targets.iter().copied()).collect())
     }
 
     /// The sources of the links at some places.
@@ -197,6 +174,25 @@ impl Links {
     fn range(&self, place: usize) -> Range<usize> {
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
         start as usize..self.ends[place] as usize
+    }
+}
+
+/// Reads the links of a worker's pages, mostly in their order.
+#[derive(Debug)]
+pub struct LinkReader<'a> {
+    links: &'a Links,
+    targets: Reader<'a, Page>,
+}
+
+impl LinkReader<'_> {
+    /// The pages that one of this worker's links to, ascending.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn of(&mut self, page: Page) -> Result<&[Page]> {
+        debug_assert_eq!(self.links.directory.owner(page), self.links.worker);
+        let places = self.links.range(self.links.directory.place(page));
+        self.targets.get(places.start as u64, places.len())
     }
 }
 
@@ -293,9 +289,9 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         },
     )?;
     drop(slots);
+    let mut links = Links::empty(directory, net.index(), shelf.links.held_alike());
     shelf.links.clear();
-    let mut links = Links::empty(directory, net.index());
-    let (mut some, mut ends, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut some, mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..arrived.count() {
         net.check()?;
         arrived.take(bucket, &mut some)?;
@@ -304,32 +300,30 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         by_number(&some, source_and_target, count, &mut ends, &mut targets);
         let mut start = 0;
         for &end in &ends {
-            links.push(&mut targets[start..end as usize])?;
+            of_page.clear();
+            of_page.extend_from_slice(&targets[start..end as usize]);
+            links.push(&mut of_page)?;
             start = end as usize;
         }
     }
-    links.targets.shrink_to_fit();
     links.told(net)
 }
 
 /// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
-pub fn from_elsewhere(
-    net: &mut Net<'_>,
-    links: impl Iterator<Item = (Page, Page)>,
-    directory: &Directory,
-) -> Result<Vec<u32>> {
-    let hosts = &directory.hosts;
-    let rows = links.filter(|&(src, dst)| hosts[src] != hosts[dst]).map(|link| link.1);
+///
+/// # Errors
+/// Those of the disk that links may be on; or when the run has ended.
+pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Vec<u32>> {
+    let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
-    net.exchange(
-        "links from elsewhere",
-        rows,
-        |dst| directory.owner(*dst),
-        |targets: &[Page]| {
-            targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
-            Ok(())
-        },
-    )?;
+    let count = |targets: &[Page]| {
+        targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
+        Ok(())
+    };
+    until_failure(links.blocks(), |blocks| {
+        let rows = blocks.flatten().filter(|&(src, dst)| hosts[src] != hosts[dst]).map(|link| link.1);
+        net.exchange("links from elsewhere", rows, |dst| directory.owner(*dst), count)
+    })?;
     Ok(counts)
 }
 
@@ -374,18 +368,18 @@ mod tests {
                 let links = Links::of_worker(Arc::clone(&directory), worker, |page, targets| {
                     targets.extend(given.iter().filter(|link| link.0 == page).map(|link| link.1));
                 }).unwrap();
-                prop_assert_eq!(links.iter().collect::<Vec<_>>(), &want[..]);
-                let by_page = links.by_page().flat_map(|(page, targets)| targets.iter().map(move |&dst| (page, dst)));
-                prop_assert_eq!(by_page.collect::<Vec<_>>(), &want[..]);
-                for (page, targets) in links.by_page() {
-                    prop_assert_eq!(links.of(page), targets);
+                prop_assert_eq!(links.blocks().map(Result::unwrap).collect::<Vec<_>>().concat(), &want[..]);
+                let mut reader = links.reader();
+                for page in directory.owned(worker) {
+                    let targets = want.iter().filter(|link| link.0 == page).map(|link| link.1);
+                    prop_assert_eq!(reader.of(page).unwrap(), targets.collect::<Vec<_>>());
                 }
-                for start in 0..want.len() {
-                    prop_assert_eq!(links.at(start..want.len()).collect::<Vec<_>>(), &want[start..]);
+                for start in 0..=want.len() {
+                    prop_assert_eq!(links.read(start..want.len()).unwrap(), &want[start..]);
                 }
                 let parts = links.by_partition();
                 for (partition, places) in &parts {
-                    let of_partition = links.at(places.clone());
+                    let of_partition = links.read(places.clone()).unwrap();
                     prop_assert!(of_partition.into_iter().all(|link| directory.partition(link.0) == *partition));
                 }
                 prop_assert_eq!(parts.into_iter().flat_map(|part| part.1).collect::<Vec<_>>(), (0..want.len()).collect::<Vec<_>>());

@@ -135,13 +135,15 @@ pub(super) fn for_each_place(
 ) -> Result<()> {
     let roots = roots(net, crawl, labels, places, room)?;
     let hosts = &crawl.directory.hosts;
-    let links_on_host =
-        |page: Page| links.of(page).iter().any(|&target| target != page && hosts[target] == hosts[page]);
+    let mut links_of = links.reader();
+    let mut links_on_host = |page: Page| -> Result<bool> {
+        Ok(links_of.of(page)?.iter().any(|&target| target != page && hosts[target] == hosts[page]))
+    };
     let rows = crawl.pages.map(|row| {
         let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
         let says = if row.chunks > 0 { says::CHUNKS } else { says::little(row.title(), row.text_bytes) };
-        let links = u32::from(!above.is_empty() && links_on_host(page));
-        above.into_iter().map(move |(root, place)| Placed {
+        let links = u32::from(!above.is_empty() && links_on_host(page)?);
+        Ok(above.into_iter().map(move |(root, place)| Placed {
             similar_cluster: root.similar_cluster,
             place: halves(place),
             collection: root.collection,
@@ -149,10 +151,11 @@ pub(super) fn for_each_place(
             votes: root.votes,
             says,
             links,
-        })
+        }))
     });
     let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
     let count = crawl.pages.len() as u64;
+    let rows = rows.map(|row| row?);
     let mut shares =
         until_failure(rows, |rows| HashPartitions::laid_down(net, "pages by place", count, rows.flatten(), key, room))?;
     let mut some = Vec::new();

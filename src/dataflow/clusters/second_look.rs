@@ -178,7 +178,7 @@ fn proposed_by_links(
     room: &MemoryBudget,
 ) -> Result<Arc<Vec<Candidate>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
-    let within = links.iter().filter(|(src, dst)| places.of(*src).is_some() && places.of(*src) == places.of(*dst));
+    let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);
     let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = crawl.pages.map(|row| {
         places.of(row.page)?;
@@ -186,9 +186,12 @@ fn proposed_by_links(
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
     let key = |row: &Named| of(row.page);
-    let within = (within.map(<[Page; 2]>::from), |row: &[Page; 2]| of(row[0]));
     let (mut pages, mut links) = until_failure(rows, |rows| {
-        two_with_bits(net, ("names and links in mirrors", bits), (rows.flatten(), key), within, room)
+        until_failure(links.blocks(), |blocks| {
+            let within = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
+            let within = (within, |row: &[Page; 2]| of(row[0]));
+            two_with_bits(net, ("names and links in mirrors", bits), (rows.flatten(), key), within, room)
+        })
     })?;
 
     let mut mine = Vec::new();

@@ -22,7 +22,7 @@ use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified
 use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
 use crate::dataflow::clusters::link_summary::MergingLinks;
-use crate::dataflow::clusters::links::LinkedPage;
+use crate::dataflow::clusters::links::{LinkedPage, Links};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
@@ -56,34 +56,33 @@ struct Pieces {
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
 ///
-/// `merging` is this worker's share of the links that merge; `links` yields those from its pages each time it is called, and
-/// `from_elsewhere` counts the links from other hosts to its pages, in their order.
+/// `merging` is this worker's share of the links that merge; `links` are those from its pages, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
-pub fn similar_clusters<I: ExactSizeIterator<Item = (Page, Page)>>(
+pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     (labels, cluster_sizes): (&[ClusterId], &[u32]),
     merging: Arc<MergingLinks>,
-    (links, from_elsewhere): (impl Fn() -> I, &[u32]),
+    (links, from_elsewhere): (&Links, &[u32]),
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
-    let bits = bucket_bits((links().len() * size_of::<[Page; 2]>()) as u64);
+    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let places = PagePlaces::new(net, labels.len())?;
     let web = Web { directory, labels, copied, bits, places };
     let pieces = web.grown(net, merging, room)?;
     room.give_back();
-    let pieces = web.joined(net, pieces, links(), room)?;
+    let pieces = web.joined(net, pieces, links, room)?;
     room.give_back();
-    let mut found = web.verified(net, &pieces, (links(), from_elsewhere), settings, room)?;
+    let mut found = web.verified(net, &pieces, (links, from_elsewhere), settings, room)?;
     drop(pieces);
     room.give_back();
     if settings.attach != Attach::None {
-        web.attach(net, &mut found, links(), settings.attach, room)?;
+        web.attach(net, &mut found, links, settings.attach, room)?;
     }
     Ok(found)
 }
@@ -185,13 +184,7 @@ impl Web<'_> {
     }
 
     /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
-    fn joined(
-        &self,
-        net: &mut Net<'_>,
-        pieces: Pieces,
-        links: impl Iterator<Item = (Page, Page)>,
-        room: &MemoryBudget,
-    ) -> Result<Pieces> {
+    fn joined(&self, net: &mut Net<'_>, pieces: Pieces, links: &Links, room: &MemoryBudget) -> Result<Pieces> {
         let beside = net.once(|| self.beside_each_other(&pieces))?;
         if beside.count() == 0 {
             return Ok(pieces);
@@ -214,11 +207,13 @@ impl Web<'_> {
             (false, true) => is_beside(y),
             (false, false) => false,
         };
-        let joined = self.on_each_host(net, "links between pieces", links.filter(joins), room, |links| {
-            let host = self.host(links.pages[0]);
-            let here = &members[members.partition_point(|member| member.0 < host)..];
-            let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
-            join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
+        let joined = until_failure(links.blocks(), |blocks| {
+            self.on_each_host(net, "links between pieces", blocks.flatten().filter(joins), room, |links| {
+                let host = self.host(links.pages[0]);
+                let here = &members[members.partition_point(|member| member.0 < host)..];
+                let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
+                join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
+            })
         })?;
         self.renamed(net, &pieces.of, joined)
     }
@@ -242,7 +237,7 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &Pieces,
-        (links, from_elsewhere): (impl ExactSizeIterator<Item = (Page, Page)>, &[u32]),
+        (links, from_elsewhere): (&Links, &[u32]),
         settings: &Clusters,
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
@@ -263,10 +258,13 @@ impl Web<'_> {
             .filter(|(page, _)| mirrored.contains(*page))
             .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
         let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
-        let links = links.filter(|&(src, dst)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst);
-        let links = (links.map(<[Page; 2]>::from), |row: &[Page; 2]| similar_cluster(row[0]));
+        let is_within = |&(src, dst): &(Page, Page)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst;
         let name = "pages and links of pieces";
-        let (mut pages, mut within) = two_with_bits(net, (name, self.bits), pages, links, room)?;
+        let (mut pages, mut within) = until_failure(links.blocks(), |blocks| {
+            let links = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
+            let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
+            two_with_bits(net, (name, self.bits), pages, links, room)
+        })?;
 
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -305,7 +303,7 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         found: &mut [SimilarCluster],
-        links: impl ExactSizeIterator<Item = (Page, Page)>,
+        links: &Links,
         attach: Attach,
         room: &MemoryBudget,
     ) -> Result<()> {
@@ -338,9 +336,12 @@ impl Web<'_> {
             return Ok(());
         }
         // Links between members attach nothing.
-        let links = links.filter(|&(src, dst)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none()));
-        let near = self.on_each_host(net, "links near collections", links, room, |links| {
-            nearby_pages(&links.pairs(), of, attach)
+        let may_attach =
+            |&(src, dst): &(Page, Page)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none());
+        let near = until_failure(links.blocks(), |blocks| {
+            self.on_each_host(net, "links near collections", blocks.flatten().filter(may_attach), room, |links| {
+                nearby_pages(&links.pairs(), of, attach)
+            })
         })?;
         let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
         let mut collections: HashMap<Page, &mut PageCollection> = found

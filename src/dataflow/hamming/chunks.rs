@@ -148,7 +148,7 @@ pub(super) fn write(
     attempt: &Attempt,
 ) -> Result<Vec<Chunk>> {
     let space = Space { f: made.f };
-    let room = room(net, MemoryEstimate::default(), job)?;
+    let room = room(net, MemoryEstimate::default(), 0, job)?;
     let allowed = match room.memory_bytes {
         0 => u64::MAX,
         bytes => bytes / 2 / net.workers_per_process() as u64,

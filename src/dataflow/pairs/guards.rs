@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
@@ -173,32 +174,26 @@ fn part_neighbours(
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
     let rows = std::mem::take(pairs).into_iter().map(of_kind(0)).chain(joined().map(of_kind(1)));
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
+    let mut links_of = links.reader();
     let pages = with_others.map(|page| {
-        let of_page = links.of(page).iter().copied();
-        Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page]))
+        let of_page = links_of.of(page)?.iter().copied();
+        Ok(Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
     let (mut by_kind, mut linked) = ([const { Vec::new() }; 2], Vec::new());
-    net.exchange_two(
-        "pairs and pages with links",
-        (
-            rows,
-            |&[a, ..]| to(Page(a)),
-            |rows: &[[u32; 4]]| {
-                for &[a, b, value, kind] in rows {
-                    by_kind[kind as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
-                }
-                Ok(())
-            },
-        ),
-        (
-            pages,
-            |row| to(row.page),
-            |rows: &[Linked]| {
-                linked.extend_from_slice(rows);
-                Ok(())
-            },
-        ),
-    )?;
+    let take_pairs = |rows: &[[u32; 4]]| {
+        for &[a, b, value, kind] in rows {
+            by_kind[kind as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
+        }
+        Ok(())
+    };
+    let take_pages = |rows: &[Linked]| {
+        linked.extend_from_slice(rows);
+        Ok(())
+    };
+    until_failure(pages, |pages| {
+        let pairs = (rows, |&[a, ..]: &[u32; 4]| to(Page(a)), take_pairs);
+        net.exchange_two("pairs and pages with links", pairs, (pages, |row: &Linked| to(row.page), take_pages))
+    })?;
     let [mut similar, mut exact] = by_kind;
 
     similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));

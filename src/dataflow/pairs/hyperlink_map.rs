@@ -46,11 +46,12 @@ pub fn hyperlink_map(
     settings: &Signatures,
 ) -> Result<Vec<u64>> {
     let dims = settings.dims as usize;
-    let mut children = links.targets().to_vec();
+    let targets: Vec<Page> = links.read(0..links.len())?.into_iter().map(|link| link.1).collect();
+    let mut children = targets.clone();
     children.sort_unstable();
     children.dedup();
     let place = |child: Page| children.partition_point(|&other| other < child) as u32;
-    let places: Vec<u32> = links.targets().iter().map(|&child| place(child)).collect();
+    let places: Vec<u32> = targets.into_iter().map(place).collect();
 
     let me = net.index() as u32;
     let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
@@ -84,10 +85,10 @@ pub fn hyperlink_map(
         )?;
         let mut next = r.clone();
         let mut at = 0;
-        for (parent, (_, children)) in links.by_page().enumerate() {
-            let of_parent = &places[at..at + children.len()];
-            at += children.len();
-            if !signed[parent] || children.is_empty() {
+        for (parent, count) in links.counts().enumerate() {
+            let of_parent = &places[at..at + count];
+            at += count;
+            if !signed[parent] || count == 0 {
                 continue;
             }
             let parent = parent * dims;

@@ -41,7 +41,7 @@ pub fn similar_pairs(
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
-    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), job)?;
+    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), 0, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();

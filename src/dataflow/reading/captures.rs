@@ -4,14 +4,17 @@
 //! is shared.
 //!
 //! # Memory
-//! 32 bytes a capture, and what its worker may hold of captures twice: as they have come, and in the order of their pages.
+//! 40 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
+//! their pages.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::by_hash::Hashes;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::{NOT_KEPT, Rejection, WorkerPages};
-use crate::dataflow::shuffle::directory::{Directory, Entry, Partitions};
+use crate::dataflow::shuffle::directory::{Directory, Entries, Entry, Partitions};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{DocId, HostId, Number, Page};
@@ -19,6 +22,9 @@ use crate::pages::record::Reason;
 
 /// Words of captures that a worker sends in a round.
 const ROUND_WORDS: u64 = 4 << 20;
+
+/// Entries of the directory that a worker tells in a round.
+const ROUND_ENTRIES: usize = 1 << 20;
 
 /// Words of captures that travel together.
 const PARCEL_WORDS: usize = 1 << 13;
@@ -88,23 +94,33 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
     let (mut pages, mut reader) = (arrived.like(), arrived.reader());
-    let (mut entries, mut replies) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
-    for (doc_id, number) in order {
+    let (mut numbers, mut host_keys) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
+    let replies = order.iter().map(|&(doc_id, number)| {
         let next = &mut next[partitions.of(doc_id)];
         let page = Page(*next);
         *next += 1;
         let row = reader.get(number as usize)?;
-        entries.push((page, doc_id, host_key(row.url())));
-        replies.push([row.worker, row.slot, page.0]);
+        numbers.push(page);
+        host_keys.push(host_key(row.url()));
         pages.push_page(row, page)?;
-    }
+        Ok([row.worker, row.slot, page.0])
+    });
+    let mut slots = vec![NOT_KEPT; shelf.exact.len()];
+    until_failure(replies, |replies| {
+        net.exchange(
+            "pages of slots",
+            replies,
+            |reply| reply[0] as usize,
+            |replies: &[[u32; 3]]| {
+                replies.iter().for_each(|&[_, slot, page]| slots[slot as usize] = Page(page));
+                Ok(())
+            },
+        )
+    })?;
+    shelf.pages = slots;
     drop(arrived);
-
-    shelf.pages = vec![NOT_KEPT; shelf.exact.len()];
-    for [_, slot, page] in net.exchange_all("pages of slots", replies, |reply| reply[0] as usize)? {
-        shelf.pages[slot as usize] = Page(page);
-    }
-    let directory = directory(net, &entries, partitions)?;
+    let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
+    let directory = directory(net, (&order, &numbers, &host_keys), &of_workers, partitions)?;
     Ok(Crawl { directory, pages, overlapping })
 }
 
@@ -153,11 +169,15 @@ fn reject_others(order: &mut Vec<(DocId, u32)>, arrived: &CaptureRows, rejection
     Ok(())
 }
 
-/// The directory of all pages, of which `mine` are those of this worker with their doc ids and the hashes of their hosts' names.
-fn directory(net: &mut Net<'_>, mine: &[(Page, DocId, u64)], partitions: Partitions) -> Result<Arc<Directory>> {
-    let mut keys: Vec<u64> = mine.iter().map(|page| page.2).collect();
-    keys.sort_unstable();
-    keys.dedup();
+/// The directory of all pages, of which each worker has so many: this one those with these doc ids, numbers and hashes of their hosts'
+/// names.
+fn directory(
+    net: &mut Net<'_>,
+    (order, numbers, host_keys): (&[(DocId, u32)], &[Page], &[u64]),
+    of_workers: &[usize],
+    partitions: Partitions,
+) -> Result<Arc<Directory>> {
+    let keys: Hashes = host_keys.iter().copied().collect();
     let owners = HashOwners::new(net);
     let mut owned = net.exchange_all("hosts", keys, |key| owners.owner(*key))?;
     owned.sort_unstable();
@@ -169,9 +189,16 @@ fn directory(net: &mut Net<'_>, mine: &[(Page, DocId, u64)], partitions: Partiti
         hosts
     })?;
     let number = |key: u64| HostId::from_index(hosts.partition_point(|&other| other < key));
-    let entry = |&(page, doc_id, host): &(Page, DocId, u64)| Entry { doc_id, page, host: number(host) };
-    let entries = net.share("directory rows", mine.iter().map(entry).collect())?;
-    net.once(|| Directory::new(&entries, partitions))
+    let entry = |at: usize| Entry { doc_id: order[at].0, page: numbers[at], host: number(host_keys[at]) };
+    let filling = net.once(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
+    let filled = || filling.lock().unwrap_or_else(PoisonError::into_inner);
+    let most = of_workers.iter().max().copied().unwrap_or(0);
+    for start in (0..most).step_by(ROUND_ENTRIES) {
+        let places = start.min(order.len())..(start + ROUND_ENTRIES).min(order.len());
+        let entries = net.share("directory rows", places.map(entry).collect())?;
+        net.once(|| filled().put(&entries))?;
+    }
+    net.once(|| Directory::new(std::mem::take(&mut *filled()), partitions))
 }
 
 /// Host (with port) of a canonical URL.

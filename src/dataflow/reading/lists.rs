@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use crate::error::{Error, Result};
 use crate::storage::spill::Disk;
 use crate::storage::spill_array::{Reader, SpillArray};
@@ -112,6 +114,11 @@ impl Lists {
     /// No lists, held as these are.
     pub fn like(&self) -> Lists {
         Lists { ends: Ends::default(), items: self.items.like() }
+    }
+
+    /// An array that may hold as many bytes in memory, beside the same disk.
+    pub fn held_alike<T: Pod>(&self) -> SpillArray<T> {
+        self.items.held_alike()
     }
 
     /// Calls `each` with the lists from a slot on, until they have `items` numbers together; returns the slot after them. These lists

@@ -49,6 +49,28 @@ pub struct Entry {
     pub host: HostId,
 }
 
+/// A directory that is being filled.
+#[derive(Debug, Default)]
+pub struct Entries {
+    doc_ids: Vec<DocId>,
+    hosts: Vec<HostId>,
+}
+
+impl Entries {
+    /// Room for so many pages.
+    pub fn of(pages: usize) -> Entries {
+        Entries { doc_ids: vec![0; pages], hosts: vec![HostId(0); pages] }
+    }
+
+    /// Enters some pages.
+    pub fn put(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.doc_ids[entry.page] = entry.doc_id;
+            self.hosts[entry.page] = entry.host;
+        }
+    }
+}
+
 /// All pages of the run by number, 12 bytes a page, held once by each process.
 #[derive(Debug)]
 pub struct Directory {
@@ -64,13 +86,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Builds the directory from the entries of all pages, in any order.
-    pub fn new(entries: &[Entry], partitions: Partitions) -> Directory {
-        let (mut doc_ids, mut hosts) = (vec![0; entries.len()], vec![HostId(0); entries.len()]);
-        for entry in entries {
-            doc_ids[entry.page] = entry.doc_id;
-            hosts[entry.page] = entry.host;
-        }
+    /// The directory with the entries of all pages.
+    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: Partitions) -> Directory {
         Directory::of(doc_ids, hosts, partitions)
     }
 
@@ -195,9 +212,11 @@ mod tests {
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
             let pages = || Page::first(ids.len());
-            let entries: Vec<_> =
-                pages().rev().map(|page| Entry { doc_id: ids[page], page, host: HostId(0) }).collect();
-            let directory = Directory::new(&entries, Partitions::new(1 << bits, 3));
+            let mut entries = Entries::of(ids.len());
+            for page in pages().rev() {
+                entries.put(&[Entry { doc_id: ids[page], page, host: HostId(0) }]);
+            }
+            let directory = Directory::new(entries, Partitions::new(1 << bits, 3));
             for key in 0..500 {
                 let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
                 prop_assert_eq!(directory.page(id(key)), want);

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::applications::ways::WebPart;
+use crate::build;
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::pairs::minhash_pairs;
 use crate::dataflow::reading::capture_rows::CaptureRows;
@@ -150,16 +150,9 @@ impl MemoryEstimate {
         at_rest(workers) + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
     }
 
-    /// Bytes that are enough for a run of `all_pages`, of which a process holds this: [`MemoryEstimate::least_bytes`], or more
-    /// where ways through the crawl take more.
-    pub fn enough_bytes(&self, all_pages: u64, workers: usize) -> u64 {
-        let ways = self.peak_bytes(workers) + WebPart::bytes(self.pages, self.links) - A_LINK * self.links;
-        self.least_bytes(all_pages, workers).max(ways)
-    }
-
-    /// The same for a job by its measure, in one of so many processes of so many workers.
+    /// Bytes that are enough for a job by its measure on `all_pages`, in one of so many processes of so many workers.
     pub fn enough_for(&self, job: &Job, all_pages: u64, (workers, processes): (usize, usize)) -> u64 {
-        let enough = self.enough_bytes(all_pages, workers);
+        let enough = self.least_bytes(all_pages, workers);
         match job.similar.by {
             Measure::Minhash if job.kind != JobKind::Study => {
                 let of_keys = minhash_pairs::least_of_process(self, all_pages, &job.minhash, workers, processes).0;
@@ -220,32 +213,26 @@ impl MemoryEstimate {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
     }
 
-    /// The same with the ways through the crawl, for which links between pages make way where there is a bound.
-    pub fn shelf_bytes_with_ways(&self) -> u64 {
-        self.shelf_bytes() + WebPart::bytes(self.pages, self.resolved) - A_LINK * self.resolved
-    }
-
     /// Bytes that are left of what is on the shelves when tables are made: pages, their captures, and links between pages.
     pub fn settled_bytes(&self) -> u64 {
-        self.row_bytes() + self.captures
+        self.row_bytes() + self.captures + A_LINK * self.resolved
     }
 
-    /// Bytes of pages beside their captures, of links between them, and of the block of sets.
+    /// Bytes of pages beside their captures, and of the block of sets.
     fn row_bytes(&self) -> u64 {
-        A_PAGE * self.pages + A_LINK * self.resolved + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
+        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
     }
 
     /// Bytes of captures, chunks, features and links, wherever they are.
     fn list_bytes(&self) -> u64 {
-        self.captures + 8 * (self.tuples + self.links) + 10 * self.features
+        self.captures + 8 * (self.tuples + self.links) + A_LINK * self.resolved + 10 * self.features
     }
 
-    /// Bytes on the shelves of so many workers whatever is spilled. Links count, for those between pages stay in memory once they
-    /// are resolved.
+    /// Bytes on the shelves of so many workers whatever is spilled.
     pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
-        self.row_bytes() + A_LINK * self.links + least + lists / A_CHECKSUM * 8
+        self.row_bytes() + least + lists / A_CHECKSUM * 8
     }
 
     /// Bytes that features take while those of the crawl are counted, whatever is spilled.
@@ -256,7 +243,7 @@ impl MemoryEstimate {
     /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
     /// at least, for rows of chunks can use the other half.
     pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        allowed.saturating_sub(self.enough_bytes(all_pages, workers)) / 2
+        allowed.saturating_sub(self.least_bytes(all_pages, workers)) / 2
     }
 
     /// What is on a shelf.
@@ -282,7 +269,7 @@ impl MemoryEstimate {
         MemoryEstimate {
             captures: 8 * pages.words(),
             resolved: links.map_or(0, |links| links.len() as u64),
-            on_disk: on_shelf.on_disk + pages.spilled_bytes(),
+            on_disk: on_shelf.on_disk + pages.spilled_bytes() + links.map_or(0, Links::spilled_bytes),
             ..on_shelf
         }
     }
@@ -305,20 +292,30 @@ fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Resu
     Ok(std::array::from_fn(|kind| all.chunks(workers).map(|process| of_process(process, kind)).max().unwrap_or(0)))
 }
 
-/// What a step may use: the memory that is left where each worker holds `mine`, and the disk. One round where memory has a bound.
+/// What a step may use: the memory that is left beside what its process holds, by the system's word or where each worker holds `mine`,
+/// and beside `needs` bytes of each worker that the step cannot spill; and the disk. One round where memory has a bound.
 ///
 /// # Errors
 /// Only when the run has ended.
-pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    room_where(net, (mine.shelf_bytes(), mine), job)
-}
-
-/// The same for a step while collections are found: what has been found of pages and links is there, too.
-///
-/// # Errors
-/// Only when the run has ended.
-pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    room_where(net, (mine.shelf_bytes() + A_PAGE_FOUND * mine.pages + A_LINK_FOUND * mine.resolved, mine), job)
+pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> Result<MemoryBudget> {
+    if job.effort.memory_bytes == 0 {
+        return Ok(room_beside(0, job));
+    }
+    give_back_what_is_free();
+    let workers = net.workers_per_process();
+    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs, mine.on_disk], build::memory_bytes()))?;
+    let (mut held, mut on_disk) = (0, 0);
+    for process in all.chunks(workers) {
+        let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
+        let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
+        held = held.max((sum(0) + at_rest(workers)).max(told) + sum(1));
+        on_disk = on_disk.max(sum(2));
+    }
+    let mut room = room_beside(held, job);
+    if room.bounds.disk_is_set {
+        room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
+    }
+    Ok(room)
 }
 
 /// The same for features on their way to where those of the crawl are counted.
@@ -326,19 +323,12 @@ pub fn room_to_find(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Resul
 /// # Errors
 /// Only when the run has ended.
 pub fn room_for_features(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    room_where(net, (mine.shelf_bytes() + mine.features_least_bytes(1), mine), job)
+    room(net, mine, mine.features_least_bytes(1), job)
 }
 
-fn room_where(net: &mut Net<'_>, (held, mine): (u64, MemoryEstimate), job: &Job) -> Result<MemoryBudget> {
-    if job.effort.memory_bytes == 0 {
-        return Ok(room_beside(0, job));
-    }
-    let [held, on_disk] = of_largest_process(net, [held, mine.on_disk])?;
-    let mut room = room_beside(held + at_rest(net.workers_per_process()), job);
-    if room.bounds.disk_is_set {
-        room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
-    }
-    Ok(room)
+/// A worker's share of so many bytes for each page of the crawl in its process.
+pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
+    bytes * pages as u64 / net.workers_per_process() as u64
 }
 
 /// What a process may use beside the `held` bytes that it has.
@@ -445,7 +435,7 @@ mod tests {
         let spilled = MemoryEstimate { on_disk: lists, ..many };
         assert_eq!(spilled.shelf_bytes() - few.shelf_bytes(), lists / A_CHECKSUM * 8);
         // Lists stay where nothing else needs the room, and go where it does.
-        let needed = many.peak_bytes(2).max(many.enough_bytes(1_000_000, 2));
+        let needed = many.peak_bytes(2).max(many.least_bytes(1_000_000, 2));
         assert_eq!(many.room_for_lists(1_000_000, 2, needed), 0);
         assert!(many.room_for_lists(1_000_000, 2, 20 * needed) > lists);
     }

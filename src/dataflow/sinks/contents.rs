@@ -53,22 +53,22 @@ pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &
         contents.push(content);
         collections.push(pages[0][1]);
     }
-    let out_of = mine.iter().flat_map(|&[_, collection, page]| {
-        told.links.of(page).iter().map(move |&target| [target, collection, told.labels[page].smallest()])
+    let mut links = told.links.reader();
+    let out_of = mine.iter().map(|&[_, collection, page]| {
+        let row = |&target: &Page| [target, collection, told.labels[page].smallest()];
+        Ok(links.of(page)?.iter().map(row).collect::<Vec<_>>())
     });
-    net.exchange(
-        "links of collections",
-        out_of,
-        |row| directory.owner(row[0]),
-        |rows: &[[Page; 3]]| {
-            for &[target, collection, from] in rows {
-                let number = place[directory.place(target)] as usize;
-                if collections.get(number) == Some(&collection) {
-                    contents[number].link(ClusterId::of(from), told.labels[target]);
-                }
+    let take = |rows: &[[Page; 3]]| {
+        for &[target, collection, from] in rows {
+            let number = place[directory.place(target)] as usize;
+            if collections.get(number) == Some(&collection) {
+                contents[number].link(ClusterId::of(from), told.labels[target]);
             }
-            Ok(())
-        },
-    )?;
+        }
+        Ok(())
+    };
+    until_failure(out_of, |out_of| {
+        net.exchange("links of collections", out_of.flatten(), |row| directory.owner(row[0]), take)
+    })?;
     Ok(contents)
 }

@@ -17,7 +17,6 @@ use crate::dataflow::clusters::places;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::ClusterId;
@@ -35,6 +34,8 @@ pub struct Given<'a> {
     pub labels: &'a [ClusterId],
     /// Pages of every trivial cluster.
     pub sizes: &'a [u32],
+    /// Links from this worker's pages.
+    pub links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     pub from_elsewhere: &'a [u32],
     /// Links from other hosts to every host.
@@ -45,8 +46,6 @@ pub struct Given<'a> {
     pub decisions: &'a Decisions,
     /// The result that `keep.sticky` names.
     pub earlier: Option<&'a Run>,
-    /// What this worker has in memory.
-    pub held: MemoryEstimate,
     /// Where there is room for more.
     pub room: &'a MemoryBudget,
 }
@@ -82,10 +81,9 @@ pub fn keep(
     job: &Job,
     shelf: &mut WorkerPages,
     mut similar_clusters: Vec<SimilarCluster>,
-    links: &mut Links,
     given: &Given<'_>,
 ) -> Result<Kept> {
-    let &Given { crawl, labels, from_elsewhere, links_to_host, decisions, room, .. } = given;
+    let &Given { crawl, labels, links, from_elsewhere, links_to_host, decisions, room, .. } = given;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters, room)?;
@@ -95,11 +93,8 @@ pub fn keep(
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
     let memory_is_bounded = job.effort.memory_bytes > 0;
-    let gathered = |net: &mut Net<'_>, links: &mut Links| {
-        let room_for_ways = (given.held, job.effort.memory_bytes, room);
-        WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room_for_ways)
-    };
-    let mut through = gathered(net, links)?;
+    let gathered = |net: &mut Net<'_>| WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room);
+    let mut through = gathered(net)?;
     let depths = through.depths(net, crawl)?;
     // Within a bound they make way for copies, and come again.
     let through = (!memory_is_bounded).then_some(through);
@@ -115,12 +110,11 @@ pub fn keep(
     room.give_back();
     avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
     room.give_back();
-    let through = through.map_or_else(|| gathered(net, links), Ok)?;
+    let through = through.map_or_else(|| gathered(net), Ok)?;
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, through)?;
     room.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
-    links.take_up()?;
     let told = Told { labels, links, exact_pairs: given.exact_pairs };
     let (collections, members) = report::rows(net, crawl, &judged, told)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);

@@ -1,24 +1,33 @@
-//! Ways through the crawl ([`crate::applications::ways`]) over all workers: each has the pages of some hosts.
+//! Ways through the crawl ([`crate::applications::ways`]) over all workers: each has the pages of some hosts, in parts of some
+//! megabytes of links.
 //!
-//! Two exchanges bring pages and links to the owners of their hosts. Two passes of three stay within hosts; for the other,
-//! links between hosts are exchanged until no better way is found, in as many rounds as a best way leaves a worker's hosts.
+//! One exchange brings pages and links to the owners of their hosts. Two passes of three stay within hosts; for the other, links
+//! between parts are exchanged until no better way is found, in as many rounds as a best way leaves a part, or more where these links
+//! are many.
 //!
 //! # Memory
-//! [`WebPart::bytes`]; 8 bytes for each link before its part is made, or what the room for them allows; 16 for each that is on its
-//! way between hosts.
+//! 17 bytes a page; 16 for each of the links between parts that are sent at once; the links of one part, or of all as far as the room for
+//! them allows, and 24 bytes a page and link while they come.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
-use crate::applications::ways::{Crossing, LINKED_FROM_ELSEWHERE, PASSES, ROOT, SEED, Scope, WebPage, WebPart};
+use crate::applications::ways::{
+    Crossing, LINKED_FROM_ELSEWHERE, PASSES, PartLinks, ROOT, SEED, Scope, WebPage, WebPart,
+};
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::hash_partitions::two_with_bits;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound};
-use crate::engine::{HashOwners, Net, Owners};
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
-use crate::storage::spill::Buckets;
+use crate::ids::{HostId, Page, splitmix64};
+use crate::overlap::rows::Shares;
+use crate::storage::spill_array::SpillArray;
+
+/// Links between parts that a worker sends at once, about.
+const SENT_AT_ONCE: usize = 1 << 19;
 
 /// What became of the ways of a crawler that obeys the avoid list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -36,27 +45,41 @@ pub struct Ways {
 
 /// The ways through the pages and links of this worker's hosts.
 pub struct WaysThrough {
-    part: WebPart,
-    owners: HashOwners,
+    parts: Vec<WebPart>,
+    links: StoredLinks,
+    shares: Shares,
+}
+
+/// The links of all parts.
+struct StoredLinks {
+    words: SpillArray<u32>,
+    /// Where those of each part are.
+    places: Vec<Range<u64>>,
+    room: Vec<u32>,
+}
+
+impl StoredLinks {
+    fn of(&mut self, part: usize) -> Result<PartLinks<'_>> {
+        let Range { start, end } = self.places[part];
+        Ok(PartLinks::of(self.words.get(start, (end - start) as usize, &mut self.room)?))
+    }
 }
 
 impl WaysThrough {
-    /// Brings pages and links to the owners of their hosts. `links` are this worker's, which are aside afterwards; `from_elsewhere` counts
-    /// the links to its pages from other hosts, `seeds` are canonical URLs, `held` is what this worker has in memory; `room` is for links
-    /// on their way.
+    /// Brings pages and links to the owners of their hosts. `links` are this worker's; `from_elsewhere` counts the links to its pages from
+    /// other hosts, `seeds` are canonical URLs.
     ///
     /// # Errors
-    /// [`crate::error::Error::MemoryLimit`] when there is no room for them; those of the disk; or when the run has ended.
+    /// Those of the disk, where `room` has a bound; or when the run has ended.
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        links: &mut Links,
+        links: &Links,
         from_elsewhere: &[u32],
         seeds: &HashSet<String>,
-        (held, allowed_bytes, room): (MemoryEstimate, u64, &MemoryBudget),
+        room: &MemoryBudget,
     ) -> Result<WaysThrough> {
-        hold_bytes_against_bound(net, "the ways through the crawl", held.shelf_bytes_with_ways(), allowed_bytes)?;
-        let (owners, hosts) = (HashOwners::new(net), &crawl.directory.hosts);
+        let hosts = &crawl.directory.hosts;
         let mut from_elsewhere = from_elsewhere.iter();
         let rows = crawl.pages.map(|row| WebPage {
             page: row.page,
@@ -65,53 +88,52 @@ impl WaysThrough {
             entry: if from_elsewhere.next() > Some(&0) { LINKED_FROM_ELSEWHERE } else { 0 }
                 | if seeds.contains(row.url()) { SEED } else { 0 },
         });
-        let owner = |page: &WebPage| owners.owner(page.host);
-        let web = until_failure(rows, |rows| net.exchange_all("pages by host", rows, owner))?;
-        links.take_up()?;
-        let rows = links.iter().map(<[Page; 2]>::from);
-        let mut part = WebPart::new(web);
-        // By stretches of pages, ascending.
-        let about = links.len() as u64 * part.len() as u64 / crawl.pages.len().max(1) as u64;
-        let bits = bucket_bits(about * size_of::<[Page; 2]>() as u64);
-        let stretch = (part.len() >> bits) + 1;
-        let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
-        net.exchange(
-            "links by host",
-            rows,
-            |link| owners.owner(hosts[link[0]]),
-            |rows: &[[Page; 2]]| rows.iter().try_for_each(|&link| arrived.push(part.place(link[0]) / stretch, link)),
-        )?;
-        links.put_aside((allowed_bytes > 0).then(|| room.disk(net)).as_ref())?;
-        room.give_back();
-        let mut some = Vec::new();
-        for bucket in 0..arrived.count() {
+        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        let room = room.parted(2);
+        let (mut pages, mut within) = until_failure(rows, |rows| {
+            until_failure(links.blocks(), |blocks| {
+                let pages = (rows, |page: &WebPage| page.host);
+                let links = (blocks.flatten().map(<[Page; 2]>::from), |link: &[Page; 2]| hosts[link[0]]);
+                two_with_bits(net, ("pages and links by host", bits), pages, links, &room)
+            })
+        })?;
+        let words = SpillArray::new(room.of_worker(net), &room.disk(net));
+        let mut links = StoredLinks { words, places: Vec::new(), room: Vec::new() };
+        let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
+        for share in 0..pages.count() {
             net.check()?;
-            arrived.take(bucket, &mut some)?;
-            part.link(&mut some, |page| hosts[page])?;
+            pages.take(share, &mut web)?;
+            within.take(share, &mut of_part)?;
+            let mut part = WebPart::new(&mut web);
+            let start = links.words.push(&part.link(&mut of_part, |page| hosts[page])?)?;
+            links.places.push(start..links.words.len());
+            parts.push(part);
         }
-        Ok(WaysThrough { part, owners })
+        room.give_back();
+        Ok(WaysThrough { parts, links, shares: Shares::new(net.peers(), bits) })
     }
 
     /// Links from the root of its host, or a seed there, to each of this worker's pages of the crawl, in their order; `u32::MAX`
     /// where there is no way. One exchange.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Those of the disk that links may be on; or when the run has ended.
     pub fn depths(&mut self, net: &mut Net<'_>, crawl: &Crawl) -> Result<Vec<u32>> {
-        self.part.start(ROOT | SEED);
-        self.part.settle(Scope::WithinHosts);
-        let rows = self.part.depths().filter_map(|(page, depth)| Some([page.0, depth?]));
         let mut depths = vec![u32::MAX; crawl.pages.len()];
         let directory = &crawl.directory;
-        net.exchange(
-            "depths",
-            rows,
-            |row| directory.owner(Page(row[0])),
-            |rows: &[[u32; 2]]| {
-                rows.iter().for_each(|&[page, depth]| depths[directory.place(Page(page))] = depth);
-                Ok(())
-            },
-        )?;
+        let (mut parts, links) = (self.parts.iter_mut().enumerate(), &mut self.links);
+        let source = |send: &mut dyn FnMut([u32; 2])| {
+            let Some((number, part)) = parts.next() else { return Ok(false) };
+            part.start(ROOT | SEED);
+            part.settle(links.of(number)?, Scope::WithinHosts);
+            part.depths().filter_map(|(page, depth)| Some([page.0, depth?])).for_each(send);
+            Ok(true)
+        };
+        let take = |rows: &[[u32; 2]]| {
+            rows.iter().for_each(|&[page, depth]| depths[directory.place(Page(page))] = depth);
+            Ok(())
+        };
+        net.exchange_from("depths", source, |row| directory.owner(Page(row[0])), take)?;
         Ok(depths)
     }
 
@@ -119,30 +141,26 @@ impl WaysThrough {
     /// worker's hosts that a crawler visits after all, and what is told of all.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Those of the disk that links may be on; or when the run has ended.
     pub fn clear(mut self, net: &mut Net<'_>, crawl: &Crawl, skip: Vec<Page>) -> Result<(Vec<Page>, Ways)> {
         let hosts = &crawl.directory.hosts;
-        let owner = |owners: HashOwners, page: Page| owners.owner(hosts[page]);
-        let owners = self.owners;
-        let skip = net.exchange_all("pages to skip by host", skip, |&page| owner(owners, page))?;
-        self.part.skip(skip);
+        let shares = self.shares;
+        let owner = |page: &Page| owner(shares, hosts[*page]);
+        for page in net.exchange_all("pages to skip by host", skip, owner)? {
+            self.part_of(hosts[page]).skip(page);
+        }
         let mut all_visited = Vec::new();
         let mut reachable = 0;
         for (nth, (entry, scope)) in PASSES.into_iter().enumerate() {
             self.settle(net, hosts, entry, scope)?;
             if nth == 0 {
-                reachable = self.part.depths().filter(|row| row.1.is_some()).count() as u64;
+                reachable = self.parts.iter().flat_map(WebPart::depths).filter(|row| row.1.is_some()).count() as u64;
             }
-            let arriving = match scope {
-                Scope::WithinHosts => Vec::new(),
-                Scope::AllLinks => {
-                    let rows: Vec<Crossing> = self.part.crossings().collect();
-                    net.exchange_all("links between hosts", rows, |link| owner(owners, link.dst))?
-                }
-            };
-            self.part.trace(scope, &arriving);
-            let (mut seen, mut visit) = (vec![false; self.part.len()], Vec::new());
-            let mut back = self.part.go_back(&self.part.cut_off(), &mut seen, &mut visit);
+            self.trace(net, hosts, scope)?;
+            let (mut visit, mut back) = (Vec::new(), Vec::new());
+            for part in &mut self.parts {
+                back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
+            }
             let mut goes_on = scope == Scope::AllLinks;
             while goes_on {
                 let (sent, mut rows) = (back.len() as u64, Vec::new());
@@ -150,49 +168,104 @@ impl WaysThrough {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
-                let all = net.exchange_telling("ways back", sent, back, |&page| owner(owners, page), take)?;
+                let all = net.exchange_telling("ways back", sent, back, owner, take)?;
                 goes_on = all.iter().any(|&sent| sent > 0);
-                back = self.part.go_back(&rows, &mut seen, &mut visit);
+                back =
+                    rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
             }
-            self.part.visit(&visit);
+            visit.iter().for_each(|&page| self.part_of(hosts[page]).visit(page));
             all_visited.append(&mut visit);
         }
         let mut cut_off = 0;
         for (entry, scope) in PASSES {
             self.settle(net, hosts, entry, scope)?;
-            cut_off += self.part.cut_off().len() as u64;
+            cut_off += self.parts.iter().map(|part| part.cut_off().len() as u64).sum::<u64>();
         }
-        let entry_points = self.part.entries(PASSES[0].0);
+        let entry_points = self.parts.iter().map(|part| part.entries(PASSES[0].0)).sum();
         let counts = [entry_points, reachable, all_visited.len() as u64, cut_off];
         let [entry_points, reachable, visited_for_the_way, cut_off] = net.sum("ways", counts)?;
         Ok((all_visited, Ways { entry_points, reachable, visited_for_the_way, cut_off }))
     }
 
+    /// This worker's part with the pages of a host of its own.
+    fn part_of(&mut self, host: HostId) -> &mut WebPart {
+        &mut self.parts[self.shares.bucket(splitmix64(host.into()))]
+    }
+
     /// Finds the best ways from some entry points.
     fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: Scope) -> Result<()> {
-        self.part.start(entry);
-        self.part.settle(scope);
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            part.start(entry);
+            if scope == Scope::WithinHosts {
+                part.settle(self.links.of(number)?, scope);
+            }
+        }
         if scope == Scope::WithinHosts {
             return Ok(());
         }
+        let mut next = 0;
         loop {
-            let leaving = self.part.leave();
-            let owners = self.owners;
-            let part = &mut self.part;
-            let sent = net.exchange_telling(
-                "better ways",
-                leaving.len() as u64,
-                leaving,
-                |link| owners.owner(hosts[link.dst]),
-                |links: &[Crossing]| {
-                    links.iter().for_each(|link| part.arrive(link));
-                    Ok(())
-                },
-            )?;
-            if sent.iter().all(|&sent| sent == 0) {
+            let mut leaving = Vec::new();
+            // Part after part, from where the round before has stopped.
+            for _ in 0..self.parts.len() {
+                if leaving.len() >= SENT_AT_ONCE {
+                    break;
+                }
+                if self.parts[next].waits() {
+                    leaving.append(&mut self.parts[next].settle(self.links.of(next)?, scope));
+                }
+                next = (next + 1) % self.parts.len();
+            }
+            let left = self.parts.iter().filter(|part| part.waits()).count() as u64;
+            if !self.exchange(net, "better ways", hosts, (leaving, left), WebPart::arrive)? {
                 return Ok(());
             }
-            self.part.settle(scope);
         }
     }
+
+    /// Notes for every page the one before it on its best way.
+    fn trace(&mut self, net: &mut Net<'_>, hosts: &[HostId], scope: Scope) -> Result<()> {
+        let mut next = 0;
+        loop {
+            let mut arriving = Vec::new();
+            while next < self.parts.len() && arriving.len() < SENT_AT_ONCE {
+                let links = self.links.of(next)?;
+                self.parts[next].trace(links, scope);
+                if scope == Scope::AllLinks {
+                    arriving.append(&mut self.parts[next].crossings(links));
+                }
+                next += 1;
+            }
+            let left = (self.parts.len() - next) as u64;
+            if scope == Scope::WithinHosts {
+                return Ok(());
+            }
+            if !self.exchange(net, "links between parts", hosts, (arriving, left), WebPart::trace_over)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Brings links between parts to those they lead to; returns whether some worker has sent any, or has something `left` to do.
+    fn exchange(
+        &mut self,
+        net: &mut Net<'_>,
+        name: &str,
+        hosts: &[HostId],
+        (links, left): (Vec<Crossing>, u64),
+        take: impl Fn(&mut WebPart, &Crossing),
+    ) -> Result<bool> {
+        let (told, shares) = (links.len() as u64 + left, self.shares);
+        let take = |links: &[Crossing]| {
+            links.iter().for_each(|link| take(self.part_of(hosts[link.dst]), link));
+            Ok(())
+        };
+        let told = net.exchange_telling(name, told, links, |link| owner(shares, hosts[link.dst]), take)?;
+        Ok(told.iter().any(|&told| told > 0))
+    }
+}
+
+/// The worker that has the pages of a host.
+fn owner(shares: Shares, host: HostId) -> usize {
+    shares.owner(splitmix64(host.into()))
 }

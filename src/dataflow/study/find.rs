@@ -82,7 +82,7 @@ pub fn find(
     let mut lengths = vec![0u32; pages];
     shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    let room = room(net, held, job)?;
+    let room = room(net, held, 0, job)?;
     let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;
     Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

@@ -90,8 +90,9 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     make_room(net, "pages and links, and the steps after", &mut shelf, job)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
-    let room = room(net, MemoryEstimate::with(&shelf, &crawl.pages, None), job)?;
-    let links = links::resolve(net, &mut shelf, &crawl, &room)?.iter().map(<[Page; 2]>::from).collect();
+    let room = room(net, MemoryEstimate::with(&shelf, &crawl.pages, None), 0, job)?;
+    let links = links::resolve(net, &mut shelf, &crawl, &room)?;
+    let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
     let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, None));
     let found = find(net, job, &shelf, pages, links, seed)?;
     let mut summary = Summary {

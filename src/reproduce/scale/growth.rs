@@ -124,8 +124,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let links = || out.iter();
-    let from_elsewhere = links::from_elsewhere(net, links(), directory)?;
+    let from_elsewhere = links::from_elsewhere(net, &out)?;
     stage("links from elsewhere");
 
     let clusters = (&labels[..], &sizes[..]);
@@ -146,10 +145,10 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
 
     let mut found = match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, clusters, merging, (links, &from_elsewhere), settings, room)?
+            tolerant::similar_clusters(net, directory, clusters, merging, (&out, &from_elsewhere), settings, room)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, (links(), &from_elsewhere), edges, settings, room)?
+            growth::similar_clusters(net, directory, labels, (&out, &from_elsewhere), edges, settings, room)?
         }
     };
     stage("growth");
